@@ -1,0 +1,1 @@
+"""Tests of the trainer; `tiny` makes the models that they train."""
