@@ -1,0 +1,149 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir, hostname } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { parse as parseDotenv } from 'dotenv';
+import { AppError } from './errors.ts';
+
+export type Verb = 'serve' | 'stop' | 'doctor';
+const verbs: readonly Verb[] = ['serve', 'stop', 'doctor'];
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Everything that flags and environment decide, read once and frozen. Paths are absolute. */
+export interface Config {
+  readonly verb: Verb;
+  readonly host: string;
+  /** 0 lets the operating system choose. */
+  readonly port: number;
+  readonly logLevel: LogLevel;
+  /** Host names beside localhost, IP literals and this machine's own that requests may name. */
+  readonly allowedHosts: readonly string[];
+  readonly dataDir: string;
+  readonly databasePath: string;
+  readonly datasetsDir: string;
+  readonly modelsDir: string;
+  readonly logsDir: string | null;
+  readonly jobsDir: string;
+  readonly defaultBatchSize: number | null;
+  /** Never printed, stored or passed to a process other than a trainer that downloads. */
+  readonly hubToken: string | null;
+  readonly hubEndpoint: string;
+  readonly hubOffline: boolean;
+  /** Where this installation lies: the folder of package.json. */
+  readonly installDir: string;
+  readonly pythonPath: string;
+  readonly converterDir: string;
+  readonly limits: Limits;
+}
+
+/** Bounds and waiting times; tests set shorter ones by `HONE_TEST_LIMITS`. */
+export interface Limits {
+  readonly uploadBytes: number;
+  readonly jsonBytes: number;
+  /** How long a trainer may take to stop after the ask, and again after SIGTERM, before the next rung. */
+  readonly stopAskMs: number;
+  readonly stopTermMs: number;
+  /** A trainer whose heartbeat is older is stalled. */
+  readonly heartbeatMs: number;
+  readonly shutdownMs: number;
+  readonly playgroundIdleMs: number;
+}
+
+const defaultLimits: Limits = {
+  uploadBytes: 500_000_000,
+  jsonBytes: 2 ** 21,
+  stopAskMs: 120_000,
+  stopTermMs: 60_000,
+  heartbeatMs: 600_000,
+  shutdownMs: 4_000,
+  playgroundIdleMs: 600_000,
+};
+
+/** The platform's per-user data directory (XDG Base Directory Specification on Linux). */
+function platformDataDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
+  if (platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'hone');
+  if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'hone');
+  return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'hone');
+}
+
+function integer(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new AppError('invalid', `${name} must be a whole number from ${min} to ${max}, not "${text}".`);
+  }
+  return value;
+}
+
+function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+  if (!(allowed as readonly string[]).includes(text)) {
+    throw new AppError('invalid', `${name} must be one of ${allowed.join(', ')}, not "${text}".`);
+  }
+  return text as T;
+}
+
+/**
+ * Reads flags, environment and the `.env` file of the working directory (the environment wins).
+ * @throws AppError `invalid` with a sentence for the terminal.
+ */
+export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv, cwd: string): Config {
+  const dotenvPath = join(cwd, '.env');
+  const env: NodeJS.ProcessEnv = {
+    ...(existsSync(dotenvPath) ? parseDotenv(readFileSync(dotenvPath)) : {}),
+    ...environment,
+  };
+  let parsed: ReturnType<typeof parseFlags>;
+  try {
+    parsed = parseFlags(argv);
+  } catch (error) {
+    throw new AppError('invalid', (error as Error).message, { cause: error });
+  }
+  const { values, positionals } = parsed;
+  if (positionals.length > 1) {
+    throw new AppError('invalid', `One command at a time: got "${positionals.join(' ')}".`);
+  }
+  const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
+  const dataDir = resolve(cwd, env.SERVICE_DATA_DIR || platformDataDir(env, process.platform));
+  const venvPython = process.platform === 'win32' ? ['Scripts', 'python.exe'] : (['bin', 'python'] as const);
+  return Object.freeze({
+    verb: oneOf('The command', positionals[0] ?? 'serve', verbs),
+    host: values.host,
+    port: integer('--port', values.port, 0, 65_535),
+    logLevel: oneOf('--log-level', values['log-level'], logLevels),
+    allowedHosts: [hostname(), `${hostname()}.local`, ...values['allowed-host']].map((h) => h.toLowerCase()),
+    dataDir,
+    databasePath: resolve(cwd, env.SERVICE_DB_PATH || join(dataDir, 'database', 'hone.sqlite')),
+    datasetsDir: join(dataDir, 'datasets'),
+    modelsDir: join(dataDir, 'model_checkpoints'),
+    logsDir: env.SERVICE_DISABLE_TENSORBOARD === '1' ? null : join(dataDir, 'training_logs'),
+    jobsDir: join(dataDir, 'jobs'),
+    defaultBatchSize: env.SERVICE_DEFAULT_BATCH_SIZE
+      ? integer('SERVICE_DEFAULT_BATCH_SIZE', env.SERVICE_DEFAULT_BATCH_SIZE, 1, 1024)
+      : null,
+    hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
+    hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
+    hubOffline: ['1', 'true', 'yes', 'on'].includes((env.HF_HUB_OFFLINE ?? '').toLowerCase()),
+    installDir,
+    pythonPath: join(installDir, 'trainer', '.venv', ...venvPython),
+    converterDir: join(installDir, 'build', 'llama.cpp'),
+    limits: Object.freeze({
+      ...defaultLimits,
+      ...(env.HONE_TEST_LIMITS ? (JSON.parse(env.HONE_TEST_LIMITS) as Partial<Limits>) : {}),
+    }),
+  });
+}
+
+function parseFlags(argv: readonly string[]) {
+  return parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    strict: true,
+    options: {
+      port: { type: 'string', default: '8000' },
+      host: { type: 'string', default: '0.0.0.0' },
+      'log-level': { type: 'string', default: 'info' },
+      'allowed-host': { type: 'string', multiple: true, default: [] },
+    },
+  });
+}

@@ -1,0 +1,162 @@
+import type { Db } from './open.ts';
+
+/** One training job, as stored. Objects that the database keeps as text are parsed. */
+export interface JobRow {
+  readonly id: number;
+  readonly modelId: string;
+  readonly state: string;
+  readonly task: string;
+  readonly provider: string;
+  readonly strategy: string;
+  readonly modelName: string;
+  readonly datasetName: string;
+  readonly spec: unknown;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly pid: number | null;
+  readonly pidStarted: string | null;
+  readonly journalOffset: number;
+  readonly stopRequested: boolean;
+  readonly discardRequested: boolean;
+  readonly acknowledged: boolean;
+  readonly phase: string | null;
+  readonly phaseProgress: number | null;
+  readonly phaseDetail: string | null;
+  readonly lastMetric: unknown;
+  readonly resultMetrics: unknown;
+  readonly verification: unknown;
+  readonly artifacts: unknown;
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
+  readonly errorAdvice: string | null;
+  readonly errorEvidence: string | null;
+  readonly exitCode: number | null;
+  readonly exitSignal: string | null;
+}
+
+export type NewJob = Pick<
+  JobRow,
+  'modelId' | 'state' | 'task' | 'provider' | 'strategy' | 'modelName' | 'datasetName' | 'createdAt'
+>;
+export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt'>>;
+
+const jsonColumns = new Set(['spec', 'lastMetric', 'resultMetrics', 'verification', 'artifacts']);
+const booleanColumns = new Set(['stopRequested', 'discardRequested', 'acknowledged']);
+const columnNames: Record<keyof JobRow, string> = {
+  id: 'id',
+  modelId: 'model_id',
+  state: 'state',
+  task: 'task',
+  provider: 'provider',
+  strategy: 'strategy',
+  modelName: 'model_name',
+  datasetName: 'dataset_name',
+  spec: 'spec',
+  createdAt: 'created_at',
+  startedAt: 'started_at',
+  endedAt: 'ended_at',
+  pid: 'pid',
+  pidStarted: 'pid_started',
+  journalOffset: 'journal_offset',
+  stopRequested: 'stop_requested',
+  discardRequested: 'discard_requested',
+  acknowledged: 'acknowledged',
+  phase: 'phase',
+  phaseProgress: 'phase_progress',
+  phaseDetail: 'phase_detail',
+  lastMetric: 'last_metric',
+  resultMetrics: 'result_metrics',
+  verification: 'verification',
+  artifacts: 'artifacts',
+  errorCode: 'error_code',
+  errorMessage: 'error_message',
+  errorAdvice: 'error_advice',
+  errorEvidence: 'error_evidence',
+  exitCode: 'exit_code',
+  exitSignal: 'exit_signal',
+};
+
+function toRow(record: Record<string, unknown>): JobRow {
+  const row: Record<string, unknown> = {};
+  for (const [key, column] of Object.entries(columnNames)) {
+    const value = record[column];
+    if (jsonColumns.has(key)) row[key] = value === null ? null : JSON.parse(value as string);
+    else if (booleanColumns.has(key)) row[key] = value === 1;
+    else row[key] = value;
+  }
+  return row as unknown as JobRow;
+}
+
+function toColumn(key: string, value: unknown): unknown {
+  if (jsonColumns.has(key)) return value === null ? null : JSON.stringify(value);
+  if (booleanColumns.has(key)) return value ? 1 : 0;
+  return value;
+}
+
+/** Which jobs `list` returns: those of the given states, newest first. */
+export interface JobFilter {
+  readonly states?: readonly string[];
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The table of jobs. */
+export interface JobStore {
+  insert(job: NewJob): number;
+  update(id: number, change: JobChange): void;
+  get(id: number): JobRow | null;
+  newest(): JobRow | null;
+  inStates(states: readonly string[]): JobRow[];
+  list(filter: JobFilter): { jobs: JobRow[]; total: number };
+  remove(id: number): void;
+}
+
+export function createJobStore(db: Db): JobStore {
+  const insert = db.prepare(
+    `INSERT INTO jobs (model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at)
+     VALUES (@modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
+  );
+  const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
+  const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
+  const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
+  const marks = (count: number) => Array(count).fill('?').join(', ');
+  return {
+    insert: (job) => Number(insert.run(job).lastInsertRowid),
+    update(id, change) {
+      const keys = Object.keys(change) as (keyof JobChange)[];
+      if (keys.length === 0) return;
+      const assignments = keys.map((key) => `${columnNames[key]} = ?`).join(', ');
+      db.prepare(`UPDATE jobs SET ${assignments} WHERE id = ?`).run(
+        ...keys.map((key) => toColumn(key, change[key])),
+        id,
+      );
+    },
+    get(id) {
+      const record = get.get(id) as Record<string, unknown> | undefined;
+      return record ? toRow(record) : null;
+    },
+    newest() {
+      const record = newest.get() as Record<string, unknown> | undefined;
+      return record ? toRow(record) : null;
+    },
+    inStates(states) {
+      const records = db
+        .prepare(`SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`)
+        .all(...states) as Record<string, unknown>[];
+      return records.map(toRow);
+    },
+    list({ states, limit, offset }) {
+      const where = states ? `WHERE state IN (${marks(states.length)})` : '';
+      const values = states ?? [];
+      const records = db
+        .prepare(`SELECT * FROM jobs ${where} ORDER BY id DESC LIMIT ? OFFSET ?`)
+        .all(...values, limit, offset) as Record<string, unknown>[];
+      const { total } = db.prepare(`SELECT count(*) AS total FROM jobs ${where}`).get(...values) as {
+        total: number;
+      };
+      return { jobs: records.map(toRow), total };
+    },
+    remove: (id) => void remove.run(id),
+  };
+}

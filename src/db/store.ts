@@ -1,0 +1,32 @@
+import { createDatasetStore, type DatasetStore } from './datasets.ts';
+import { createEventStore, type EventStore } from './events.ts';
+import { createJobStore, type JobStore } from './jobs.ts';
+import { createModelStore, type ModelStore } from './models.ts';
+import { openDatabase } from './open.ts';
+import { createSessionStore, type SessionStore } from './session.ts';
+
+/** The tables, and the one way to change several of them at once. */
+export interface Store {
+  readonly jobs: JobStore;
+  readonly events: EventStore;
+  readonly models: ModelStore;
+  readonly datasets: DatasetStore;
+  readonly session: SessionStore;
+  /** Runs `work` in one transaction: all of it is stored, or nothing. */
+  transaction<T>(work: () => T): T;
+  close(): void;
+}
+
+/** Opens the database at `path`; see `openDatabase` for what it raises. */
+export function openStore(path: string, migrationsDir: string): Store {
+  const db = openDatabase(path, migrationsDir);
+  return {
+    jobs: createJobStore(db),
+    events: createEventStore(db),
+    models: createModelStore(db),
+    datasets: createDatasetStore(db),
+    session: createSessionStore(db),
+    transaction: (work) => db.transaction(work).immediate(),
+    close: () => db.close(),
+  };
+}
