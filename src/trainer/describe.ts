@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import * as v from 'valibot';
+import { AppError } from '../errors.ts';
+import { type Description, description } from './protocol.ts';
+import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+
+const run = promisify(execFile);
+
+/**
+ * Asks the trainer which tasks, strategies and providers there are and which combine.
+ * @throws AppError `unavailable` when the Python environment is missing or broken, with the cure.
+ */
+export async function describeTrainer(command: TrainerCommand, converterDir: string): Promise<Description> {
+  try {
+    const { stdout } = await run(
+      command.pythonPath,
+      ['-m', 'trainer', 'describe', '--converter', converterDir],
+      { env: trainerEnvironment(command, process.env, null), timeout: 30_000, maxBuffer: 2 ** 22 },
+    );
+    return v.parse(description, JSON.parse(stdout));
+  } catch (error) {
+    const stderr = (error as { stderr?: string }).stderr?.trim().split('\n').at(-1);
+    throw new AppError(
+      'unavailable',
+      `The trainer's Python environment does not answer (${stderr || (error as Error).message}). Run "npm run doctor" to see what is missing, or "npm start" again to repair it.`,
+      { cause: error },
+    );
+  }
+}
