@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join, relative, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Exchange } from './exchange.ts';
+import { Reply } from './reply.ts';
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+  '.woff2': 'font/woff2',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+};
+
+/** The page may load from this service alone and may run no inline script or style. */
+const contentSecurityPolicy =
+  "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
+
+interface Asset {
+  readonly bytes: Buffer;
+  readonly zipped: Buffer;
+  readonly etag: string;
+  readonly contentType: string;
+}
+
+/** The interface's files, read once and served from memory; every path that is no file is the page itself. */
+export function createAssets(dir: string): (exchange: Exchange) => Reply | null {
+  const assets = new Map<string, Asset>();
+  for (const path of listFiles(dir)) {
+    const bytes = readFileSync(path);
+    assets.set(`/${relative(dir, path).split(sep).join('/')}`, {
+      bytes,
+      zipped: gzipSync(bytes),
+      etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+      contentType: contentTypes[extname(path)] ?? 'application/octet-stream',
+    });
+  }
+  return (exchange) => {
+    if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return null;
+    const asset =
+      assets.get(exchange.path) ?? (extname(exchange.path) === '' ? assets.get('/index.html') : undefined);
+    if (asset === undefined) return null;
+    const headers = {
+      'content-type': asset.contentType,
+      'cache-control': 'no-cache',
+      'content-security-policy': contentSecurityPolicy,
+      vary: 'accept-encoding',
+      etag: asset.etag,
+    };
+    if (exchange.header('if-none-match') === asset.etag) return new Reply(304, '', headers);
+    return /\bgzip\b/.test(exchange.header('accept-encoding') ?? '')
+      ? new Reply(200, asset.zipped, { ...headers, 'content-encoding': 'gzip' })
+      : new Reply(200, asset.bytes, headers);
+  };
+}
+
+function listFiles(dir: string): string[] {
+  try {
+    return readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,226 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import type { Reply } from './reply.ts';
+
+/** Reasons for the statuses that we send (RFC 9110 and 4918). */
+const reasons: Readonly<Record<number, string>> = {
+  200: 'OK',
+  204: 'No Content',
+  206: 'Partial Content',
+  304: 'Not Modified',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  416: 'Range Not Satisfiable',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  507: 'Insufficient Storage',
+};
+
+const keptHeaders = [
+  'host',
+  'origin',
+  'content-type',
+  'content-length',
+  'authorization',
+  'if-none-match',
+  'accept-encoding',
+  'range',
+] as const;
+type KeptHeader = (typeof keptHeaders)[number];
+
+/** Sent with every response: no sniffing, no framing, nothing kept by caches unless a reply says so. */
+const commonHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+};
+
+/** How much of an upload is buffered before the client is asked to wait. */
+const highWaterBytes = 2 ** 20;
+
+/**
+ * One request and its response. The request of uWebSockets.js is gone after the first await, so what is
+ * needed is copied here; the response is written in one cork, once, and never after the client has left.
+ */
+export class Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  aborted = false;
+  private readonly headers: Partial<Record<KeptHeader, string>> = {};
+  private readonly res: HttpResponse;
+  private controller: AbortController | null = null;
+  private finished = false;
+
+  constructor(res: HttpResponse, req: HttpRequest) {
+    this.res = res;
+    this.method = req.getMethod().toUpperCase();
+    this.path = req.getUrl();
+    this.query = req.getQuery() ?? '';
+    for (const name of keptHeaders) {
+      const value = req.getHeader(name);
+      if (value !== '') this.headers[name] = value;
+    }
+    res.onAborted(() => {
+      this.aborted = true;
+      this.controller?.abort();
+    });
+  }
+
+  header(name: KeptHeader): string | undefined {
+    return this.headers[name];
+  }
+
+  /** Aborts when the client goes away before the response is complete. */
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController();
+      if (this.aborted) this.controller.abort();
+    }
+    return this.controller.signal;
+  }
+
+  /**
+   * The whole body. Must be called before the first await of the request.
+   * @throws AppError `too_large` when it is longer than `limitBytes`, by its header or as it comes.
+   */
+  async readBody(limitBytes: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.bodyChunks(limitBytes)) chunks.push(chunk);
+    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  }
+
+  /**
+   * The body, piece by piece; the client is held back while the reader is behind. Must be called (not
+   * necessarily iterated) before the first await of the request.
+   * @throws AppError `too_large` as above, `invalid` when the client leaves in the middle.
+   */
+  bodyChunks(limitBytes: number): AsyncGenerator<Buffer> {
+    const queue: Buffer[] = [];
+    let queuedBytes = 0;
+    let totalBytes = 0;
+    let ended = false;
+    let paused = false;
+    let error: AppError | null = null;
+    let wake: (() => void) | null = null;
+    const announced = Number(this.headers['content-length'] ?? 0);
+    const tooLarge = () =>
+      new AppError(
+        'too_large',
+        `The request is larger than the limit of ${limitBytes} bytes${announced > limitBytes ? ` (it announces ${announced})` : ''}.`,
+        { details: { limitBytes } },
+      );
+    const { res } = this;
+    if (announced > limitBytes) {
+      // What still comes is read and dropped by the parser after the response.
+      error = tooLarge();
+      res.onData(() => undefined);
+    } else {
+      res.onData((data, isLast) => {
+        totalBytes += data.byteLength;
+        if (totalBytes > limitBytes) error = tooLarge();
+        else if (data.byteLength > 0) {
+          queue.push(Buffer.from(data.slice(0)));
+          queuedBytes += data.byteLength;
+          if (queuedBytes > highWaterBytes && !isLast && !paused) {
+            paused = true;
+            res.pause();
+          }
+        }
+        ended ||= isLast;
+        wake?.();
+      });
+    }
+    this.signal.addEventListener('abort', () => {
+      error ??= new AppError('invalid', 'The client went away before its request was complete.');
+      wake?.();
+    });
+    const exchange = this;
+    return (async function* () {
+      while (true) {
+        if (error !== null) throw error;
+        const chunk = queue.shift();
+        if (chunk !== undefined) {
+          queuedBytes -= chunk.byteLength;
+          if (paused && queuedBytes <= highWaterBytes / 2 && !exchange.aborted) {
+            paused = false;
+            res.resume();
+          }
+          yield chunk;
+        } else if (ended) return;
+        else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          wake = null;
+        }
+      }
+    })();
+  }
+
+  /** Sends the response; a HEAD request gets its headers alone. Does nothing when the client has left. */
+  send(reply: Reply): void {
+    if (this.aborted || this.finished) return;
+    this.finished = true;
+    this.res.cork(() => {
+      this.writeHead(reply.status, reply.headers);
+      if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
+        this.res.endWithoutBody(
+          reply.status === 204 || reply.status === 304 ? undefined : Buffer.byteLength(reply.body),
+        );
+      } else this.res.end(reply.body);
+    });
+  }
+
+  /**
+   * Starts a response whose body comes in pieces. `write` resolves when the client can take more, and
+   * returns false once it has left.
+   */
+  stream(status: number, headers: Record<string, string>): BodyWriter {
+    this.finished = true;
+    const { res } = this;
+    if (!this.aborted) res.cork(() => this.writeHead(status, headers));
+    return {
+      write: async (chunk) => {
+        if (this.aborted) return false;
+        let drained = true;
+        const writable = new Promise<void>((resolve) => {
+          res.onWritable(() => {
+            resolve();
+            return true;
+          });
+          this.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        res.cork(() => {
+          drained = res.write(chunk);
+        });
+        if (!drained) await writable;
+        return !this.aborted;
+      },
+      end: () => {
+        if (!this.aborted) res.cork(() => res.end());
+      },
+    };
+  }
+
+  private writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    this.res.writeStatus(`${status} ${reasons[status] ?? 'Status'}`);
+    for (const name in commonHeaders) {
+      if (!(name in headers)) this.res.writeHeader(name, commonHeaders[name] as string);
+    }
+    for (const name in headers) this.res.writeHeader(name, headers[name] as string);
+  }
+}
+
+/** The body of a response that is sent in pieces. */
+export interface BodyWriter {
+  write(chunk: string | Uint8Array): Promise<boolean>;
+  end(): void;
+}

@@ -1,0 +1,43 @@
+import { isIP } from 'node:net';
+import { AppError } from '../errors.ts';
+
+/** The host name of a `Host` header, without port and brackets, in lower case. */
+function hostName(host: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(host);
+  return (bracketed ? (bracketed[1] as string) : host.replace(/:\d+$/, '')).toLowerCase();
+}
+
+/**
+ * Refuses what a web page of somebody else could make a browser send: a request under a foreign host name
+ * (DNS rebinding) and one with a foreign or opaque origin (cross-site requests and WebSockets). It holds
+ * on every bind address: binding to all interfaces is the default here.
+ * @throws AppError `forbidden` that names what was refused and the flag that allows it.
+ */
+export function guardOrigin(
+  host: string | undefined,
+  origin: string | undefined,
+  allowedHosts: readonly string[],
+): void {
+  const name = hostName(host ?? '');
+  if (
+    isIP(name) === 0 &&
+    name !== 'localhost' &&
+    !name.endsWith('.localhost') &&
+    !allowedHosts.includes(name)
+  ) {
+    throw new AppError(
+      'forbidden',
+      `Requests for the host "${host ?? ''}" are refused. Use this machine's IP address or localhost, or start Hone with --allowed-host ${name || 'NAME'}.`,
+    );
+  }
+  if (origin === undefined) return;
+  let originHost = '';
+  try {
+    originHost = new URL(origin).host.toLowerCase();
+  } catch {
+    // "null" and other opaque origins have no host.
+  }
+  if (originHost !== (host ?? '').toLowerCase()) {
+    throw new AppError('forbidden', `Requests from pages of "${origin}" are refused.`);
+  }
+}

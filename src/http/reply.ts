@@ -1,0 +1,21 @@
+/** A response, complete. Bodies are bytes or text; streams go through `Exchange.stream`. */
+export class Reply {
+  readonly status: number;
+  readonly body: string | Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: string | Uint8Array, headers: Record<string, string>) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** JSON knows no NaN or infinity: `JSON.stringify` writes `null` for them, which is what we promise. */
+  static json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
+    return new Reply(status, JSON.stringify(value), { 'content-type': 'application/json', ...headers });
+  }
+
+  static text(status: number, text: string, contentType = 'text/plain; charset=utf-8'): Reply {
+    return new Reply(status, text, { 'content-type': contentType });
+  }
+}

@@ -1,0 +1,92 @@
+import { AppError } from '../errors.ts';
+import type { Face, Route } from './route.ts';
+
+/** A route found for a path, with the face that it belongs to. */
+export interface Match {
+  readonly face: Face;
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Pattern {
+  readonly expression: RegExp;
+  readonly names: readonly string[];
+  readonly specificity: number;
+  readonly methods: Map<string, { face: Face; route: Route }>;
+}
+
+/**
+ * Finds the route of a request. Paths without parameters are one look-up; the few others are tried in
+ * order, those that want digits first.
+ */
+export function createRouter(faces: readonly Face[], fallback: Face) {
+  const fixed = new Map<string, Map<string, { face: Face; route: Route }>>();
+  const patterns = new Map<string, Pattern>();
+  for (const face of faces) {
+    for (const entry of face.routes) {
+      const methods = entry.path.includes('{')
+        ? (patterns.get(entry.path) ?? compile(entry.path, patterns)).methods
+        : (fixed.get(entry.path) ?? (fixed.set(entry.path, new Map()).get(entry.path) as Pattern['methods']));
+      if (methods.has(entry.method)) throw new Error(`Two routes are ${entry.method} ${entry.path}`);
+      methods.set(entry.method, { face, route: entry });
+    }
+  }
+  const ordered = [...patterns.values()].sort((a, b) => b.specificity - a.specificity);
+
+  return {
+    /**
+     * @returns the route, or the allowed methods where the path has none of this method, or `null` where
+     *   there is no such path; with the face whose error format applies.
+     */
+    find(method: string, path: string): Match | { face: Face; allowed: string[] } | null {
+      const wanted = method === 'HEAD' ? 'GET' : method;
+      const methods = fixed.get(path);
+      if (methods !== undefined) {
+        const found = methods.get(wanted);
+        if (found !== undefined) return { ...found, params: {} };
+      }
+      const allowed = new Set(methods?.keys());
+      let face = methods?.values().next().value?.face;
+      for (const pattern of ordered) {
+        const matched = pattern.expression.exec(path);
+        if (matched === null) continue;
+        const found = pattern.methods.get(wanted);
+        if (found !== undefined) return { ...found, params: decode(pattern.names, matched) };
+        for (const name of pattern.methods.keys()) allowed.add(name);
+        face ??= pattern.methods.values().next().value?.face;
+      }
+      return allowed.size === 0 ? null : { face: face ?? fallback, allowed: [...allowed] };
+    },
+  };
+}
+
+function compile(path: string, patterns: Map<string, Pattern>): Pattern {
+  const names: string[] = [];
+  let specificity = 0;
+  const source = path
+    .split('/')
+    .map((segment) => {
+      const parameter = /^\{(\w+)(:digits)?\}$/.exec(segment);
+      if (parameter === null) {
+        specificity += 4;
+        return segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+      }
+      names.push(parameter[1] as string);
+      specificity += parameter[2] ? 2 : 1;
+      return parameter[2] ? '(\\d{1,15})' : '([^/]+)';
+    })
+    .join('/');
+  const pattern: Pattern = { expression: new RegExp(`^${source}$`), names, specificity, methods: new Map() };
+  patterns.set(path, pattern);
+  return pattern;
+}
+
+function decode(names: readonly string[], matched: RegExpExecArray): Record<string, string> {
+  try {
+    return Object.fromEntries(
+      names.map((name, index) => [name, decodeURIComponent(matched[index + 1] as string)]),
+    );
+  } catch (error) {
+    throw new AppError('invalid', 'The path is not properly percent-encoded.', { cause: error });
+  }
+}

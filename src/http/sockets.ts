@@ -1,0 +1,119 @@
+import type { TemplatedApp, WebSocket } from 'uWebSockets.js';
+import { AppError } from '../errors.ts';
+import { guardOrigin } from './guard.ts';
+import type { Reply } from './reply.ts';
+
+/** Above this a socket gets no more droppable frames; above `hardLimitBytes` it is closed. */
+const softLimitBytes = 2 ** 18;
+const hardLimitBytes = 2 ** 22;
+const checkEveryMs = 500;
+
+interface SocketData {
+  since: number | null;
+  behind: boolean;
+}
+
+/** What a socket is told first: texts to send in order. */
+export type Greeting = (since: number | null) => Iterable<string>;
+
+/** Everyone who listens on one WebSocket path. */
+export interface Broadcast {
+  /** Sends a text frame to all; a droppable one is left out for readers that are behind. */
+  publish(text: string, droppable: boolean): void;
+  count(): number;
+  close(): void;
+}
+
+/**
+ * Serves a WebSocket at `path` on which the server alone speaks. Each reader is bounded: one that is
+ * behind loses droppable frames first, and is closed before its backlog grows past `hardLimitBytes`; it
+ * then connects again with `?since=SEQ` and misses nothing.
+ */
+export function createBroadcast(
+  app: TemplatedApp,
+  path: string,
+  options: {
+    greet: Greeting;
+    allowedHosts: readonly string[];
+    presentError: (error: AppError) => Reply;
+    /** Told when the number of readers changes. */
+    onCount?: (count: number) => void;
+  },
+): Broadcast {
+  const sockets = new Set<WebSocket<SocketData>>();
+  app.ws<SocketData>(path, {
+    maxPayloadLength: 4_096,
+    maxBackpressure: hardLimitBytes,
+    closeOnBackpressureLimit: 1,
+    idleTimeout: 60,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => {
+      const since = new URLSearchParams(req.getQuery()).get('since');
+      try {
+        guardOrigin(req.getHeader('host'), req.getHeader('origin') || undefined, options.allowedHosts);
+        if (since !== null && !/^\d{1,15}$/.test(since)) {
+          throw new AppError('invalid', `since must be a whole number, not "${since.slice(0, 40)}".`);
+        }
+      } catch (error) {
+        const reply = options.presentError(error as AppError);
+        res.cork(() => {
+          res
+            .writeStatus(String(reply.status))
+            .writeHeader('content-type', 'application/json')
+            .end(reply.body);
+        });
+        return;
+      }
+      res.upgrade<SocketData>(
+        { since: since === null ? null : Number(since), behind: false },
+        req.getHeader('sec-websocket-key'),
+        req.getHeader('sec-websocket-protocol'),
+        req.getHeader('sec-websocket-extensions'),
+        context,
+      );
+    },
+    open: (ws) => {
+      const { since } = ws.getUserData();
+      for (const text of options.greet(since)) {
+        if (ws.getBufferedAmount() > hardLimitBytes / 2) {
+          // Too far behind to be told in one go: the client asks again from the last frame it got.
+          ws.end(1013, 'behind');
+          return;
+        }
+        ws.send(text);
+      }
+      ws.subscribe('all');
+      ws.subscribe('droppable');
+      sockets.add(ws);
+      options.onCount?.(sockets.size);
+    },
+    drain: (ws) => {
+      const data = ws.getUserData();
+      if (data.behind && ws.getBufferedAmount() === 0) {
+        data.behind = false;
+        ws.subscribe('droppable');
+      }
+    },
+    close: (ws) => {
+      if (sockets.delete(ws)) options.onCount?.(sockets.size);
+    },
+  });
+  const check = setInterval(() => {
+    for (const ws of sockets) {
+      const data = ws.getUserData();
+      if (!data.behind && ws.getBufferedAmount() > softLimitBytes) {
+        data.behind = true;
+        ws.unsubscribe('droppable');
+      }
+    }
+  }, checkEveryMs);
+  check.unref();
+  return {
+    publish: (text, droppable) => void app.publish(droppable ? 'droppable' : 'all', text),
+    count: () => sockets.size,
+    close: () => {
+      clearInterval(check);
+      for (const ws of [...sockets]) ws.end(1001, 'The service is stopping');
+    },
+  };
+}
