@@ -1,0 +1,391 @@
+#include "quantize.h"
+
+#include <gguf.h>
+#include <llama.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "delivery.h"
+#include "failure.h"
+#include "library.h"
+
+namespace hone {
+
+namespace {
+
+/// Bytes of tensor rows that llama.cpp may hold at once. Its default of 8 GiB would undo the promise that
+/// export needs little more memory than one shard.
+constexpr size_t kBufferBytes = size_t{256} << 20;
+
+const std::map<std::string, llama_ftype>& Types() {
+  static const auto* types = new std::map<std::string, llama_ftype>{
+      {"F16", LLAMA_FTYPE_MOSTLY_F16},       {"Q8_0", LLAMA_FTYPE_MOSTLY_Q8_0},
+      {"Q6_K", LLAMA_FTYPE_MOSTLY_Q6_K},     {"Q5_K_M", LLAMA_FTYPE_MOSTLY_Q5_K_M},
+      {"Q4_K_M", LLAMA_FTYPE_MOSTLY_Q4_K_M}, {"Q4_0", LLAMA_FTYPE_MOSTLY_Q4_0},
+      {"Q3_K_M", LLAMA_FTYPE_MOSTLY_Q3_K_M}, {"Q2_K", LLAMA_FTYPE_MOSTLY_Q2_K},
+      {"IQ4_XS", LLAMA_FTYPE_MOSTLY_IQ4_XS}};
+  return *types;
+}
+
+/// The functions of the engine that quantizing needs.
+struct Engine {
+  decltype(&llama_backend_init) backend_init;
+  decltype(&llama_model_quantize_default_params) default_params;
+  decltype(&llama_model_quantize) quantize;
+  decltype(&llama_log_get) log_get;
+  decltype(&llama_log_set) log_set;
+  decltype(&gguf_init_from_file) gguf_open;
+  decltype(&gguf_free) gguf_close;
+  decltype(&gguf_get_n_tensors) gguf_tensors;
+  decltype(&gguf_get_tensor_name) gguf_name;
+  decltype(&gguf_get_tensor_size) gguf_size;
+  decltype(&gguf_get_tensor_offset) gguf_offset;
+  decltype(&gguf_get_data_offset) gguf_data_offset;
+};
+
+/// Serializes runs: the engine's log callback is one for the whole process.
+std::mutex& RunMutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+/// Opens the engine's libraries once and for good (they keep static state). Call it under `RunMutex`.
+const Engine* OpenEngine(const std::string& llama_path, const std::string& base_path, Failure& failure) {
+  static auto* engines = new std::map<std::string, Engine>;
+  const auto known = engines->find(llama_path);
+  if (known != engines->end()) return &known->second;
+
+  Library llama = Library::Open({llama_path}, failure);
+  if (!llama) return nullptr;
+  // Its functions are looked up in its own file: Windows does not search the dependencies of a library.
+  Library base = Library::Open({base_path}, failure);
+  if (!base) return nullptr;
+
+  Engine engine{};
+  const char* missing = nullptr;
+  const auto take = [&missing](const Library& library, auto& function, const char* name) {
+    function = library.Symbol<std::decay_t<decltype(function)>>({name});
+    if (function == nullptr && missing == nullptr) missing = name;
+  };
+  take(llama, engine.backend_init, "llama_backend_init");
+  take(llama, engine.default_params, "llama_model_quantize_default_params");
+  take(llama, engine.quantize, "llama_model_quantize");
+  take(llama, engine.log_get, "llama_log_get");
+  take(llama, engine.log_set, "llama_log_set");
+  take(base, engine.gguf_open, "gguf_init_from_file");
+  take(base, engine.gguf_close, "gguf_free");
+  take(base, engine.gguf_tensors, "gguf_get_n_tensors");
+  take(base, engine.gguf_name, "gguf_get_tensor_name");
+  take(base, engine.gguf_size, "gguf_get_tensor_size");
+  take(base, engine.gguf_offset, "gguf_get_tensor_offset");
+  take(base, engine.gguf_data_offset, "gguf_get_data_offset");
+  if (missing != nullptr) {
+    failure = {"library_unloadable", llama_path + " does not export " + missing};
+    return nullptr;
+  }
+  llama.Keep();
+  base.Keep();
+  return &engines->emplace(llama_path, engine).first->second;
+}
+
+struct Request {
+  std::string llama, base, input, output;
+  llama_ftype type = LLAMA_FTYPE_MOSTLY_F16;
+  int threads = 1;
+};
+
+struct Outcome {
+  Failure failure;
+  double bytes = 0;
+  double tensors = 0;
+  double fallback_tensors = 0;
+};
+
+/// Stops the engine from within its log callback: the engine has no other way to be cancelled, and catches
+/// every standard exception itself.
+struct Cancellation : std::runtime_error {
+  Cancellation() : std::runtime_error("cancelled") {}
+};
+
+/// One call of the engine; lives on the thread that makes it.
+struct Run {
+  const Engine* engine = nullptr;
+  std::shared_ptr<std::atomic<bool>> cancelled;
+  std::shared_ptr<Delivery> delivery;
+  std::unordered_map<std::string, size_t> bytes_of;  // of the input's tensors, by name
+  size_t total_bytes = 0;
+  size_t done_bytes = 0;
+  size_t current_bytes = 0;
+  int started = 0;
+  int fallback = 0;
+  int write_error = 0;         // errno when the engine gave up
+  std::string error;           // what the engine gave as the reason
+  std::string last_complaint;  // the last warning or error before that
+  ggml_log_callback previous = nullptr;
+  void* previous_data = nullptr;
+};
+
+thread_local Run* current_run = nullptr;
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+void PostProgress(Run& run, double share) {
+  const std::shared_ptr<Delivery> delivery = run.delivery;
+  delivery->Post([delivery, share](Napi::Env env) {
+    if (!delivery->callback().IsEmpty()) delivery->callback().Call({Napi::Number::New(env, share)});
+  });
+}
+
+bool IsWriteError(int number) {
+#ifdef EDQUOT
+  if (number == EDQUOT) return true;
+#endif
+  return number == ENOSPC || number == EFBIG || number == EIO;
+}
+
+/// Reads the engine's log. `llama_model_quantize` of this release reports progress nowhere else: it prints
+/// `[ index/ total] tensor name - [shape], type = ...` when it begins a tensor.
+void OnLog(ggml_log_level level, const char* text, void* data) {
+  Run* run = current_run;
+  if (run == nullptr) {  // another thread's line: to whom it went before
+    const auto* first = static_cast<const Run*>(data);
+    if (first->previous != nullptr) first->previous(level, text, first->previous_data);
+    return;
+  }
+  // The engine's stream keeps quiet about a failed write until it is used again, so that the reason is here
+  // when the next line is logged, or not at all.
+  if (IsWriteError(errno) && run->write_error == 0) run->write_error = errno;
+  errno = 0;
+  constexpr const char* kGivesUp = "failed to quantize: ";
+  if (const char* reason = std::strstr(text, kGivesUp)) {
+    run->error = Trimmed(reason + std::strlen(kGivesUp));
+    return;
+  }
+  if (level == GGML_LOG_LEVEL_ERROR) run->last_complaint = Trimmed(text);
+  if (std::strstr(text, "-> falling back to") != nullptr) run->fallback += 1;
+
+  int index = 0;
+  int total = 0;
+  char name[256] = "";
+  if (std::sscanf(text, "[%d/%d] %255s", &index, &total, name) == 3) {
+    run->done_bytes += std::exchange(run->current_bytes, 0);
+    const auto found = run->bytes_of.find(name);
+    if (found != run->bytes_of.end()) run->current_bytes = found->second;
+    run->started = index;
+    // A split file has tensors that its first part does not list: then the count is what is known.
+    const bool knows_bytes = run->total_bytes > 0 && static_cast<size_t>(total) == run->bytes_of.size();
+    PostProgress(*run, knows_bytes
+                           ? static_cast<double>(run->done_bytes) / static_cast<double>(run->total_bytes)
+                           : static_cast<double>(index - 1) / total);
+  }
+  // Lines of 128 bytes and more are in a buffer that unwinding would leak.
+  if (run->cancelled->load() && std::strlen(text) < 127) throw Cancellation();
+}
+
+/// Restores the engine's log callback and this thread's run, however the call ends.
+class LogCapture {
+ public:
+  explicit LogCapture(Run& run) : run_(run) {
+    run.engine->log_get(&run.previous, &run.previous_data);
+    current_run = &run;
+    run.engine->log_set(OnLog, &run);
+  }
+  ~LogCapture() {
+    run_.engine->log_set(run_.previous, run_.previous_data);
+    current_run = nullptr;
+  }
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+
+ private:
+  Run& run_;
+};
+
+struct GgufCloser {
+  const Engine* engine;
+  void operator()(gguf_context* context) const { engine->gguf_close(context); }
+};
+using Gguf = std::unique_ptr<gguf_context, GgufCloser>;
+
+Gguf OpenGguf(const Engine& engine, const std::string& path) {
+  return Gguf(engine.gguf_open(path.c_str(), gguf_init_params{/*no_alloc=*/true, /*ctx=*/nullptr}),
+              GgufCloser{&engine});
+}
+
+/// Where the last tensor of the file ends, in bytes from its beginning.
+size_t EndOfData(const Engine& engine, const gguf_context* file) {
+  size_t end = engine.gguf_data_offset(file);
+  for (int64_t i = 0; i < engine.gguf_tensors(file); ++i) {
+    end = std::max(end,
+                   engine.gguf_data_offset(file) + engine.gguf_offset(file, i) + engine.gguf_size(file, i));
+  }
+  return end;
+}
+
+Failure WhyItFailed(const Run& run) {
+  const std::string reason = run.error.empty() ? run.last_complaint : run.error;
+  const std::string because = reason.empty() ? "llama.cpp gave no reason" : reason;
+  if (run.started == 0) return {"bad_model", "llama.cpp cannot read the model: " + because};
+  switch (run.write_error) {
+    case ENOSPC:
+#ifdef EDQUOT
+    case EDQUOT:
+#endif
+      return {"disk_full", std::string("The disk is full: ") + std::strerror(run.write_error)};
+    case EFBIG:
+      return {"file_too_large", "The file system or a limit does not allow a file of this size."};
+    default:
+      break;
+  }
+  const bool write_failed =
+      because.find("iostream") != std::string::npos || because.find("basic_ios") != std::string::npos;
+  if (write_failed) {
+    return {"write_failed",
+            "Writing the quantized file failed: " +
+                (run.write_error != 0 ? std::string(std::strerror(run.write_error)) : because)};
+  }
+  return {"bad_model", "llama.cpp cannot quantize the model: " + because};
+}
+
+Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>& cancelled,
+                const std::shared_ptr<Delivery>& delivery) {
+  const std::lock_guard<std::mutex> lock(RunMutex());
+  Outcome outcome;
+  const Engine* engine = OpenEngine(request.llama, request.base, outcome.failure);
+  if (engine == nullptr) return outcome;
+
+  Run run;
+  run.engine = engine;
+  run.cancelled = cancelled;
+  run.delivery = delivery;
+  const LogCapture capture(run);
+  try {
+    engine->backend_init();
+    {
+      const Gguf input = OpenGguf(*engine, request.input);
+      if (input == nullptr) {
+        outcome.failure = {"bad_model", "The file is no readable GGUF" +
+                                            (run.last_complaint.empty() ? "." : ": " + run.last_complaint)};
+        return outcome;
+      }
+      for (int64_t i = 0; i < engine->gguf_tensors(input.get()); ++i) {
+        const size_t bytes = engine->gguf_size(input.get(), i);
+        run.bytes_of[engine->gguf_name(input.get(), i)] = bytes;
+        run.total_bytes += bytes;
+      }
+      const size_t end = EndOfData(*engine, input.get());
+      const auto size = std::filesystem::file_size(std::filesystem::u8path(request.input));
+      if (size < end) {
+        outcome.failure = {"bad_model", "The file is cut short: it has " + std::to_string(size) +
+                                            " bytes and its tensors need " + std::to_string(end) + "."};
+        return outcome;
+      }
+    }
+    llama_model_quantize_params params = engine->default_params();
+    params.nthread = request.threads;
+    params.ftype = request.type;
+    params.max_buf_size = kBufferBytes;
+    errno = 0;
+    const uint32_t status = engine->quantize(request.input.c_str(), request.output.c_str(), &params);
+    if (cancelled->load() && status != 0) {
+      outcome.failure = {"cancelled", "Quantization was cancelled."};
+      return outcome;
+    }
+    if (status != 0) {
+      outcome.failure = WhyItFailed(run);
+      return outcome;
+    }
+    // A stream that failed to write its last bytes does not always say so: the file itself is asked.
+    const Gguf output = OpenGguf(*engine, request.output);
+    const auto size = std::filesystem::file_size(std::filesystem::u8path(request.output));
+    if (output == nullptr || size < EndOfData(*engine, output.get())) {
+      outcome.failure = {"write_failed", "The quantized file is incomplete."};
+      return outcome;
+    }
+    outcome.bytes = static_cast<double>(size);
+    outcome.tensors = run.started;
+    outcome.fallback_tensors = run.fallback;
+  } catch (const Cancellation&) {
+    outcome.failure = {"cancelled", "Quantization was cancelled."};
+  } catch (const std::exception& error) {
+    outcome.failure = {"internal", error.what()};
+  }
+  return outcome;
+}
+
+std::string Text(const Napi::Object& options, const char* name) {
+  const Napi::Value value = options.Get(name);
+  if (!value.IsString()) throw Napi::TypeError::New(options.Env(), std::string(name) + " must be a string");
+  return value.As<Napi::String>().Utf8Value();
+}
+
+}  // namespace
+
+Napi::Value Quantize(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "quantize takes one object");
+  const auto options = info[0].As<Napi::Object>();
+  Request request;
+  request.llama = Text(options, "llama");
+  request.base = Text(options, "ggmlBase");
+  request.input = Text(options, "input");
+  request.output = Text(options, "output");
+  const Napi::Value threads = options.Get("threads");
+  if (threads.IsNumber()) request.threads = std::max(1, threads.As<Napi::Number>().Int32Value());
+  const Napi::Value on_progress = options.Get("onProgress");
+
+  const auto deferred = Napi::Promise::Deferred::New(env);
+  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  auto handle = Napi::Object::New(env);
+  handle.Set("finished", deferred.Promise());
+  handle.Set("cancel",
+             Napi::Function::New(env, [cancelled](const Napi::CallbackInfo&) { cancelled->store(true); }));
+
+  const std::string type_name = Text(options, "type");
+  const auto type = Types().find(type_name);
+  if (type == Types().end()) {
+    std::string all;
+    for (const auto& [name, unused] : Types()) all += (all.empty() ? "" : ", ") + name;
+    deferred.Reject(
+        ToError(env, {"unsupported_type", "There is no type \"" + type_name + "\"; there are " + all + "."}));
+    return handle;
+  }
+  request.type = type->second;
+
+  const auto delivery = Delivery::Open(
+      env, "hone.quantize", on_progress.IsFunction() ? on_progress.As<Napi::Function>() : Napi::Function(),
+      /*keeps_alive=*/true, [cancelled] { cancelled->store(true); });
+  std::thread([request, cancelled, delivery, deferred] {
+    Outcome outcome = Perform(request, cancelled, delivery);
+    delivery->Post([delivery, deferred, outcome](Napi::Env job_env) {
+      if (outcome.failure) {
+        deferred.Reject(ToError(job_env, outcome.failure));
+      } else {
+        auto result = Napi::Object::New(job_env);
+        result.Set("bytes", outcome.bytes);
+        result.Set("tensors", outcome.tensors);
+        result.Set("fallbackTensors", outcome.fallback_tensors);
+        deferred.Resolve(result);
+      }
+      delivery->Close();
+    });
+  }).detach();
+  return handle;
+}
+
+}  // namespace hone

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { AppError, asAppError } from '../errors.ts';
+import { type AddonError, loadAddon } from './addon.ts';
+import { findEngineLibrary } from './engine-library.ts';
+
+/** Every type that a GGUF can be written in here, from large to small. */
+export const quantizationTypes = [
+  'F16',
+  'Q8_0',
+  'Q6_K',
+  'Q5_K_M',
+  'Q4_K_M',
+  'Q4_0',
+  'IQ4_XS',
+  'Q3_K_M',
+  'Q2_K',
+] as const;
+
+export interface QuantizeOptions {
+  /** Threads of the engine; the processors that this process may use when absent. */
+  readonly threads?: number;
+  /** Called with a share from 0 to 1 of the input's bytes that are done. */
+  readonly onProgress?: (share: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface QuantizeResult {
+  readonly bytes: number;
+  readonly tensors: number;
+  /** Tensors whose shape the type does not fit; they are stored in a larger type. */
+  readonly fallbackTensors: number;
+}
+
+/** What failed, as the string that programs read; see `quantize`. */
+export function quantizeErrorCode(error: unknown): string {
+  const code = (error as { details?: { code?: unknown } } | null)?.details?.code;
+  return typeof code === 'string' ? code : 'internal';
+}
+
+/**
+ * Writes the GGUF file `input` to `output` in the given type by the engine's own libllama. The output is
+ * complete or absent: it is written aside, synced and renamed. The work is done on a thread of its own.
+ *
+ * @throws AppError whose `details.code` is one of `addon_missing`, `engine_missing`, `engine_mismatch`,
+ *   `unsupported_type`, `bad_model`, `not_found`, `disk_full`, `file_too_large`, `write_failed`,
+ *   `cancelled`, `internal`
+ */
+export async function quantize(
+  input: string,
+  output: string,
+  type: string,
+  options: QuantizeOptions = {},
+): Promise<QuantizeResult> {
+  const state = loadAddon();
+  if (state.addon === null) throw failure('unavailable', 'addon_missing', state.reason);
+  const engine = engineOf(state.addon.llamaRelease);
+  await stat(input).catch((cause: NodeJS.ErrnoException) => {
+    throw failure('not_found', 'not_found', `There is no file ${input} to quantize (${cause.code}).`, cause);
+  });
+  if (options.signal?.aborted) throw failure('conflict', 'cancelled', 'Quantization was cancelled.');
+
+  const aside = `${output}.${randomBytes(6).toString('hex')}.partial`;
+  // Whatever ends this process, the file aside goes with it.
+  const removeAside = () => rmSync(aside, { force: true });
+  process.once('exit', removeAside);
+  try {
+    const run = state.addon.quantize({
+      llama: engine.llama,
+      ggmlBase: engine.ggmlBase,
+      input,
+      output: aside,
+      type,
+      threads: options.threads ?? availableParallelism(),
+      ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+    });
+    options.signal?.addEventListener('abort', run.cancel);
+    try {
+      const result = await run.finished;
+      await sync(aside);
+      await rename(aside, output);
+      await sync(dirname(output));
+      options.onProgress?.(1);
+      return result;
+    } finally {
+      options.signal?.removeEventListener('abort', run.cancel);
+    }
+  } catch (error) {
+    throw asQuantizeError(error);
+  } finally {
+    process.off('exit', removeAside);
+    await rm(aside, { force: true });
+  }
+}
+
+function engineOf(compiledFor: string) {
+  let engine: ReturnType<typeof findEngineLibrary>;
+  try {
+    engine = findEngineLibrary();
+  } catch (error) {
+    throw failure('unavailable', 'engine_missing', asAppError(error).message, error);
+  }
+  // The parameters are one C structure whose fields change between releases: never guess.
+  if (engine.release !== compiledFor) {
+    throw failure(
+      'unavailable',
+      'engine_mismatch',
+      `The addon was built for llama.cpp ${compiledFor}, and ${engine.llama} is ${engine.release}. Remove build/native and run \`node setup.mjs\`.`,
+    );
+  }
+  return engine;
+}
+
+/** Makes a file's bytes, or a folder's entries, survive a power loss. Windows cannot open a folder. */
+async function sync(path: string): Promise<void> {
+  if (process.platform === 'win32' && (await stat(path)).isDirectory()) return;
+  const file = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EISDIR') return open(path, 'r');
+    throw error;
+  });
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+const kinds: Record<string, AppError['kind']> = {
+  unsupported_type: 'invalid',
+  bad_model: 'invalid',
+  cancelled: 'conflict',
+  disk_full: 'disk_full',
+  file_too_large: 'disk_full',
+  library_missing: 'unavailable',
+  library_unloadable: 'unavailable',
+};
+
+function asQuantizeError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const thrown = asAppError(error);
+  if (thrown.kind === 'disk_full') return failure('disk_full', 'disk_full', thrown.message, error);
+  const code = (error as Partial<AddonError> | null)?.code ?? 'internal';
+  const publicCode = code.startsWith('library_') ? 'engine_missing' : code;
+  return failure(kinds[code] ?? 'internal', publicCode, thrown.message, error);
+}
+
+function failure(kind: AppError['kind'], code: string, message: string, cause?: unknown): AppError {
+  return new AppError(kind, message, { cause, details: { code } });
+}
