@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { copyFile, link, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, isAbsolute, join, sep } from 'node:path';
+import type { DatasetRow, DatasetStore } from '../db/datasets.ts';
+import { AppError } from '../errors.ts';
+import { createRowValidator, type RowShape, type Validation } from './row-validator.ts';
+
+export type Dataset = DatasetRow<Validation>;
+
+/** A dataset that a training may use: where its rows lie, and how many there are. */
+export interface TrainingData {
+  readonly name: string;
+  readonly path: string;
+  readonly numExamples: number;
+  /** Whether the file is ours and replaced by renaming, so that a hard link keeps its rows. */
+  readonly stored: boolean;
+}
+
+export interface Datasets {
+  /** Stores an upload as it comes: it appears whole under its name, or not at all. */
+  upload(filename: string, chunks: AsyncIterable<Buffer>): Promise<Dataset>;
+  list(): Dataset[];
+  /** @throws AppError `not_found`. */
+  get(name: string): Dataset;
+  remove(name: string): Promise<void>;
+  /**
+   * Finds a dataset for training by uploaded name or path, and checks every row.
+   * @throws AppError `invalid` with the first faults, `not_found` when there is none.
+   */
+  forTraining(reference: string, shape: RowShape): Promise<TrainingData>;
+  /** Brings table and folder together after a crash: leftovers go, unknown files are read. */
+  reconcile(): Promise<void>;
+}
+
+const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
+const uploadPrefix = '.upload-';
+
+/**
+ * A file name made of harmless characters alone.
+ * @throws AppError `invalid` when it is not a `.jsonl`.
+ */
+export function safeName(filename: string): string {
+  const base = filename.normalize('NFC').split(/[/\\]/).at(-1) ?? '';
+  if (!base.toLowerCase().endsWith('.jsonl')) {
+    throw new AppError(
+      'invalid',
+      `The file must be a .jsonl file (one JSON object on each line), not "${base.slice(0, 100)}".`,
+    );
+  }
+  const stem = base
+    .slice(0, -'.jsonl'.length)
+    .replace(/[^\p{L}\p{N}._-]+/gu, '_')
+    .replace(/^[._]+/, '')
+    .slice(0, 100);
+  return `${stem || 'dataset'}.jsonl`;
+}
+
+export function createDatasets(dir: string, store: DatasetStore): Datasets {
+  const typed = (row: DatasetRow) => row as Dataset;
+
+  async function record(name: string, validation: Validation): Promise<Dataset> {
+    const { size, mtime } = await stat(join(dir, name));
+    const dataset: Dataset = {
+      name,
+      numExamples: validation.numExamples,
+      sizeBytes: size,
+      uploadedAt: mtime.toISOString(),
+      validation,
+    };
+    store.put(dataset);
+    return dataset;
+  }
+
+  return {
+    async upload(filename, chunks) {
+      const name = safeName(filename);
+      await mkdir(dir, { recursive: true });
+      const aside = join(dir, `${uploadPrefix}${randomUUID()}`);
+      const validator = createRowValidator(null);
+      try {
+        const file = await open(aside, 'wx');
+        try {
+          let first = true;
+          for await (const chunk of chunks) {
+            const bytes = first && chunk.subarray(0, 3).equals(utf8Bom) ? chunk.subarray(3) : chunk;
+            first = false;
+            validator.push(bytes);
+            await file.write(bytes);
+          }
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        const validation = validator.finish();
+        await rename(aside, join(dir, name));
+        return await record(name, validation);
+      } catch (error) {
+        await rm(aside, { force: true });
+        throw error;
+      }
+    },
+
+    list: () => store.list().map(typed),
+
+    get(name) {
+      const dataset = store.get(name);
+      if (dataset === null) throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
+      return typed(dataset);
+    },
+
+    async remove(name) {
+      this.get(name);
+      await rm(join(dir, name), { force: true });
+      store.remove(name);
+    },
+
+    async forTraining(reference, shape) {
+      const stored = store.get(reference) ?? (await storedByPath(reference));
+      const path = stored === null ? reference : join(dir, stored.name);
+      if (stored === null && !isAbsolute(path) && !/[/\\]/.test(path)) {
+        throw missing(reference, `upload it first, or give the path of a .jsonl file`);
+      }
+      const known = stored === null ? null : (stored.validation as Validation);
+      const validation = known?.valid && known.shape === shape ? known : await validateFile(path, shape);
+      if (!validation.valid) {
+        const first = validation.errors.slice(0, 5).map((error) => error.message);
+        const more =
+          validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
+        throw new AppError('invalid', `Dataset validation failed: ${first.join('; ')}${more}`, {
+          details: { validation },
+        });
+      }
+      return { name: basename(path), path, numExamples: validation.numExamples, stored: stored !== null };
+    },
+
+    async reconcile() {
+      await mkdir(dir, { recursive: true });
+      const names = new Set<string>();
+      for (const entry of await readdir(dir, { withFileTypes: true })) {
+        if (entry.name.startsWith(uploadPrefix)) await rm(join(dir, entry.name), { force: true });
+        else if (entry.isFile() && entry.name.endsWith('.jsonl')) names.add(entry.name);
+      }
+      for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
+      for (const name of names) {
+        const known = store.get(name);
+        const { size, mtime } = await stat(join(dir, name));
+        if (known?.sizeBytes === size && known.uploadedAt === mtime.toISOString()) continue;
+        await record(name, await validateFile(join(dir, name), null));
+      }
+    },
+  };
+
+  /** An uploaded dataset that is named by its full path counts as stored, so that replacing it is safe. */
+  async function storedByPath(reference: string): Promise<DatasetRow | null> {
+    if (!isAbsolute(reference)) return null;
+    const [real, own] = await Promise.all([reference, dir].map((path) => realpath(path).catch(() => null)));
+    return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
+  }
+}
+
+function missing(reference: string, advice: string): AppError {
+  const msg = `There is no dataset "${reference.slice(0, 200)}"; ${advice}.`;
+  return new AppError('not_found', msg, { issues: [{ loc: ['body', 'dataset'], msg, type: 'value_error' }] });
+}
+
+async function validateFile(path: string, shape: RowShape | null): Promise<Validation> {
+  const file = await stat(path).catch(() => null);
+  if (file === null || path.includes('\0')) throw missing(path, 'check the path');
+  if (!file.isFile() || !path.toLowerCase().endsWith('.jsonl')) {
+    throw new AppError('invalid', `The dataset must be a .jsonl file; "${path.slice(0, 200)}" is not one.`);
+  }
+  const validator = createRowValidator(shape);
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 18 }))
+    validator.push(chunk as Buffer);
+  return validator.finish();
+}
+
+/** Gives a job rows of its own, which no later upload changes. */
+export async function freezeRows(data: TrainingData, target: string): Promise<void> {
+  await rm(target, { force: true });
+  if (data.stored) {
+    try {
+      return await link(data.path, target);
+    } catch {
+      // Another file system, or one without hard links.
+    }
+  }
+  await copyFile(data.path, target);
+}

@@ -1,0 +1,161 @@
+import { isUtf8 } from 'node:buffer';
+
+/** The shapes of rows that train, and the fields that each requires (all strings). */
+export const rowShapes = {
+  'input-output': ['input', 'output'],
+  'question-answer': ['context', 'question', 'answer'],
+  preference: ['prompt', 'chosen', 'rejected'],
+} as const satisfies Record<string, readonly string[]>;
+export type RowShape = keyof typeof rowShapes;
+
+/** Which shape a task and strategy train on. */
+export function shapeFor(task: string, strategy: string): RowShape {
+  if (strategy === 'dpo' || strategy === 'rlhf') return 'preference';
+  return task === 'extractive-question-answering' ? 'question-answer' : 'input-output';
+}
+
+/** One fault of a dataset. `line` counts from 1 and is `null` for a fault of the whole file. */
+export interface RowError {
+  readonly line: number | null;
+  readonly field: string | null;
+  readonly message: string;
+}
+
+/** What a validator found; `errors` holds the first 100 of `totalErrors`. */
+export interface Validation {
+  readonly valid: boolean;
+  readonly shape: RowShape | null;
+  readonly numExamples: number;
+  readonly errors: readonly RowError[];
+  readonly totalErrors: number;
+}
+
+/** Specification, "Limits". */
+export const minimumExamples = 10;
+const maximumErrors = 100;
+/** A row longer than this is refused: no model's context holds a fraction of it. */
+const maximumLineBytes = 2 ** 24;
+
+/** Shapes of rows that other tools use, told by the fields of the first row. */
+const foreignShapes: readonly { readonly name: string; readonly fields: readonly string[] }[] = [
+  { name: 'Alpaca', fields: ['instruction', 'output'] },
+  { name: 'OpenAI messages', fields: ['messages'] },
+  { name: 'ShareGPT', fields: ['conversations'] },
+];
+
+/**
+ * Checks JSON lines piece by piece, in memory bounded by the longest line.
+ * @param expected the shape that every row must have; `null` takes that of the first readable row.
+ */
+export function createRowValidator(expected: RowShape | null) {
+  let shape = expected;
+  let line = 0;
+  let numExamples = 0;
+  let totalErrors = 0;
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  const errors: RowError[] = [];
+
+  const fail = (at: number | null, field: string | null, message: string) => {
+    totalErrors += 1;
+    if (errors.length < maximumErrors)
+      errors.push({ line: at, field, message: at === null ? message : `Line ${at}: ${message}` });
+  };
+
+  function checkLine(bytes: Buffer): void {
+    line += 1;
+    if (bytes.length > maximumLineBytes) {
+      numExamples += 1;
+      return fail(line, null, `longer than ${maximumLineBytes} bytes; split the row`);
+    }
+    if (!isUtf8(bytes)) {
+      numExamples += 1;
+      return fail(line, null, 'not valid UTF-8; save the file as UTF-8');
+    }
+    const text = bytes.toString('utf8');
+    if (text.trim() === '') return;
+    numExamples += 1;
+    if (line === 1 && text.charCodeAt(0) === 0xfeff) {
+      return fail(line, null, 'starts with a byte order mark; save the file as UTF-8 without one');
+    }
+    let row: unknown;
+    try {
+      row = JSON.parse(text);
+    } catch (error) {
+      return fail(
+        line,
+        null,
+        `invalid JSON (${(error as Error).message.slice(0, 120)}); write one JSON object on each line`,
+      );
+    }
+    if (typeof row !== 'object' || row === null || Array.isArray(row)) {
+      return fail(
+        line,
+        null,
+        `expected a JSON object, found ${row === null ? 'null' : Array.isArray(row) ? 'an array' : `a ${typeof row}`}`,
+      );
+    }
+    checkRow(row as Record<string, unknown>);
+  }
+
+  function checkRow(row: Record<string, unknown>): void {
+    shape ??=
+      (Object.keys(rowShapes) as RowShape[]).find((name) => rowShapes[name].every((field) => field in row)) ??
+      null;
+    if (shape === null) {
+      const foreign = foreignShapes.find(({ fields }) => fields.every((field) => field in row));
+      const found = Object.keys(row).slice(0, 8).join(', ') || 'no fields';
+      const wanted = Object.values(rowShapes)
+        .map((fields) => fields.join(' + '))
+        .join(', or ');
+      return fail(
+        line,
+        null,
+        foreign
+          ? `the row has the shape of ${foreign.name}; convert it to fields ${wanted}`
+          : `found ${found}; required are ${wanted}`,
+      );
+    }
+    for (const field of rowShapes[shape]) {
+      const value = row[field];
+      if (!Object.hasOwn(row, field)) fail(line, field, `missing required field "${field}"`);
+      else if (typeof value !== 'string') {
+        fail(
+          line,
+          field,
+          `field "${field}" must be a string, found ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`,
+        );
+      }
+    }
+  }
+
+  return {
+    push(chunk: Buffer): void {
+      let start = 0;
+      for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
+        const piece = chunk.subarray(start, end);
+        if (pendingBytes === 0) checkLine(piece);
+        else {
+          pending.push(piece);
+          checkLine(Buffer.concat(pending));
+          pending = [];
+          pendingBytes = 0;
+        }
+        start = end + 1;
+      }
+      const rest = chunk.subarray(start);
+      // Past the limit only the length matters, so the bytes are not kept.
+      if (rest.length > 0 && pendingBytes <= maximumLineBytes) {
+        pending.push(rest);
+        pendingBytes += rest.length;
+      }
+    },
+    finish(): Validation {
+      if (pendingBytes > 0) checkLine(Buffer.concat(pending));
+      if (numExamples < minimumExamples) {
+        fail(null, null, `The dataset has ${numExamples} examples; at least ${minimumExamples} are needed`);
+      }
+      return { valid: totalErrors === 0, shape, numExamples, errors, totalErrors };
+    },
+  };
+}
