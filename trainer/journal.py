@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Journal:
         self._file = os.open(
             self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644
         )
+        self._lock = threading.Lock()
         self._seq = self._repair()
 
     def write(self, type: str, **fields: Any) -> None:
@@ -36,6 +38,11 @@ class Journal:
         """
         fields = _finite(fields)
         check_line(type, fields)
+        with self._lock:
+            self._append(type, fields)
+
+    def _append(self, type: str, fields: dict[str, Any]) -> None:
+        """Appends a checked line; a partial write is taken back."""
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"seq": self._seq, "time": time, "type": type, **fields}
         data = (json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode()

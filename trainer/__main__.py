@@ -1,0 +1,44 @@
+"""The trainer's verbs:
+
+python -m trainer describe [--converter DIR]   what there is and what runs here, as JSON
+python -m trainer run SPEC                     trains one job, then becomes `export`
+python -m trainer export SPEC                  makes the GGUF of a trained job
+python -m trainer starter …                    makes the starter base model
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+
+def main(argv: list[str]) -> int:
+    """Runs one verb and returns the exit status. Each verb imports what it needs, and nothing before."""
+    if argv[:1] == ["starter"]:
+        from trainer.starter.main import main as starter
+
+        return starter(argv[1:])
+    parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("describe").add_argument("--converter", default=None)
+    verbs.add_parser("run").add_argument("spec")
+    verbs.add_parser("export").add_argument("spec")
+    verbs.add_parser("starter")
+    arguments = parser.parse_args(argv)
+    if arguments.verb == "describe":
+        from trainer.describe import describe
+
+        print(json.dumps(describe(arguments.converter)))
+        return 0
+    if arguments.verb == "run":
+        from trainer.run import run
+
+        return run(arguments.spec)
+    from trainer.run import export
+
+    return export(arguments.spec)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""What there is and what of it runs here, without importing torch."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from trainer.registry import find_all
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "datasets",
+    "tokenizers",
+    "huggingface_hub",
+    "bitsandbytes",
+    "tensorboard",
+    "unsloth",
+)
+
+# Optimizers of the training library that need a package (by import name) beyond the pinned ones, or a
+# setting that the training request has not.
+OPTIMIZER_NEEDS = {
+    "adamw_torch_xla": "torch_xla",
+    "adamw_torch_npu_fused": "torch_npu",
+    "adamw_anyprecision": "torchdistx",
+    "adamw_torch_4bit": "torchao",
+    "adamw_torch_8bit": "torchao",
+    "grokadamw": "grokadamw",
+    "schedule_free_radam": "schedulefree",
+    "schedule_free_adamw": "schedulefree",
+    "schedule_free_sgd": "schedulefree",
+    "stable_adamw": "torch_optimi",
+    "lomo": "lomo_optim",
+    "adalomo": "lomo_optim",
+}
+OPTIMIZER_NEEDS_BY_WORD = {
+    "bnb": "bitsandbytes",
+    "8bit": "bitsandbytes",
+    "32bit": "bitsandbytes",
+    "ademamix": "bitsandbytes",
+    "galore": "galore_torch",
+    "apollo": "apollo_torch",
+}
+
+
+def describe(converter: str | None) -> dict[str, Any]:
+    """The answer of `python -m trainer describe`; `converter` is the folder of llama.cpp's converter."""
+    tasks, strategies, providers = find_all("task"), find_all("strategy"), find_all("provider")
+    available = {name: kind().availability() for name, kind in providers.items()}
+    return {
+        "tasks": [
+            {"name": name, "fields": list(task.fields), "metrics": list(task.metrics)}
+            for name, task in tasks.items()
+        ],
+        "strategies": [
+            {"name": name, "fields": list(strategy.fields) if strategy.fields else None}
+            for name, strategy in strategies.items()
+        ],
+        "providers": [
+            {"name": name, "available": yes, "reason": reason} for name, (yes, reason) in available.items()
+        ],
+        "combinations": [
+            {"task": task, "strategy": name, "provider": provider}
+            for name, strategy in strategies.items()
+            for task in tasks
+            if task in strategy.tasks
+            for provider in providers
+            if provider in strategy.providers
+        ],
+        "export_architectures": export_architectures(converter),
+        "lr_scheduler_types": lr_scheduler_types(),
+        "optimizers": optimizers(),
+        "versions": versions(PACKAGES),
+    }
+
+
+def versions(names: tuple[str, ...]) -> dict[str, str | None]:
+    """The installed version of each package, None where it is absent."""
+    found: dict[str, str | None] = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def export_architectures(converter: str | None) -> list[str]:
+    """The architectures that can become a GGUF; empty when the converter is not there."""
+    if converter is None or not Path(converter).is_dir():
+        return []
+    from trainer.export.architectures import supported
+
+    return supported(converter)
+
+
+def lr_scheduler_types() -> list[str]:
+    """The values of transformers' SchedulerType."""
+    return _enumeration("trainer_utils.py", "SchedulerType")
+
+
+def optimizers() -> list[str]:
+    """The values of transformers' OptimizerNames that the installed packages can make."""
+    names = _enumeration("training_args.py", "OptimizerNames")
+    return [name for name in names if all(find_spec(module) is not None for module in _needs(name))]
+
+
+def _needs(optimizer: str) -> set[str]:
+    """The import names that `optimizer` needs beyond torch."""
+    needs = {module for word, module in OPTIMIZER_NEEDS_BY_WORD.items() if word in optimizer}
+    if optimizer in OPTIMIZER_NEEDS:
+        needs = {OPTIMIZER_NEEDS[optimizer]}
+    return needs
+
+
+def _enumeration(file: str, name: str) -> list[str]:
+    """The string values of the class `name` in a file of transformers, read from its source: importing
+    it would import torch."""
+    spec = find_spec("transformers")
+    if spec is None or spec.origin is None:
+        return []
+    text = (Path(spec.origin).parent / file).read_text(encoding="utf-8")
+    body = re.search(rf"^class {name}\b.*?(?=^\S)", text, re.DOTALL | re.MULTILINE)
+    return re.findall(r'^    [A-Z0-9_]+ = "([a-z0-9_]+)"', body.group(0), re.MULTILINE) if body else []

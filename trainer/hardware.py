@@ -1,0 +1,116 @@
+"""Which device trains, in which precision, with gradient checkpointing or not: by what the machine has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer.contracts import Settings
+from trainer.failures import Failure
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The choice. `weights` is the dtype that the frozen weights are loaded in (a name of torch's);
+    `autocast` the one that computes on a GPU, or None."""
+
+    device: str
+    weights: str
+    autocast: str | None
+    gradient_checkpointing: bool
+
+
+def choose(settings: Settings, cpu_has_amx: bool | None = None) -> Hardware:
+    """The device and precision for `settings`; Failure `unsupported` when what is asked for is not there.
+
+    On a CPU: bfloat16 weights where the processor multiplies them natively (AMX), else float32; never
+    checkpointing, which only costs time there. On a GPU: bfloat16 where it can, and checkpointing.
+    """
+    import torch
+
+    has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    device = settings.device
+    if device == "auto":
+        device = next(name for name, there in has.items() if there)
+    if not has.get(device, False):
+        raise Failure(
+            "unsupported",
+            f"The device {device} was asked for, and it is not available here.",
+            "Set device to auto or cpu, or install the driver; `npm run doctor` says what torch sees.",
+        )
+    if settings.fp16 and device != "cuda":
+        raise Failure(
+            "unsupported",
+            f"fp16 training needs an NVIDIA or AMD GPU; this run is on {device}.",
+            "Leave fp16 out: the precision that suits the processor is then chosen.",
+        )
+    if settings.optim.startswith("paged_") and device != "cuda":
+        raise Failure(
+            "unsupported",
+            f"The optimizer {settings.optim} pages its state out of a GPU; this run is on {device}.",
+            f"Set optim to {settings.optim.removeprefix('paged_')} or adamw_torch.",
+        )
+    checkpointing = settings.gradient_checkpointing
+    if checkpointing is None:
+        checkpointing = device == "cuda"
+    if device == "cuda":
+        half = "float16" if settings.fp16 else None
+        if half is None and settings.bf16 is not False:
+            half = "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else None
+            if half is None and settings.bf16 is None:
+                half = "float16"
+            if half is None:
+                raise Failure(
+                    "unsupported",
+                    "This GPU does not compute in bfloat16.",
+                    "Set bf16 to false or fp16 to true.",
+                )
+        return Hardware(device, half or "float32", half, checkpointing)
+    if device == "cpu":
+        amx = has_amx() if cpu_has_amx is None else cpu_has_amx
+        half_weights = amx if settings.bf16 is None else settings.bf16
+    else:
+        half_weights = bool(settings.bf16)
+    return Hardware(device, "bfloat16" if half_weights else "float32", None, checkpointing)
+
+
+def has_amx() -> bool:
+    """Whether this processor has bfloat16 matrix units (Linux says so in /proc/cpuinfo)."""
+    try:
+        return "amx_bf16" in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="ignore")
+    except OSError:
+        return False
+
+
+def quantization(settings: Settings, hardware: Hardware) -> Any:
+    """The bitsandbytes configuration when 4-bit or 8-bit weights were asked for, else None."""
+    if not settings.use_4bit and not settings.use_8bit:
+        return None
+    bits = "use_4bit" if settings.use_4bit else "use_8bit"
+    if hardware.device == "mps":
+        raise Failure(
+            "unsupported",
+            f"{bits} does not run on Apple's GPUs: bitsandbytes has no kernels for them.",
+            f"Set {bits} to false, or device to cpu.",
+        )
+    try:
+        import bitsandbytes  # noqa: F401
+    except Exception as error:
+        raise Failure(
+            "dependency_missing",
+            f"{bits} needs the package bitsandbytes, which cannot be loaded here.",
+            f"Set {bits} to false, or run `npm start` again to repair trainer/.venv.",
+            f"{type(error).__name__}: {error}",
+        ) from error
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    if settings.use_8bit:
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=getattr(torch, hardware.weights),
+    )

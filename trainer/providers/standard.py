@@ -1,0 +1,126 @@
+"""The standard provider: transformers and PEFT, on every platform and every architecture they have."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from trainer.failures import Failure
+from trainer.hardware import Hardware, quantization
+
+if TYPE_CHECKING:
+    from trainer.job import Job
+
+
+class Standard:
+    """Loads models with transformers and puts LoRA on them with PEFT."""
+
+    name = "standard"
+    order = 1
+
+    def availability(self) -> tuple[bool, str | None]:
+        """Whether it can run here, and why not."""
+        missing = [name for name in ("torch", "transformers", "trl", "peft") if find_spec(name) is None]
+        return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
+
+    def tokenizer(self, job: Job) -> Any:
+        """The model's tokenizer; Failure `bad_tokenizer` when it cannot be read."""
+        from transformers import AutoTokenizer
+
+        try:
+            return AutoTokenizer.from_pretrained(
+                job.model_dir, trust_remote_code=False, local_files_only=True
+            )
+        except Exception as error:
+            raise Failure(
+                "bad_tokenizer",
+                "The model's tokenizer cannot be read.",
+                "Choose a model with a tokenizer.json; or download it again, if a file of it is damaged.",
+                f"{type(error).__name__}: {error}"[:2000],
+            ) from error
+
+    def base(self, job: Job, hardware: Hardware, auto_class: str) -> Any:
+        """The frozen base model, loaded by transformers' class `auto_class`; beats while it loads.
+
+        Failure `bad_model` when the files do not make a model of that kind.
+        """
+        import torch
+        import transformers
+        from transformers.utils import logging
+
+        def beating(factory: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            items = args[0] if args else kwargs.get("iterable")
+            return _Beating(items, job) if items is not None else factory(*args, **kwargs)
+
+        before = logging.set_tqdm_hook(beating)
+        try:
+            return getattr(transformers, auto_class).from_pretrained(
+                job.model_dir,
+                dtype=getattr(torch, hardware.weights),
+                quantization_config=quantization(job.settings, hardware),
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+            )
+        except (ValueError, KeyError, RuntimeError) as error:
+            if "out of memory" in str(error).lower() or isinstance(error, MemoryError):
+                raise
+            raise Failure(
+                "bad_model",
+                f"The model's files cannot be loaded as {auto_class.removeprefix('AutoModelFor')}.",
+                "Choose another model; or, if its files may be damaged, delete them from the hub cache and "
+                "start again.",
+                f"{type(error).__name__}: {error}"[:2000],
+            ) from error
+        finally:
+            logging.set_tqdm_hook(before)
+
+    def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+        """`model` with LoRA on it, initialized from the run's seed.
+
+        Failure `unsupported` when the target modules name nothing in this model.
+        """
+        import peft
+        from transformers import set_seed
+
+        settings = job.settings
+        names = [name.rpartition(".")[2] for name, _ in model.named_modules()]
+        unknown = [name for name in settings.target_modules or [] if name.rpartition(".")[2] not in names]
+        if unknown:
+            linear = sorted({n.rpartition(".")[2] for n, m in model.named_modules() if _is_linear(m)})
+            raise Failure(
+                "unsupported",
+                f"target_modules names what this model has not: {', '.join(unknown)}.",
+                f"Leave it out for all linear layers, or choose from: {', '.join(linear)}.",
+            )
+        set_seed(settings.seed)
+        config = peft.LoraConfig(
+            r=settings.lora_r,
+            lora_alpha=settings.lora_alpha,
+            lora_dropout=settings.lora_dropout,
+            target_modules=settings.target_modules or "all-linear",
+            modules_to_save=also_train,
+            task_type=task_type,
+            bias="none",
+        )
+        return peft.get_peft_model(model, config)
+
+
+class _Beating:
+    """A loop over the weights as they are loaded, that beats; stands in for a progress bar."""
+
+    def __init__(self, items: Any, job: Job) -> None:
+        self._items = items
+        self._job = job
+
+    def __iter__(self) -> Any:
+        for item in self._items:
+            self._job.alive()
+            yield item
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+def _is_linear(module: Any) -> bool:
+    return type(module).__name__ in ("Linear", "Conv1D", "Linear4bit", "Linear8bitLt")

@@ -1,0 +1,34 @@
+"""Tasks, strategies and providers, found by file: a module in the folder, one class with a `name` in it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+from trainer.failures import Failure
+
+FOLDERS = {"task": "tasks", "strategy": "strategies", "provider": "providers"}
+
+
+def find_all(kind: str) -> dict[str, type]:
+    """Every class of `kind` (`task`, `strategy`, `provider`) by its wire name; imports no torch."""
+    package = importlib.import_module(f"trainer.{FOLDERS[kind]}")
+    found: dict[str, type] = {}
+    for module_info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if member.__module__ == module.__name__ and hasattr(member, "name"):
+                found[member.name] = member
+    return dict(sorted(found.items(), key=lambda entry: getattr(entry[1], "order", 99)))
+
+
+def create(kind: str, name: str) -> Any:
+    """The `kind` called `name`; Failure `unsupported` with the known names when there is none."""
+    known = find_all(kind)
+    if name not in known:
+        raise Failure(
+            "unsupported", f"There is no {kind} called {name}.", f"Choose one of: {', '.join(known)}."
+        )
+    return known[name]()

@@ -1,0 +1,124 @@
+"""The job's rows: read line by line, turned into tokens in batches, kept in a memory-mapped file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.job import Job
+
+# Rows tokenized at once; more gains nothing and delays a stop.
+BATCH_ROWS = 256
+
+
+def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row with its line number (from 1); Failure `bad_dataset_row` names the line and the field."""
+    with open(path, encoding="utf-8-sig") as file:
+        lines = enumerate(file, 1)
+        while True:
+            try:
+                number, line = next(lines)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as error:
+                raise _bad("The dataset", f"it is not UTF-8: {error.reason}", "Save it as UTF-8.") from error
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise _bad(f"Line {number}", f"not JSON: {error}", "Write one JSON object a line.") from error
+            for name in fields:
+                value = row.get(name) if isinstance(row, dict) else None
+                if not isinstance(value, str):
+                    found = (
+                        "an object without it" if isinstance(row, dict) and name not in row else repr(value)
+                    )
+                    raise _bad(
+                        f"Line {number}",
+                        f"the field {name} must be a string, found {found[:80]}",
+                        "Correct it.",
+                    )
+            yield number, row
+
+
+def row_at(path: str | os.PathLike[str], numbers: list[int], fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The rows at these line numbers, in the order asked for."""
+    wanted = set(numbers)
+    found = {number: row for number, row in read_rows(path, fields) if number in wanted}
+    return [found[number] for number in numbers]
+
+
+def build(
+    job: Job,
+    name: str,
+    columns: dict[str, str],
+    produce: Callable[[list[dict[str, Any]]], list[dict[str, Any] | None]],
+    key: list[Any],
+) -> tuple[Any, int]:
+    """A memory-mapped Dataset of the job's rows, and how many were left out.
+
+    `produce` turns a batch of rows into records with the fields of `columns` (a name to `int`, `ints` or
+    `string`), or None for a row that cannot teach. Each record also gets `row`, its line number. What was
+    built with an equal `key` is used again after a resume.
+    """
+    from datasets import Dataset, Features, Sequence, Value
+    from datasets.arrow_writer import ArrowWriter
+
+    kinds = {"int": Value("int32"), "ints": Sequence(Value("int32")), "string": Value("string")}
+    features = Features({"row": Value("int64"), **{column: kinds[kind] for column, kind in columns.items()}})
+    source = Path(job.spec.dataset.path)
+    stat = source.stat()
+    digest = hashlib.sha256(json.dumps([*key, stat.st_size, columns], default=str).encode()).hexdigest()[:16]
+    cache = job.folder / "cache"
+    cache.mkdir(exist_ok=True)
+    path, note = cache / f"{name}-{digest}.arrow", cache / f"{name}-{digest}.json"
+    if not (path.exists() and note.exists()):
+        left_out = 0
+        writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
+        rows = read_rows(source, job.strategy.fields or job.task.fields)
+        done = 0
+        while batch := list(islice(rows, BATCH_ROWS)):
+            job.alive()
+            for (number, _), record in zip(batch, produce([row for _, row in batch]), strict=True):
+                if record is None:
+                    left_out += 1
+                else:
+                    writer.write({"row": number, **record})
+            done += len(batch)
+            if done % (BATCH_ROWS * 40) == 0:
+                total = max(job.spec.dataset.rows, done)
+                job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows as tokens")
+        writer.finalize()
+        os.replace(str(path) + ".tmp", path)
+        note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
+    return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def divide(dataset: Any, eval_split: float, seed: int) -> tuple[Any, Any]:
+    """The training and the validation part (None without `eval_split`), each of at least one row."""
+    if eval_split <= 0:
+        return dataset, None
+    if len(dataset) < 2:
+        raise Failure(
+            "bad_dataset_row",
+            "eval_split needs at least two rows that can teach, one for each part.",
+            "Set eval_split to 0, or add rows.",
+        )
+    held_out = min(max(1, round(len(dataset) * eval_split)), len(dataset) - 1)
+    parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
+    return parts["train"], parts["test"]
+
+
+def _bad(where: str, what: str, advice: str) -> Failure:
+    """A Failure for a row."""
+    message = f"{where} of the dataset: {what}." if where != "The dataset" else f"The dataset: {what}."
+    return Failure("bad_dataset_row", message, advice)

@@ -1,0 +1,1 @@
+"""Tasks: one small file each."""

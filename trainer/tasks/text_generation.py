@@ -1,0 +1,22 @@
+"""Text generation: an input and the output that the model shall give to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TextGeneration:
+    """Rows of `input` and `output`."""
+
+    name = "text-generation"
+    order = 1
+    fields = ("input", "output")
+    families = ("causal",)
+    metrics = ("eval_loss", "perplexity")
+
+    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+        """The conversation that a row teaches."""
+        return [
+            {"role": "user", "content": row["input"]},
+            {"role": "assistant", "content": row["output"]},
+        ]
