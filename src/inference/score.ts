@@ -1,0 +1,119 @@
+/**
+ * A program: scores token sequences with a GGUF and tokenizes texts with its vocabulary, for the check
+ * after an export. One JSON request on stdin, one JSON answer on stdout; an error is a JSON object
+ * `{code, message}` on stderr and exit code 1.
+ */
+import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
+import * as v from 'valibot';
+
+const tokenIds = v.array(v.pipe(v.number(), v.integer(), v.minValue(0)));
+
+export const scoreRequest = v.strictObject({
+  gguf: v.string(),
+  /** LoRA adapters in GGUF form, applied with their scale. */
+  adapters: v.optional(v.array(v.strictObject({ path: v.string(), scale: v.number() })), []),
+  /** `ids` are the tokens whose log-probability as the next token is asked for. */
+  sequences: v.array(v.strictObject({ tokens: v.pipe(tokenIds, v.minLength(1)), ids: tokenIds })),
+  texts: v.optional(v.array(v.string()), []),
+  /** Prompts to continue greedily, each by up to `maxTokens` tokens. */
+  continuations: v.optional(v.array(v.strictObject({ tokens: tokenIds, maxTokens: v.number() })), []),
+});
+export type ScoreRequest = v.InferOutput<typeof scoreRequest>;
+
+export interface ScoreAnswer {
+  vocabularySize: number;
+  /** The likeliest next token of each sequence, and the natural logarithms asked for, in order. */
+  sequences: { top: number; topLogprob: number; logprobs: number[] }[];
+  texts: number[][];
+  continuations: number[][];
+}
+
+/** Answers one request. Throws when the file cannot be loaded. */
+export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
+  const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
+  const model = await llama.loadModel({ modelPath: request.gguf });
+  try {
+    const texts = request.texts.map((text) => model.tokenize(text, true) as number[]);
+    const longest = Math.max(
+      8,
+      ...request.sequences.map((sequence) => sequence.tokens.length),
+      ...request.continuations.map(({ tokens, maxTokens }) => tokens.length + maxTokens),
+    );
+    const context = await model.createContext({
+      contextSize: longest + 1,
+      batchSize: Math.min(longest + 1, 512),
+      ...(request.adapters.length > 0
+        ? { lora: { adapters: request.adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }
+        : {}),
+    });
+    const sequence = context.getSequence();
+    const scored: ScoreAnswer['sequences'] = [];
+    let vocabularySize = 0;
+    for (const { tokens, ids } of request.sequences) {
+      await sequence.clearHistory();
+      const input = tokens.map((token) => token as Token);
+      const last = input.pop() as Token;
+      const answers = await sequence.controlledEvaluate([
+        ...input,
+        [last, { generateNext: { logits: true } }],
+      ]);
+      const logits = answers.at(-1)?.next.logits;
+      if (logits === undefined) throw new Error('The engine gave no logits.');
+      vocabularySize = logits.size;
+      let top = -1;
+      let most = Number.NEGATIVE_INFINITY;
+      for (const [token, logit] of logits) {
+        if (logit > most) {
+          most = logit;
+          top = token;
+        }
+      }
+      let weight = 0;
+      for (const logit of logits.values()) weight += Math.exp(logit - most);
+      const normalizer = most + Math.log(weight);
+      scored.push({
+        top,
+        topLogprob: most - normalizer,
+        logprobs: ids.map((id) => {
+          const logit = logits.get(id as Token);
+          if (logit === undefined) throw new Error(`The vocabulary has no token ${id}.`);
+          return logit - normalizer;
+        }),
+      });
+    }
+    const continuations: number[][] = [];
+    for (const { tokens, maxTokens } of request.continuations) {
+      await sequence.clearHistory();
+      const generated: number[] = [];
+      if (maxTokens > 0) {
+        for await (const token of sequence.evaluate(tokens as Token[], { temperature: 0 })) {
+          generated.push(token);
+          if (generated.length >= maxTokens) break;
+        }
+      }
+      continuations.push(generated);
+    }
+    return { vocabularySize, sequences: scored, texts, continuations };
+  } finally {
+    await model.dispose();
+    await llama.dispose();
+  }
+}
+
+async function main(): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  const request = v.parse(scoreRequest, JSON.parse(Buffer.concat(chunks).toString('utf8')));
+  const answer = await score(request);
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(`${JSON.stringify(answer)}\n`, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`${JSON.stringify({ code: 'score_failed', message })}\n`, () => process.exit(1));
+  },
+);

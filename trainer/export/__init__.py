@@ -1,0 +1,1 @@
+"""Turns a base model and a trained adapter into one verified GGUF file."""

@@ -1,0 +1,157 @@
+"""Reads single tensors of a safetensors checkpoint with plain reads.
+
+Mapped pages count as resident memory until the kernel reclaims them; a plain read into a buffer that is
+freed afterwards keeps the peak at one tensor.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.failures import Failure
+
+#: bytes of one read; large enough for a disk's full speed, small beside any weight matrix
+CHUNK_BYTES = 16 << 20
+#: a safetensors header larger than this is refused, as the reference implementation does
+MAX_HEADER_BYTES = 100_000_000
+
+DTYPE_BYTES = {
+    "F64": 8,
+    "F32": 4,
+    "BF16": 2,
+    "F16": 2,
+    "I64": 8,
+    "I32": 4,
+    "I16": 2,
+    "I8": 1,
+    "U8": 1,
+    "BOOL": 1,
+}
+TORCH_NAMES = {
+    "F64": "float64",
+    "F32": "float32",
+    "BF16": "bfloat16",
+    "F16": "float16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+FLOATING = ("F64", "F32", "BF16", "F16")
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """Where one tensor lies: `offset` and `size` in bytes within `file`."""
+
+    name: str
+    file: Path
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+
+    @property
+    def floating(self) -> bool:
+        """Whether it is read as float32."""
+        return self.dtype in FLOATING
+
+    def read(self):
+        """The tensor itself: float32 for every floating type, its own type otherwise."""
+        import torch
+
+        stored = getattr(torch, TORCH_NAMES[self.dtype])
+        out = torch.empty(self.shape, dtype=torch.float32 if self.floating else stored)
+        flat = out.view(-1)
+        width = DTYPE_BYTES[self.dtype]
+        done = 0
+        with open(self.file, "rb", buffering=0) as handle:
+            handle.seek(self.offset)
+            buffer = bytearray(min(CHUNK_BYTES, self.size))
+            while done < self.size:
+                view = memoryview(buffer)[: min(len(buffer), self.size - done)]
+                filled = 0
+                while filled < len(view):
+                    got = handle.readinto(view[filled:])
+                    if not got:
+                        raise Failure("bad_model", f"{self.file.name} ends inside {self.name}.")
+                    filled += got
+                part = torch.frombuffer(view, dtype=stored)
+                flat[done // width : (done + len(view)) // width] = part
+                done += len(view)
+        return out
+
+
+def read_header(file: Path) -> dict[str, StoredTensor]:
+    """The tensors of one safetensors file. Raises `Failure` (bad_model) when the file is damaged."""
+    total = file.stat().st_size
+    with open(file, "rb") as handle:
+        length = int.from_bytes(handle.read(8), "little")
+        if total < 8 or length > min(MAX_HEADER_BYTES, total - 8):
+            raise Failure("bad_model", f"{file.name} is no complete safetensors file.")
+        try:
+            header = json.loads(handle.read(length))
+        except ValueError as error:
+            raise Failure("bad_model", f"{file.name} has a damaged header: {error}.") from error
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        start, end = entry["data_offsets"]
+        shape = tuple(entry["shape"])
+        elements = 1
+        for side in shape:
+            elements *= side
+        dtype = entry["dtype"]
+        if dtype not in DTYPE_BYTES:
+            raise Failure(
+                "unsupported",
+                f"{name} is stored as {dtype}, an already quantized type, and an adapter cannot be merged "
+                "into it.",
+                "Use the full-precision (16-bit or 32-bit) version of this model.",
+            )
+        if not 0 <= start <= end <= total - 8 - length or end - start != elements * DTYPE_BYTES[dtype]:
+            raise Failure("bad_model", f"{file.name} is damaged: {name} lies outside the file.")
+        tensors[name] = StoredTensor(name, file, dtype, shape, 8 + length + start, end - start)
+    return tensors
+
+
+def index_checkpoint(directory: Path) -> dict[str, StoredTensor]:
+    """All tensors of a model directory, by name, in the order of its files.
+
+    Raises `Failure` (bad_model) when a shard is missing or there is no safetensors file.
+    """
+    index = directory / "model.safetensors.index.json"
+    promised: set[str] = set()
+    if index.is_file():
+        weight_map: dict[str, str] = json.loads(index.read_text("utf-8"))["weight_map"]
+        promised = set(weight_map)
+        files = [directory / name for name in sorted(set(weight_map.values()))]
+    else:
+        files = sorted(directory.glob("model*.safetensors"))
+    if not files:
+        raise Failure(
+            "bad_model",
+            f"{directory} holds no model.safetensors.",
+            "Use a model that is published as safetensors; pickled weights are not opened.",
+        )
+    tensors: dict[str, StoredTensor] = {}
+    for file in files:
+        if not file.is_file():
+            raise Failure("bad_model", f"The shard {file.name} is missing in {directory}.")
+        tensors.update(read_header(file))
+    missing = sorted(promised - set(tensors))
+    if missing:
+        raise Failure(
+            "bad_model", f"{len(missing)} tensors of the index are in no shard, for one {missing[0]}."
+        )
+    return tensors
+
+
+def largest_file_bytes(directory: Path) -> int:
+    """Size in bytes of the largest weight file, the unit of the memory bound."""
+    return max(tensor.file.stat().st_size for tensor in index_checkpoint(directory).values())
