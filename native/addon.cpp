@@ -2,7 +2,10 @@
 
 #include <cstdlib>
 
+#include "gpus.h"
+#include "process-end.h"
 #include "quantize.h"
+#include "sampler.h"
 
 namespace {
 
@@ -12,8 +15,11 @@ Napi::Value ExitNow(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object Register(Napi::Env env, Napi::Object exports) {
+  hone::WatchProcessEnd();
   exports.Set("llamaRelease", Napi::String::New(env, HONE_LLAMA_RELEASE));
+  exports.Set("readGpus", Napi::Function::New(env, hone::ReadGpus, "readGpus"));
   exports.Set("quantize", Napi::Function::New(env, hone::Quantize, "quantize"));
+  exports.Set("startSampler", Napi::Function::New(env, hone::StartSampler, "startSampler"));
   exports.Set("exitNow", Napi::Function::New(env, ExitNow, "exitNow"));
   return exports;
 }

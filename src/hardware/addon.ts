@@ -25,6 +25,59 @@ export interface NativeQuantizeResult {
   readonly fallbackTensors: number;
 }
 
+/** Something that did not work, as the addon found it. */
+export interface NativeFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What `readGpus` of `native/gpus.h` gives. */
+export interface NativeGpus {
+  readonly nvml: NativeFailure | null;
+  readonly cuda: NativeFailure | null;
+  readonly driverVersion: string | null;
+  readonly cudaVersion: string | null;
+  /** What NVML counts, hidden ones included. */
+  readonly installed: number;
+  readonly cudaUsable: boolean;
+  readonly gpus: readonly {
+    readonly nvmlIndex: number | null;
+    readonly mig: boolean;
+    readonly name: string | null;
+    readonly uuid: string | null;
+    readonly totalBytes: number | null;
+    readonly freeBytes: number | null;
+    readonly usedBytes: number | null;
+    readonly computeCapability: string | null;
+    readonly lost: string | null;
+    readonly processes: readonly { readonly pid: number; readonly usedBytes: number | null }[] | null;
+  }[];
+}
+
+/** Files and limits that the sampler reads this machine's figures from; see `native/host.h`. */
+export interface NativeHostSources {
+  readonly procStat?: string;
+  readonly cpus?: readonly number[];
+  readonly cgroupCpu?: string;
+  readonly quotaCores?: number;
+  readonly meminfo?: string;
+  readonly memoryLimitBytes?: number;
+  readonly cgroupMemory?: string;
+  readonly cgroupMemoryStat?: string;
+  readonly energy?: readonly string[];
+  readonly energyRangeMicrojoules?: readonly number[];
+}
+
+export interface NativeSamplerOptions {
+  /** 0 samples as fast as it can. */
+  readonly intervalMs: number;
+  readonly batchMs: number;
+  readonly gpus: boolean;
+  readonly host: NativeHostSources;
+  /** Gets batches as `src/hardware/frames.ts` unpacks them. */
+  readonly onBatch: (batch: Float64Array) => void;
+}
+
 /** What `native/addon.cpp` registers. Nothing outside this folder sees it. */
 export interface Addon {
   /** The llama.cpp release whose headers the addon was compiled with, such as `v0.5.0`. */
@@ -33,6 +86,8 @@ export interface Addon {
     readonly finished: Promise<NativeQuantizeResult>;
     cancel(): void;
   };
+  readGpus(): Promise<NativeGpus>;
+  startSampler(options: NativeSamplerOptions): { stop(): void };
   /** Ends the process at once, without exit handlers: for when a thread is still inside llama.cpp. */
   exitNow(code: number): never;
 }

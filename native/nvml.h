@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failure.h"
+#include "library.h"
+
+namespace hone {
+
+/// NVIDIA's management library, opened at run time. Types and numbers are those of its public ABI; functions
+/// fall back from the newest version to the oldest that gives the same fact. A fact that a device does not
+/// give is an empty optional, never a made-up value.
+///
+/// Every call may take as long as the driver likes: none is made on JavaScript's thread.
+class Nvml {
+ public:
+  using Device = void*;
+
+  struct Memory {
+    uint64_t total = 0, free = 0, used = 0;  // bytes
+  };
+  struct Utilization {
+    unsigned gpu = 0, memory = 0;  // percent of the last sampling period
+  };
+  struct Process {
+    unsigned pid = 0;
+    std::optional<uint64_t> bytes;
+  };
+  struct Pcie {
+    std::optional<double> tx, rx;  // bytes since an arbitrary beginning
+  };
+
+  /// The open library, shared by all who use it at the same time; initialized by the first, shut down after
+  /// the last. On failure it is null and `failure` says why: `library_missing`, `library_unloadable`, or
+  /// `nvml_` and the name of NVML's own error, such as `nvml_driver_not_loaded`.
+  static std::shared_ptr<Nvml> Open(Failure& failure);
+
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  std::optional<std::string> DriverVersion() const;
+  std::optional<int> CudaVersion() const;  ///< 1000 × major + 10 × minor
+
+  /// Handles of all physical devices. A device that cannot be opened is null, in its place.
+  std::vector<Device> Devices(Failure& failure) const;
+
+  std::optional<std::string> Name(Device device) const;
+  std::optional<std::string> Uuid(Device device) const;
+  std::optional<Memory> MemoryOf(Device device) const;
+  std::optional<std::pair<int, int>> ComputeCapability(Device device) const;
+  std::optional<bool> MigEnabled(Device device) const;
+  std::vector<Device> MigInstances(Device device) const;
+  std::optional<std::vector<Process>> Processes(Device device) const;
+
+  std::optional<Utilization> UtilizationOf(Device device) const;
+  std::optional<double> TemperatureCelsius(Device device) const;
+  std::optional<double> PowerWatts(Device device) const;
+  std::optional<double> EnergyJoules(Device device) const;  ///< since the driver was loaded
+  std::optional<unsigned> SmClockMHz(Device device) const;
+  std::optional<unsigned> MemoryClockMHz(Device device) const;
+  std::optional<uint64_t> ThrottleReasons(Device device) const;  ///< NVML's bits
+  Pcie PcieCounters(Device device) const;
+  /// Bytes per second, measured by the driver over 20 ms during which the call blocks.
+  std::optional<double> PcieThroughput(Device device, bool receive) const;
+
+  /// Why the device answers nothing at all any more (it fell off the bus, or needs a reset), if so.
+  std::optional<std::string> LostBecause(Device device) const;
+
+ private:
+  Nvml() = default;
+
+  template <typename Value, typename... Arguments>
+  std::optional<Value> Ask(int (*function)(Device, Arguments...), Device device) const;
+  std::string ErrorText(int status) const;
+
+  Library library_;
+  bool initialized_ = false;
+};
+
+}  // namespace hone

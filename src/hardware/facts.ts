@@ -1,0 +1,117 @@
+import { existsSync } from 'node:fs';
+import { readFile, statfs } from 'node:fs/promises';
+import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { loadAddon } from './addon.ts';
+import { readContainerLimits, readProcessors } from './container-limits.ts';
+import { type GpuFacts, readGpuFacts } from './gpu-facts.ts';
+import { repositoryRoot } from './repository-root.ts';
+import { readTorchVersion } from './torch-version.ts';
+
+export type { GpuFacts } from './gpu-facts.ts';
+
+/** What this machine is. `null` is unknown; nothing is ever guessed. Inside a container: what it may use. */
+export interface HardwareFacts {
+  /** The GPUs that a training will see, in its order (`CUDA_VISIBLE_DEVICES` and MIG respected). */
+  readonly gpus: readonly GpuFacts[];
+  /** The name of the GPU that training uses; else "No GPU", or what is wrong with the one that is there. */
+  readonly gpuName: string;
+  /** Memory of the GPU that training uses; 0 when training cannot use one. */
+  readonly gpuTotalBytes: number;
+  /** Why training cannot use a GPU, or why a figure of one is missing. */
+  readonly gpuReason: string | null;
+  readonly ramTotalBytes: number;
+  readonly ramAvailableBytes: number;
+  /** Free space of the data directory's file system, for this user. */
+  readonly diskFreeBytes: number | null;
+  readonly cpuCoresLogical: number;
+  readonly cpuCoresPhysical: number | null;
+  /** Processor time that the container may use, in cores; may be a fraction. */
+  readonly cpuQuotaCores: number | null;
+  readonly cpuModel: string | null;
+  readonly cudaVersion: string | null;
+  readonly driverVersion: string | null;
+  readonly torchVersion: string | null;
+  /** The CUDA that the installed PyTorch was built for; `null` for its CPU build. */
+  readonly torchCudaVersion: string | null;
+  /** Why the native addon is missing; `null` when it works. */
+  readonly addonReason: string | null;
+}
+
+export interface FactsOptions {
+  readonly dataDir: string;
+  /** The trainer's Python environment; `trainer/.venv` of this repository when absent. */
+  readonly environmentDir?: string;
+  /** How long to wait for the GPU driver. It goes on in its own thread; the next call picks up its answer. */
+  readonly gpuTimeoutMs?: number;
+}
+
+/** Reads what this machine is. It never rejects and never waits for a driver on the event loop. */
+export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
+  const environmentDir = options.environmentDir ?? join(repositoryRoot(), 'trainer', '.venv');
+  const state = loadAddon();
+  const [gpu, limits, processors, torch, diskFreeBytes, memory] = await Promise.all([
+    readGpuFacts(state, options.gpuTimeoutMs ?? 5000),
+    readContainerLimits(),
+    readProcessors(),
+    readTorchVersion(environmentDir),
+    freeBytesOf(options.dataDir),
+    availableMemory(),
+  ]);
+  const usable = processors?.cpus.length || availableParallelism();
+  const cpuCoresLogical =
+    limits.quotaCores === null ? usable : Math.min(usable, Math.max(1, Math.ceil(limits.quotaCores)));
+  const physical = processors?.physicalCores ?? (await physicalCores());
+  const ramTotalBytes = Math.min(totalmem(), limits.memoryLimitBytes ?? Infinity);
+  return {
+    ...gpu,
+    ramTotalBytes,
+    ramAvailableBytes: Math.min(ramTotalBytes, memory, await memoryLeft(limits)),
+    diskFreeBytes,
+    cpuCoresLogical,
+    cpuCoresPhysical: physical === null ? null : Math.min(physical, cpuCoresLogical),
+    cpuQuotaCores: limits.quotaCores,
+    cpuModel: cpus()[0]?.model.trim() || null,
+    torchVersion: torch?.version ?? null,
+    torchCudaVersion: torch?.cuda ?? null,
+    addonReason: state.addon === null ? state.reason : null,
+  };
+}
+
+/** What can still be allocated; Linux counts the file cache as available, which `freemem` does not. */
+async function availableMemory(): Promise<number> {
+  if (process.platform === 'linux') {
+    const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+    const kibibytes = /^MemAvailable:\s*(\d+)/m.exec(meminfo)?.[1];
+    if (kibibytes !== undefined) return Number(kibibytes) * 1024;
+  }
+  if (process.platform === 'darwin') {
+    const { mem } = await import('systeminformation');
+    return (await mem()).available;
+  }
+  return freemem();
+}
+
+/** What the container's memory limit leaves; infinite without one. */
+async function memoryLeft(limits: Awaited<ReturnType<typeof readContainerLimits>>): Promise<number> {
+  if (limits.memoryLimitBytes === null || limits.memoryUsageFile === null) return Infinity;
+  const used = Number(await readFile(limits.memoryUsageFile, 'utf8').catch(() => Number.NaN));
+  if (!Number.isFinite(used)) return limits.memoryLimitBytes;
+  const stat = await readFile(limits.memoryStatFile ?? '', 'utf8').catch(() => '');
+  // The kernel takes cached file pages back before it refuses memory.
+  const cached = /^total_inactive_file (\d+)/m.exec(stat) ?? /^inactive_file (\d+)/m.exec(stat);
+  return Math.max(0, limits.memoryLimitBytes - Math.max(0, used - Number(cached?.[1] ?? 0)));
+}
+
+async function physicalCores(): Promise<number | null> {
+  const { cpu } = await import('systeminformation');
+  return (await cpu()).physicalCores || null;
+}
+
+/** Of the folder, or of the nearest one above it that exists yet. */
+async function freeBytesOf(folder: string): Promise<number | null> {
+  let existing = resolve(folder);
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
+  const status = await statfs(existing).catch(() => null);
+  return status === null ? null : status.bavail * status.bsize;
+}

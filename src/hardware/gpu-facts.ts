@@ -1,0 +1,146 @@
+import type { Addon, AddonState, NativeFailure, NativeGpus } from './addon.ts';
+import { hasNvidiaDevice } from './nvidia-device.ts';
+
+/** One GPU, or one MIG instance of one. `null` is what the driver does not say. */
+export interface GpuFacts {
+  /** Its place in the order that training sees: PyTorch's `cuda:<index>`. */
+  readonly index: number;
+  /** The physical GPU's number in `nvidia-smi`. */
+  readonly nvmlIndex: number | null;
+  /** Whether this is a MIG instance. */
+  readonly mig: boolean;
+  readonly name: string;
+  readonly uuid: string | null;
+  readonly totalBytes: number | null;
+  readonly freeBytes: number | null;
+  readonly usedBytes: number | null;
+  /** Such as `9.0`. */
+  readonly computeCapability: string | null;
+  /** Why the driver cannot reach it any more, if so. */
+  readonly lost: string | null;
+  readonly processes: readonly { readonly pid: number; readonly usedBytes: number | null }[] | null;
+}
+
+export interface GpuSummary {
+  readonly gpus: readonly GpuFacts[];
+  readonly gpuName: string;
+  readonly gpuTotalBytes: number;
+  readonly gpuReason: string | null;
+  readonly cudaVersion: string | null;
+  readonly driverVersion: string | null;
+}
+
+const absent: GpuSummary = {
+  gpus: [],
+  gpuName: 'No GPU',
+  gpuTotalBytes: 0,
+  gpuReason: null,
+  cudaVersion: null,
+  driverVersion: null,
+};
+
+// One question to the driver at a time: a driver that hangs must not collect threads.
+let pending: Promise<NativeGpus> | null = null;
+
+function ask(addon: Addon): Promise<NativeGpus> {
+  pending ??= addon.readGpus().finally(() => {
+    pending = null;
+  });
+  return pending;
+}
+
+/** Asks the driver for the GPUs; waits for it at most `timeoutMs`. */
+export async function readGpuFacts(state: AddonState, timeoutMs: number): Promise<GpuSummary> {
+  if (state.addon === null) {
+    if (await hasNvidiaDevice()) return broken('a GPU is there but cannot be read', state.reason);
+    return { ...absent, gpuReason: state.reason };
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<null>((done) => {
+    timer = setTimeout(done, timeoutMs, null);
+  });
+  const native = await Promise.race([ask(state.addon), timeout]);
+  clearTimeout(timer);
+  if (native === null) {
+    return broken('the NVIDIA driver does not answer', `It has not answered for ${timeoutMs / 1000} s.`);
+  }
+  return summarize(native, await hasNvidiaDevice());
+}
+
+function broken(what: string, why: string): GpuSummary {
+  return { ...absent, gpuName: `GPU unusable: ${what}`, gpuReason: why };
+}
+
+/** Says in words what the two libraries answered. `onBus` is whether the machine has an NVIDIA device. */
+export function summarize(native: NativeGpus, onBus: boolean | null): GpuSummary {
+  const { nvml, cuda } = native;
+  const versions = { cudaVersion: native.cudaVersion, driverVersion: native.driverVersion };
+  const gpus = native.gpus.map((gpu, index) => ({ index, ...gpu, name: gpu.name ?? 'NVIDIA GPU' }));
+  const first = gpus[0];
+
+  if (first !== undefined && native.cudaUsable) {
+    const reason = first.lost ?? (nvml === null ? null : `NVML: ${nvml.message}`);
+    if (first.lost !== null) {
+      return { ...versions, ...named(gpus, `${first.name} (lost: ${first.lost})`, 0), gpuReason: reason };
+    }
+    return { ...versions, ...named(gpus, first.name, first.totalBytes ?? 0), gpuReason: reason };
+  }
+  if (first !== undefined) {
+    const why = first.lost ?? cudaWords(cuda);
+    return { ...versions, ...named(gpus, `${first.name} (unusable: ${why})`, 0), gpuReason: why };
+  }
+  if (native.installed > 0 && (cuda === null || cuda.code === 'cuda_no_device')) {
+    const hidden = process.env.CUDA_VISIBLE_DEVICES;
+    const reason =
+      hidden === undefined
+        ? `The driver knows ${native.installed} GPU(s), but CUDA shows none of them.`
+        : `The machine has ${native.installed} GPU(s), but CUDA_VISIBLE_DEVICES="${hidden}" shows none.`;
+    return { ...absent, ...versions, gpuReason: reason };
+  }
+  if (nvml === null) return { ...absent, ...versions, gpuReason: 'The NVIDIA driver reports no device.' };
+  if (nvml.code === 'library_missing') {
+    if (onBus !== true) return { ...absent, gpuReason: noDriverWords(onBus) };
+    return broken(
+      'its driver is not installed',
+      `An NVIDIA GPU is on the bus, but its driver's library is missing (${nvml.message}).`,
+    );
+  }
+  // A machine image may bring the driver's library without a GPU to drive.
+  if (nvml.code === 'nvml_driver_not_loaded' && onBus === false) {
+    return { ...absent, gpuReason: 'The NVIDIA driver is installed, but there is no NVIDIA GPU.' };
+  }
+  return { ...broken(brokenWords(nvml), nvml.message), ...versions };
+}
+
+function named(gpus: readonly GpuFacts[], gpuName: string, gpuTotalBytes: number) {
+  return { gpus, gpuName, gpuTotalBytes };
+}
+
+function noDriverWords(onBus: boolean | null): string {
+  if (process.platform === 'darwin') return 'NVIDIA GPUs are not supported on macOS.';
+  return onBus === false ? 'There is no NVIDIA GPU.' : 'No NVIDIA driver is installed.';
+}
+
+function cudaWords(cuda: NativeFailure | null): string {
+  if (cuda === null) return 'CUDA shows no device';
+  if (cuda.code === 'library_missing') return 'the CUDA driver library is missing';
+  return `CUDA cannot start: ${cuda.message}`;
+}
+
+function brokenWords(nvml: NativeFailure): string {
+  switch (nvml.code) {
+    case 'nvml_driver_not_loaded':
+      return 'the NVIDIA driver is not loaded';
+    case 'nvml_version_mismatch':
+      return 'the NVIDIA driver and its library have different versions (restart the machine)';
+    case 'nvml_gpu_is_lost':
+    case 'nvml_reset_required':
+      return 'the GPU has fallen off the bus or needs a reset';
+    case 'nvml_no_permission':
+      return 'no permission to talk to the NVIDIA driver';
+    case 'library_unloadable':
+      return "the NVIDIA driver's library cannot be loaded";
+    default:
+      return 'the NVIDIA driver does not work';
+  }
+}

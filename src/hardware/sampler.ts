@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadAddon, type NativeHostSources } from './addon.ts';
+import { readContainerLimits, readProcessors } from './container-limits.ts';
+import { type HardwareFrame, unpackBatch } from './frames.ts';
+
+export interface SamplerOptions {
+  /** Frames per second, 0.1 to 100; 5 when absent. NVML itself refreshes at most about six times a second. */
+  readonly hz?: number;
+  /** How often the frames are handed over, in milliseconds; every frame when absent. */
+  readonly batchMs?: number;
+  readonly onBatch: (frames: readonly HardwareFrame[], dropped: number) => void;
+}
+
+export interface Sampler {
+  /** Why there are no frames (the addon is missing); `null` while sampling. */
+  readonly reason: string | null;
+  /** No batch comes after it. It never waits for the driver. */
+  stop(): void;
+}
+
+/**
+ * Starts to sample the machine on threads of the addon; several may run at once. It does not keep the
+ * process alive. Without the addon nothing is sampled, and `reason` says why.
+ *
+ * @throws RangeError for a rate out of bounds
+ */
+export async function startSampler(options: SamplerOptions): Promise<Sampler> {
+  const hz = options.hz ?? 5;
+  if (!(hz >= 0.1 && hz <= 100)) throw new RangeError(`hz must be between 0.1 and 100, not ${hz}`);
+  const state = loadAddon();
+  if (state.addon === null) return { reason: state.reason, stop: () => {} };
+  const intervalMs = Math.round(1000 / hz);
+  const native = state.addon.startSampler({
+    intervalMs,
+    batchMs: options.batchMs ?? 0,
+    gpus: true,
+    host: await hostSources(),
+    onBatch: (batch) => {
+      const { frames, dropped } = unpackBatch(batch);
+      options.onBatch(frames, dropped);
+    },
+  });
+  return { reason: null, stop: () => native.stop() };
+}
+
+/** Where the addon reads the figures of this machine, or of the container that we are in. */
+export async function hostSources(root = '/'): Promise<NativeHostSources> {
+  if (process.platform !== 'linux') return {};
+  const [limits, processors] = await Promise.all([readContainerLimits(root), readProcessors(root)]);
+  const energy = energyCounters(join(root, 'sys/class/powercap'));
+  return {
+    procStat: join(root, 'proc/stat'),
+    meminfo: join(root, 'proc/meminfo'),
+    cpus: processors?.cpus ?? [],
+    quotaCores: limits.cpuUsageFile === null ? 0 : (limits.quotaCores ?? 0),
+    cgroupCpu: limits.cpuUsageFile ?? '',
+    memoryLimitBytes: limits.memoryLimitBytes ?? 0,
+    cgroupMemory: limits.memoryUsageFile ?? '',
+    cgroupMemoryStat: limits.memoryStatFile ?? '',
+    energy: energy.map((counter) => counter.file),
+    energyRangeMicrojoules: energy.map((counter) => counter.range),
+  };
+}
+
+/** RAPL counters of whole packages (`intel-rapl:0`, not its parts `intel-rapl:0:1`) that we may read. */
+function energyCounters(folder: string): { file: string; range: number }[] {
+  if (!existsSync(folder)) return [];
+  const counters: { file: string; range: number }[] = [];
+  for (const name of readdirSync(folder)) {
+    if (!/^intel-rapl:\d+$/.test(name)) continue;
+    const file = join(folder, name, 'energy_uj');
+    try {
+      readFileSync(file); // since 2020 kernels let root alone read it
+      counters.push({ file, range: Number(readFileSync(join(folder, name, 'max_energy_range_uj'), 'utf8')) });
+    } catch {
+      // Not readable: the power stays unknown.
+    }
+  }
+  return counters;
+}
