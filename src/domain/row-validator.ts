@@ -64,67 +64,23 @@ export function createRowValidator(expected: RowShape | null) {
 
   function checkLine(bytes: Buffer): void {
     line += 1;
-    if (bytes.length > maximumLineBytes) {
-      numExamples += 1;
-      return fail(line, null, `longer than ${maximumLineBytes} bytes; split the row`);
-    }
-    if (!isUtf8(bytes)) {
-      numExamples += 1;
-      return fail(line, null, 'not valid UTF-8; save the file as UTF-8');
-    }
-    const text = bytes.toString('utf8');
-    if (text.trim() === '') return;
+    const row = readRow(bytes, line);
+    if (row === null) return;
     numExamples += 1;
-    if (line === 1 && text.charCodeAt(0) === 0xfeff) {
-      return fail(line, null, 'starts with a byte order mark; save the file as UTF-8 without one');
-    }
-    let row: unknown;
-    try {
-      row = JSON.parse(text);
-    } catch (error) {
-      return fail(
-        line,
-        null,
-        `invalid JSON (${(error as Error).message.slice(0, 120)}); write one JSON object on each line`,
-      );
-    }
-    if (typeof row !== 'object' || row === null || Array.isArray(row)) {
-      return fail(
-        line,
-        null,
-        `expected a JSON object, found ${row === null ? 'null' : Array.isArray(row) ? 'an array' : `a ${typeof row}`}`,
-      );
-    }
-    checkRow(row as Record<string, unknown>);
+    if (typeof row === 'string') fail(line, null, row);
+    else checkRow(row);
   }
 
   function checkRow(row: Record<string, unknown>): void {
-    shape ??=
-      (Object.keys(rowShapes) as RowShape[]).find((name) => rowShapes[name].every((field) => field in row)) ??
-      null;
+    shape ??= shapeOf(row);
     if (shape === null) {
-      const foreign = foreignShapes.find(({ fields }) => fields.every((field) => field in row));
-      const found = Object.keys(row).slice(0, 8).join(', ') || 'no fields';
-      const wanted = Object.values(rowShapes)
-        .map((fields) => fields.join(' + '))
-        .join(', or ');
-      return fail(
-        line,
-        null,
-        foreign
-          ? `the row has the shape of ${foreign.name}; convert it to fields ${wanted}`
-          : `found ${found}; required are ${wanted}`,
-      );
+      fail(line, null, describeUnknown(row));
+      return;
     }
     for (const field of rowShapes[shape]) {
-      const value = row[field];
       if (!Object.hasOwn(row, field)) fail(line, field, `missing required field "${field}"`);
-      else if (typeof value !== 'string') {
-        fail(
-          line,
-          field,
-          `field "${field}" must be a string, found ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`,
-        );
+      else if (typeof row[field] !== 'string') {
+        fail(line, field, `field "${field}" must be a string, found ${kindOf(row[field])}`);
       }
     }
   }
@@ -158,4 +114,44 @@ export function createRowValidator(expected: RowShape | null) {
       return { valid: totalErrors === 0, shape, numExamples, errors, totalErrors };
     },
   };
+}
+
+const kindOf = (value: unknown) =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'an array'
+      : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
+
+/** The row of a line, `null` for a blank one, or what is wrong with it. */
+function readRow(bytes: Buffer, line: number): Record<string, unknown> | string | null {
+  if (bytes.length > maximumLineBytes) return `longer than ${maximumLineBytes} bytes; split the row`;
+  if (!isUtf8(bytes)) return 'not valid UTF-8; save the file as UTF-8';
+  const text = bytes.toString('utf8');
+  if (text.trim() === '') return null;
+  if (line === 1 && text.charCodeAt(0) === 0xfeff) {
+    return 'starts with a byte order mark; save the file as UTF-8 without one';
+  }
+  let row: unknown;
+  try {
+    row = JSON.parse(text);
+  } catch (error) {
+    return `invalid JSON (${(error as Error).message.slice(0, 120)}); write one JSON object on each line`;
+  }
+  const isObject = typeof row === 'object' && row !== null && !Array.isArray(row);
+  return isObject ? (row as Record<string, unknown>) : `expected a JSON object, found ${kindOf(row)}`;
+}
+
+function shapeOf(row: Record<string, unknown>): RowShape | null {
+  const names = Object.keys(rowShapes) as RowShape[];
+  return names.find((name) => rowShapes[name].every((field) => Object.hasOwn(row, field))) ?? null;
+}
+
+function describeUnknown(row: Record<string, unknown>): string {
+  const foreign = foreignShapes.find(({ fields }) => fields.every((field) => Object.hasOwn(row, field)));
+  const wanted = Object.values(rowShapes)
+    .map((fields) => fields.join(' + '))
+    .join(', or ');
+  if (foreign) return `the row has the shape of ${foreign.name}; convert it to fields ${wanted}`;
+  return `found ${Object.keys(row).slice(0, 8).join(', ').slice(0, 200) || 'no fields'}; required are ${wanted}`;
 }

@@ -11,7 +11,8 @@ export interface JournalChunk {
 /**
  * Reads the complete lines of a journal from byte `offset` on, at most about `maxBytes` of them. A line
  * that is still being written (no newline yet) is left for the next call; one that does not follow the
- * contract is passed to `onBadLine` and skipped.
+ * contract is passed to `onBadLine` and skipped. A line that ends the job (`done`, `failed`) comes alone,
+ * so that the offset before it can be stored with the lines before it.
  */
 export async function readJournal(
   path: string,
@@ -34,13 +35,24 @@ export async function readJournal(
     const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a);
     if (end < 0) return { lines: [], offset };
     const lines: JournalLine[] = [];
-    for (const text of buffer.toString('utf8', 0, end).split('\n')) {
-      if (text === '') continue;
-      const line = parseLine(text);
+    let position = 0;
+    while (position <= end) {
+      const next = buffer.indexOf(0x0a, position);
+      const text = buffer.toString('utf8', position, next);
+      const line = text === '' ? null : parseLine(text);
       if (typeof line === 'string') onBadLine(text, line);
-      else lines.push(line);
+      else if (line !== null) {
+        const ends = line.type === 'done' || line.type === 'failed';
+        if (ends && lines.length > 0) break;
+        lines.push(line);
+        if (ends) {
+          position = next + 1;
+          break;
+        }
+      }
+      position = next + 1;
     }
-    return { lines, offset: offset + end + 1 };
+    return { lines, offset: offset + position };
   } finally {
     await file.close();
   }

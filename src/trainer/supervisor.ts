@@ -152,15 +152,20 @@ export async function stopTrainer(
   waits: { askMs: number; termMs: number },
 ): Promise<void> {
   await writeFile(join(jobDir, 'stop'), '');
-  if (await endsWithin(trainer, waits.askMs)) return;
-  // A process that is stopped (SIGSTOP) handles no SIGTERM until it continues.
-  signalGroup(trainer.identity.pid, 'SIGTERM');
-  signalGroup(trainer.identity.pid, 'SIGCONT');
-  if (await endsWithin(trainer, waits.termMs)) return;
-  signalGroup(trainer.identity.pid, 'SIGKILL');
+  if (!(await endsWithin(trainer, waits.askMs))) await killTrainer(trainer, waits.termMs);
 }
 
-async function endsWithin(trainer: Trainer, ms: number): Promise<boolean> {
+/** The lower rungs alone, for a trainer that cannot be asked: SIGTERM, then SIGKILL to the group. */
+export async function killTrainer(trainer: Trainer, termMs: number): Promise<void> {
+  if (!(await isAlive(trainer.identity))) return;
+  signalGroup(trainer.identity.pid, 'SIGTERM');
+  // A process that is stopped (SIGSTOP) handles no SIGTERM until it continues.
+  signalGroup(trainer.identity.pid, 'SIGCONT');
+  if (!(await endsWithin(trainer, termMs))) signalGroup(trainer.identity.pid, 'SIGKILL');
+}
+
+/** Whether a trainer ends by itself within `ms`. */
+export async function endsWithin(trainer: Trainer, ms: number): Promise<boolean> {
   const until = performance.now() + ms;
   while (performance.now() < until) {
     if (!(await isAlive(trainer.identity))) return true;

@@ -1,0 +1,98 @@
+import type { JobChange } from '../db/jobs.ts';
+import type { JournalLine } from '../trainer/protocol.ts';
+import type { Emit } from './frames.ts';
+import { type Job, jobName, progressOf } from './job.ts';
+import { checkTransition, type JobState } from './job-states.ts';
+
+/** How the trainer said that it ended. */
+export type Ending = Extract<JournalLine, { type: 'done' | 'failed' }>;
+
+/** What some lines of the journal change, and the ending among them if there is one. */
+export interface Applied {
+  readonly job: Job;
+  readonly ending: Ending | null;
+}
+
+/**
+ * Applies journal lines to a job: the record after them, and a frame for each that somebody watching wants.
+ * `done` and `failed` change nothing here, since a model may have to be put in place first.
+ */
+export function applyLines(job: Job, lines: readonly JournalLine[], emit: Emit): Applied {
+  let current = job;
+  let ending: Ending | null = null;
+  const change = (fields: JobChange) => {
+    current = { ...current, ...fields } as Job;
+  };
+  for (const line of lines) {
+    switch (line.type) {
+      case 'hello':
+        if (current.state === 'starting') {
+          checkTransition(current.state, 'running');
+          change({ state: 'running' satisfies JobState });
+        }
+        emit('status', job.id, statusPayload(current));
+        break;
+      case 'phase': {
+        const entered = line.phase !== current.phase;
+        change({ phase: line.phase, phaseProgress: line.progress, phaseDetail: line.detail });
+        if (entered) emit('status', job.id, statusPayload(current));
+        emit('progress', job.id, progressPayload(current));
+        break;
+      }
+      case 'metric': {
+        change({ lastMetric: line });
+        emit('metrics', job.id, { kind: 'train', ...withoutHead(line), progress: progressOf(current) });
+        break;
+      }
+      case 'eval':
+        emit('metrics', job.id, { kind: 'eval', ...withoutHead(line) });
+        break;
+      case 'sample':
+        emit('log', job.id, { level: 'info', kind: 'sample', ...withoutHead(line) });
+        break;
+      case 'checkpoint':
+        emit('log', job.id, {
+          level: 'info',
+          kind: 'checkpoint',
+          ...withoutHead(line),
+          message: `Checkpoint saved at step ${line.step}`,
+        });
+        break;
+      case 'warning':
+        emit('log', job.id, { level: 'warning', kind: 'warning', ...withoutHead(line) });
+        break;
+      case 'artifact': {
+        const { kind, path, bytes, quantization } = line;
+        const others = current.artifacts.filter((artifact) => artifact.path !== path);
+        change({ artifacts: [...others, { kind, path, bytes, quantization }] });
+        emit('export', job.id, withoutHead(line));
+        break;
+      }
+      case 'done':
+      case 'failed':
+        ending = line;
+        break;
+    }
+  }
+  return { job: current, ending };
+}
+
+function withoutHead(line: JournalLine): Record<string, unknown> {
+  const { seq: _seq, time: _time, type: _type, ...fields } = line;
+  return fields;
+}
+
+/** The fields of a `status` frame. */
+export function statusPayload(job: Job): Record<string, unknown> {
+  return { state: job.state, ...progressPayload(job) };
+}
+
+function progressPayload(job: Job): Record<string, unknown> {
+  return {
+    progress: progressOf(job),
+    phase: job.phase,
+    phase_progress: job.phaseProgress,
+    detail: job.phaseDetail,
+    name: jobName(job.id),
+  };
+}

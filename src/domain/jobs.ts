@@ -1,0 +1,506 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JobChange, JobFilter } from '../db/jobs.ts';
+import type { Store } from '../db/store.ts';
+import { AppError, asAppError } from '../errors.ts';
+import type { JobSpec } from '../trainer/protocol.ts';
+import {
+  endsWithin,
+  findTrainer,
+  followTrainer,
+  killTrainer,
+  readTail,
+  startTrainer,
+  stopTrainer,
+  type Trainer,
+  type TrainerCommand,
+  trainerEnvironment,
+} from '../trainer/supervisor.ts';
+import { type BaseModel, checkLocalModel, locateModel } from './base-model.ts';
+import type { Catalog } from './catalog.ts';
+import { type Datasets, freezeRows, type TrainingData } from './datasets.ts';
+import type { Frames } from './frames.ts';
+import { type Job, jobName } from './job.ts';
+import { applyLines, type Ending, statusPayload } from './job-journal.ts';
+import {
+  activeStates,
+  checkTransition,
+  type JobState,
+  resumableStates,
+  unfinishedStates,
+} from './job-states.ts';
+import type { Models } from './models.ts';
+import { shapeFor } from './row-validator.ts';
+import { resolveSettings, type Settings, type SettingsContext } from './settings.ts';
+import type { TrainingRequest } from './training-request.ts';
+
+export interface JobsOptions {
+  readonly store: Store;
+  readonly frames: Frames;
+  readonly catalog: Catalog;
+  readonly datasets: Datasets;
+  readonly models: Models;
+  readonly command: TrainerCommand;
+  readonly tools: JobSpec['tools'];
+  readonly jobsDir: string;
+  readonly logsDir: string | null;
+  readonly hubToken: string | null;
+  readonly waits: { readonly askMs: number; readonly termMs: number; readonly heartbeatMs: number };
+  readonly settingsContext: (profile: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
+  /** Told when a training begins or ends to use the machine. */
+  readonly onActive: (active: boolean) => void;
+  readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
+}
+
+/** The life of training jobs. It alone changes their state. */
+export interface Jobs {
+  /** @throws AppError `invalid`, `not_found`, or `conflict` while another job is unfinished. */
+  start(request: TrainingRequest): Promise<Job>;
+  /** Stops the running job with a checkpoint; resolves when it has ended. @throws AppError `conflict` without one. */
+  stop(): Promise<Job>;
+  /** @throws AppError `conflict` when it cannot be resumed now. */
+  resume(id: number): Promise<Job>;
+  get(id: number): Job;
+  list(filter: JobFilter): { jobs: Job[]; total: number };
+  remove(id: number): Promise<void>;
+  /** The job that status answers tell of: the newest, unless its end was acknowledged. */
+  current(): Job | null;
+  unfinished(): Job | null;
+  /** Acknowledges a finished job; false while one is unfinished, which changes nothing. */
+  acknowledge(): boolean;
+  /** The last lines of a job's log. */
+  logTail(id: number, maxBytes: number): Promise<string>;
+  /** Finds trainers of an earlier server again, and ends what has no trainer any more. */
+  recover(): Promise<void>;
+  /** Stops following; trainers go on. */
+  close(): Promise<void>;
+}
+
+/** How long a trainer may linger after it has said that it is done, before its group is killed. */
+const lingerMs = 30_000;
+
+export function createJobs(options: JobsOptions): Jobs {
+  const { store, frames, waits } = options;
+  const closing = new AbortController();
+  const running = new Map<number, { trainer: Trainer | null; followed: Promise<void> }>();
+  const folder = (id: number) => join(options.jobsDir, jobName(id));
+  const read = (id: number): Job => {
+    const row = store.jobs.get(id);
+    if (row === null) throw new AppError('not_found', `There is no job ${jobName(id)}.`);
+    return row as Job;
+  };
+  const unfinished = () => (store.jobs.inStates(unfinishedStates)[0] as Job | undefined) ?? null;
+  const refuseSecond = () => {
+    const other = unfinished();
+    if (other !== null) {
+      throw new AppError(
+        'conflict',
+        `A training is already in progress (${jobName(other.id)}, ${other.state}). Stop it first, or wait until it has ended.`,
+      );
+    }
+  };
+
+  /** Moves a job to a state, with other changes, and tells it. */
+  function move(id: number, to: JobState, change: JobChange = {}): Job {
+    return frames.commit((emit) => {
+      checkTransition(read(id).state, to);
+      store.jobs.update(id, { ...change, state: to });
+      const job = read(id);
+      emit('status', id, statusPayload(job));
+      return job;
+    });
+  }
+
+  async function prepare(
+    job: Job,
+    request: TrainingRequest,
+    base: BaseModel,
+    data: TrainingData,
+    settings: Settings,
+  ): Promise<void> {
+    const jobDir = folder(job.id);
+    await rm(jobDir, { recursive: true, force: true });
+    await mkdir(jobDir, { recursive: true });
+    const rowsPath = join(jobDir, 'dataset.jsonl');
+    await freezeRows(data, rowsPath);
+    const spec: JobSpec = {
+      protocol: 1,
+      job_id: jobName(job.id),
+      job_dir: jobDir,
+      task: job.task,
+      provider: job.provider,
+      strategy: job.strategy,
+      model: base,
+      dataset: { name: data.name, path: rowsPath, rows: data.numExamples },
+      settings,
+      export: request.export === 'none' ? null : { quantizations: request.export?.quantizations ?? ['Q8_0'] },
+      tensorboard_dir: options.logsDir === null ? null : join(options.logsDir, jobName(job.id)),
+      tools: options.tools,
+    };
+    await writeFile(join(jobDir, 'spec.json'), `${JSON.stringify(spec, null, 2)}\n`);
+    store.jobs.update(job.id, { spec });
+  }
+
+  /** Starts the trainer of a queued job and follows it. */
+  async function launch(id: number): Promise<Job> {
+    const started = move(id, 'starting', { startedAt: new Date().toISOString() });
+    const spec = started.spec as JobSpec;
+    const token = spec.model.path === null ? options.hubToken : null;
+    let trainer: Trainer;
+    try {
+      trainer = await startTrainer(
+        options.command,
+        folder(id),
+        trainerEnvironment(options.command, process.env, token),
+      );
+    } catch (error) {
+      return move(id, 'failed', {
+        endedAt: new Date().toISOString(),
+        errorCode: 'dependency_missing',
+        errorMessage: `The trainer could not be started: ${(error as Error).message}.`,
+        errorAdvice: 'Run "npm run doctor" to see what is missing.',
+      });
+    }
+    store.jobs.update(id, { pid: trainer.identity.pid, pidStarted: trainer.identity.started });
+    watch(id, trainer);
+    return read(id);
+  }
+
+  function watch(id: number, trainer: Trainer | null): void {
+    options.onActive(true);
+    const followed = follow(id, trainer)
+      .catch((error) => {
+        options.logger.warn({ job: jobName(id), error: asAppError(error).message }, 'Following a job failed');
+        fail(
+          id,
+          'internal',
+          `The service lost track of the training: ${asAppError(error).message}.`,
+          null,
+          null,
+        );
+      })
+      .finally(() => {
+        running.delete(id);
+        if (running.size === 0) options.onActive(false);
+      });
+    running.set(id, { trainer, followed });
+  }
+
+  async function follow(id: number, trainer: Trainer | null): Promise<void> {
+    let stalled = false;
+    const events = followTrainer(trainer, {
+      jobDir: folder(id),
+      offset: read(id).journalOffset,
+      heartbeatMs: waits.heartbeatMs,
+      signal: closing.signal,
+      onBadLine: (text, reason) =>
+        options.logger.warn(
+          { job: jobName(id), line: text.slice(0, 500), reason },
+          'A journal line was skipped',
+        ),
+    });
+    for await (const event of events) {
+      if (event.kind === 'lines') {
+        const ending = frames.commit((emit) => {
+          const applied = applyLines(read(id), event.lines, emit);
+          const { state, phase, phaseProgress, phaseDetail, lastMetric, artifacts } = applied.job;
+          // The offset of a line that ends the job is stored with that end.
+          const journalOffset = applied.ending === null ? event.offset : read(id).journalOffset;
+          store.jobs.update(id, {
+            state,
+            phase,
+            phaseProgress,
+            phaseDetail,
+            lastMetric,
+            artifacts,
+            journalOffset,
+          });
+          return applied.ending;
+        });
+        if (ending !== null) {
+          await finish(id, ending, event.offset, stalled);
+          void linger(trainer);
+          return;
+        }
+      } else if (event.kind === 'stalled') {
+        stalled = true;
+        const seconds = Math.round(event.silentMs / 1000);
+        options.logger.warn({ job: jobName(id), seconds }, 'A trainer gives no sign of life');
+        if (trainer !== null) void killTrainer(trainer, waits.termMs);
+      } else {
+        endWithoutWord(id, event.exit, event.logTail, stalled);
+      }
+    }
+  }
+
+  /** Stores how a trainer said that it ended. */
+  async function finish(id: number, ending: Ending, journalOffset: number, stalled: boolean): Promise<void> {
+    const endedAt = new Date().toISOString();
+    if (ending.type === 'failed') {
+      move(id, 'failed', {
+        endedAt,
+        journalOffset,
+        errorCode: ending.code,
+        errorMessage: ending.message,
+        errorAdvice: ending.advice,
+        errorEvidence: [ending.evidence, await readTail(join(folder(id), 'log.txt'))]
+          .filter(Boolean)
+          .join('\n'),
+      });
+    } else if (ending.outcome === 'stopped') {
+      if (stalled)
+        fail(id, 'stalled', 'The training gave no sign of life and was stopped.', null, '', journalOffset);
+      else if (read(id).stopRequested) move(id, 'stopped', { endedAt, journalOffset });
+      else {
+        move(id, 'interrupted', {
+          endedAt,
+          journalOffset,
+          errorCode: 'killed',
+          errorMessage: `The training was ended by a signal at step ${ending.step}; its progress was saved.`,
+          errorAdvice: 'Resume it to go on from there.',
+        });
+      }
+    } else {
+      const job = read(id);
+      const model = await options.models.adopt(job, folder(id), ending.metrics, ending.verification);
+      frames.commit((emit) => {
+        checkTransition(job.state, 'completed');
+        store.jobs.update(id, {
+          state: 'completed',
+          endedAt,
+          journalOffset,
+          resultMetrics: ending.metrics,
+          verification: ending.verification,
+        });
+        const stored = options.models.insert(model);
+        emit('status', id, statusPayload(read(id)));
+        emit('model', id, { action: 'created', model_id: stored.modelId, id: stored.id, name: stored.name });
+      });
+    }
+  }
+
+  function fail(
+    id: number,
+    code: string,
+    message: string,
+    advice: string | null,
+    evidence: string | null,
+    journalOffset?: number,
+  ): void {
+    if ((unfinishedStates as readonly string[]).includes(read(id).state)) {
+      move(id, 'failed', {
+        endedAt: new Date().toISOString(),
+        errorCode: code,
+        errorMessage: message,
+        errorAdvice: advice,
+        errorEvidence: evidence,
+        ...(journalOffset === undefined ? {} : { journalOffset }),
+      });
+    }
+  }
+
+  /** Stores the end of a trainer that wrote neither `done` nor `failed`. */
+  function endWithoutWord(
+    id: number,
+    exit: { code: number | null; signal: string | null },
+    logTail: string,
+    stalled: boolean,
+  ): void {
+    const job = read(id);
+    const ended = {
+      endedAt: new Date().toISOString(),
+      exitCode: exit.code,
+      exitSignal: exit.signal,
+      errorEvidence: logTail || null,
+    };
+    const last = logTail.split('\n').at(-1)?.trim();
+    const said = last ? ` The last line of its log: ${last.slice(0, 500)}` : ' Its log is empty.';
+    if (stalled) {
+      move(id, 'failed', {
+        ...ended,
+        errorCode: 'stalled',
+        errorMessage: `The training gave no sign of life for ${Math.round(waits.heartbeatMs / 1000)} s and was stopped.${said}`,
+        errorAdvice: 'Resume it to go on from the last checkpoint.',
+      });
+    } else if (job.stopRequested) move(id, 'stopped', ended);
+    else if (exit.code !== null) {
+      move(id, 'failed', {
+        ...ended,
+        errorCode: 'internal',
+        errorMessage: `The trainer ended with exit code ${exit.code} and no result.${said}`,
+        errorAdvice: 'See the log for the cause; resume to go on from the last checkpoint.',
+      });
+    } else {
+      const how =
+        exit.signal === null ? 'ended while the service was not running' : `was killed by ${exit.signal}`;
+      move(id, 'interrupted', {
+        ...ended,
+        errorCode: 'killed',
+        errorMessage: `The trainer ${how}${exit.signal === 'SIGKILL' || exit.signal === null ? ', possibly out of memory' : ''}.${said}`,
+        errorAdvice:
+          'Resume it to go on from the last checkpoint; if memory ran out, set a smaller batch or max_seq_length.',
+      });
+    }
+  }
+
+  /** A trainer that is done but does not exit is given some time, then killed with its group. */
+  async function linger(trainer: Trainer | null): Promise<void> {
+    if (trainer !== null && !(await endsWithin(trainer, lingerMs))) await killTrainer(trainer, waits.termMs);
+  }
+
+  return {
+    async start(request) {
+      refuseSecond();
+      const strategy = request.strategy ?? 'sft';
+      const provider = await options.catalog.checkCombination(
+        request.task,
+        strategy,
+        request.provider ?? 'standard',
+      );
+      const context = await options.settingsContext(request.compute_specs);
+      const settings = resolveSettings(request, provider, context);
+      const base = locateModel(request.model_name);
+      const description = await options.catalog.get();
+      if (base.path !== null) {
+        await checkLocalModel(base.path, request.export === 'none' ? null : description.export_architectures);
+      }
+      const data = await options.datasets.forTraining(request.dataset, shapeFor(request.task, strategy));
+      const id = store.transaction(() => {
+        refuseSecond();
+        return store.jobs.insert({
+          modelId: randomUUID(),
+          state: 'queued' satisfies JobState,
+          task: request.task,
+          provider,
+          strategy,
+          modelName: request.model_name,
+          datasetName: data.name,
+          createdAt: new Date().toISOString(),
+        });
+      });
+      try {
+        await prepare(read(id), request, base, data, settings);
+      } catch (error) {
+        store.jobs.remove(id);
+        await rm(folder(id), { recursive: true, force: true });
+        throw error;
+      }
+      return launch(id);
+    },
+
+    async stop() {
+      const job = unfinished();
+      if (job === null)
+        throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
+      const held = running.get(job.id);
+      if (job.state === 'queued' || held === undefined)
+        return move(job.id, 'stopped', { endedAt: new Date().toISOString() });
+      if (job.state !== 'stopping') move(job.id, 'stopping', { stopRequested: true });
+      if (held.trainer !== null) void stopTrainer(held.trainer, folder(job.id), waits);
+      await held.followed;
+      return read(job.id);
+    },
+
+    async resume(id) {
+      const job = read(id);
+      refuseSecond();
+      if (!resumableStates.includes(job.state)) {
+        throw new AppError(
+          'conflict',
+          `${jobName(id)} is ${job.state}; only a job that was stopped, interrupted or has failed can be resumed.`,
+        );
+      }
+      if (!existsSync(join(folder(id), 'spec.json'))) {
+        throw new AppError(
+          'conflict',
+          `The folder of ${jobName(id)} is gone, so it cannot be resumed. Start it anew.`,
+        );
+      }
+      // Before the state says so: nothing may find a queued job whose old request to stop still lies there.
+      await rm(join(folder(id), 'stop'), { force: true });
+      refuseSecond();
+      move(id, 'queued', {
+        stopRequested: false,
+        acknowledged: false,
+        endedAt: null,
+        ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
+        ...{ exitCode: null, exitSignal: null, pid: null, pidStarted: null },
+        ...{ phase: null, phaseProgress: null, phaseDetail: null },
+      });
+      return launch(id);
+    },
+
+    get: read,
+
+    list(filter) {
+      const { jobs, total } = store.jobs.list(filter);
+      return { jobs: jobs as Job[], total };
+    },
+
+    async remove(id) {
+      const job = read(id);
+      if (unfinishedStates.includes(job.state)) {
+        throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
+      }
+      store.jobs.remove(id);
+      await rm(folder(id), { recursive: true, force: true });
+      if (options.logsDir !== null)
+        await rm(join(options.logsDir, jobName(id)), { recursive: true, force: true });
+    },
+
+    current() {
+      const job = unfinished() ?? (store.jobs.newest() as Job | null);
+      return job === null || job.acknowledged ? null : job;
+    },
+
+    unfinished,
+
+    acknowledge() {
+      if (unfinished() !== null) return false;
+      const newest = store.jobs.newest();
+      if (newest !== null && !newest.acknowledged) store.jobs.update(newest.id, { acknowledged: true });
+      return true;
+    },
+
+    logTail: (id, maxBytes) => readTail(join(folder(read(id).id), 'log.txt'), maxBytes),
+
+    async recover() {
+      for (const row of store.jobs.inStates(unfinishedStates)) {
+        const job = row as Job;
+        const known =
+          job.pid === null || job.pidStarted === null ? null : { pid: job.pid, started: job.pidStarted };
+        const trainer = await findTrainer(folder(job.id), known);
+        if (job.state === 'queued') {
+          if (job.spec === null) {
+            fail(
+              job.id,
+              'internal',
+              'The service ended before this training could be prepared.',
+              'Start it again.',
+              null,
+            );
+          } else if (trainer === null) await launch(job.id);
+        }
+        if (job.state === 'queued' && trainer !== null) move(job.id, 'starting');
+        if (!(activeStates as readonly string[]).includes(read(job.id).state) || running.has(job.id))
+          continue;
+        if (trainer !== null) {
+          store.jobs.update(job.id, { pid: trainer.identity.pid, pidStarted: trainer.identity.started });
+          options.logger.info(
+            { job: jobName(job.id), pid: trainer.identity.pid },
+            'A running training was found again',
+          );
+          if (job.stopRequested) void stopTrainer(trainer, folder(job.id), waits);
+        }
+        watch(job.id, trainer);
+      }
+    },
+
+    async close() {
+      closing.abort();
+      await Promise.all([...running.values()].map(({ followed }) => followed));
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { type HardwareFacts, readFacts } from '../hardware/facts.ts';
+import { classify, type Profile } from './profile.ts';
+
+const bytesPerGb = 2 ** 30;
+
+/** The machine as the specification speaks of it: sizes in GB (2^30 bytes), and the profile they make. */
+export interface Machine {
+  readonly facts: HardwareFacts;
+  readonly vramGb: number;
+  readonly ramGb: number;
+  readonly diskFreeGb: number;
+  readonly profile: Profile;
+}
+
+const gb = (bytes: number) => Math.round((bytes / bytesPerGb) * 100) / 100;
+
+/** Reads what the machine is, now. */
+export async function readMachine(dataDir: string): Promise<Machine> {
+  const facts = await readFacts({ dataDir });
+  const vramGb = gb(facts.gpuTotalBytes);
+  const ramGb = gb(facts.ramTotalBytes);
+  return { facts, vramGb, ramGb, diskFreeGb: gb(facts.diskFreeBytes), profile: classify(vramGb, ramGb) };
+}
