@@ -1,0 +1,64 @@
+"""What the trainer says of itself, without importing what is heavy."""
+
+import json
+import subprocess
+import sys
+
+from trainer.describe import describe
+from trainer.tests.jobs import ROOT
+
+CONVERTER = ROOT / "build" / "llama.cpp"
+
+PROBE = """
+import json, sys
+from trainer.__main__ import main
+main(["describe", "--converter", sys.argv[1]])
+heavy = {"torch", "transformers", "trl", "peft", "numpy", "datasets"}
+print(json.dumps(sorted(heavy & set(sys.modules))))
+"""
+
+
+def test_describe_imports_nothing_heavy_and_is_json():
+    out = subprocess.check_output([sys.executable, "-c", PROBE, str(CONVERTER)], cwd=ROOT, text=True)
+    told, heavy = out.splitlines()
+    assert json.loads(heavy) == []
+    assert set(json.loads(told)) == {
+        "tasks",
+        "strategies",
+        "providers",
+        "combinations",
+        "export_architectures",
+        "lr_scheduler_types",
+        "optimizers",
+        "versions",
+    }
+
+
+def test_the_names_are_those_of_the_specification():
+    told = describe(None)
+    assert [task["name"] for task in told["tasks"]] == [
+        "text-generation",
+        "summarization",
+        "extractive-question-answering",
+    ]
+    assert [provider["name"] for provider in told["providers"]] == ["standard", "accelerated"]
+    assert told["providers"][0] == {"name": "standard", "available": True, "reason": None}
+    for provider in told["providers"]:
+        assert provider["available"] == (provider["reason"] is None)
+    assert {"task": "summarization", "strategy": "sft", "provider": "standard"} in told["combinations"]
+
+
+def test_the_names_of_schedules_and_optimizers_are_the_library_s_own():
+    from transformers.trainer_utils import SchedulerType
+    from transformers.training_args import OptimizerNames
+
+    told = describe(None)
+    assert told["lr_scheduler_types"] == [entry.value for entry in SchedulerType]
+    assert set(told["optimizers"]) <= {entry.value for entry in OptimizerNames}
+    assert {"adamw_torch", "adamw_torch_fused", "sgd", "adafactor", "adamw_8bit"} <= set(told["optimizers"])
+    assert not {"galore_adamw", "adamw_torch_xla"} & set(told["optimizers"])
+
+
+def test_without_a_converter_no_architecture_can_be_exported():
+    assert describe(None)["export_architectures"] == []
+    assert describe(str(ROOT / "nowhere"))["export_architectures"] == []
