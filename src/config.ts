@@ -52,7 +52,7 @@ export interface Limits {
 }
 
 const defaultLimits: Limits = {
-  uploadBytes: 500_000_000,
+  uploadBytes: 500 * 2 ** 20,
   jsonBytes: 2 ** 21,
   stopAskMs: 120_000,
   stopTermMs: 60_000,

@@ -19,5 +19,5 @@ export async function readMachine(dataDir: string): Promise<Machine> {
   const facts = await readFacts({ dataDir });
   const vramGb = gb(facts.gpuTotalBytes);
   const ramGb = gb(facts.ramTotalBytes);
-  return { facts, vramGb, ramGb, diskFreeGb: gb(facts.diskFreeBytes), profile: classify(vramGb, ramGb) };
+  return { facts, vramGb, ramGb, diskFreeGb: gb(facts.diskFreeBytes ?? 0), profile: classify(vramGb, ramGb) };
 }

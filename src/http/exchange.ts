@@ -58,6 +58,7 @@ export class Exchange {
   private readonly res: HttpResponse;
   private controller: AbortController | null = null;
   private finished = false;
+  private paused = false;
 
   constructor(res: HttpResponse, req: HttpRequest) {
     this.res = res;
@@ -107,7 +108,6 @@ export class Exchange {
     let queuedBytes = 0;
     let totalBytes = 0;
     let ended = false;
-    let paused = false;
     let error: AppError | null = null;
     let wake: (() => void) | null = null;
     const announced = Number(this.headers['content-length'] ?? 0);
@@ -129,8 +129,8 @@ export class Exchange {
         else if (data.byteLength > 0) {
           queue.push(Buffer.from(data.slice(0)));
           queuedBytes += data.byteLength;
-          if (queuedBytes > highWaterBytes && !isLast && !paused) {
-            paused = true;
+          if (queuedBytes > highWaterBytes && !isLast && !this.paused) {
+            this.paused = true;
             res.pause();
           }
         }
@@ -149,10 +149,7 @@ export class Exchange {
         const chunk = queue.shift();
         if (chunk !== undefined) {
           queuedBytes -= chunk.byteLength;
-          if (paused && queuedBytes <= highWaterBytes / 2 && !exchange.aborted) {
-            paused = false;
-            res.resume();
-          }
+          if (queuedBytes <= highWaterBytes / 2) exchange.resume();
           yield chunk;
         } else if (ended) return;
         else {
@@ -165,9 +162,17 @@ export class Exchange {
     })();
   }
 
+  private resume(): void {
+    if (!this.paused || this.aborted || this.finished) return;
+    this.paused = false;
+    this.res.resume();
+  }
+
   /** Sends the response; a HEAD request gets its headers alone. Does nothing when the client has left. */
   send(reply: Reply): void {
     if (this.aborted || this.finished) return;
+    // What the client still sends must be read (and dropped), or it would never come to the response.
+    this.resume();
     this.finished = true;
     this.res.cork(() => {
       this.writeHead(reply.status, reply.headers);

@@ -1,0 +1,80 @@
+import * as v from 'valibot';
+import {
+  generationDefaults,
+  lengthBound,
+  promptBound,
+  temperatureBound,
+  topPBound,
+} from '../../domain/generation-bounds.ts';
+
+const integer = v.pipe(v.number(), v.integer());
+
+export const generateBody = v.object({
+  model_id: v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(1, 'must be at least 1')),
+  prompt: promptBound,
+  max_new_tokens: v.optional(lengthBound, generationDefaults.maxTokens),
+  temperature: v.optional(temperatureBound, generationDefaults.temperature),
+  top_p: v.optional(topPBound, generationDefaults.topP),
+});
+
+export const info = v.object({
+  providers: v.array(v.string()),
+  strategies: v.array(v.string()),
+  tasks: v.array(v.string()),
+  version: v.string(),
+  availability: v.array(
+    v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
+  ),
+});
+export const health = v.object({ status: v.string(), version: v.string() });
+export const started = v.object({ status: v.string(), job_id: v.string(), message: v.string() });
+export const status = v.object({
+  status: v.picklist(['idle', 'training', 'completed', 'error', 'stopped']),
+  progress: v.number(),
+  current_epoch: v.nullable(integer),
+  total_epochs: v.nullable(integer),
+  current_step: v.nullable(integer),
+  total_steps: v.nullable(integer),
+  loss: v.nullable(v.number()),
+  learning_rate: v.nullable(v.number()),
+  message: v.string(),
+  error: v.nullable(v.string()),
+});
+export const stopped = v.object({ status: v.string(), message: v.string() });
+export const listedModel = v.object({
+  id: integer,
+  name: v.string(),
+  base_model: v.string(),
+  task: v.string(),
+  created_at: v.string(),
+  size_mb: v.number(),
+});
+export const models = v.object({ models: v.array(listedModel) });
+export const detailedModel = v.object({
+  ...listedModel.entries,
+  provider: v.string(),
+  strategy: v.string(),
+  training_params: v.object({
+    num_epochs: v.nullable(v.number()),
+    batch_size: v.nullable(v.number()),
+    learning_rate: v.nullable(v.number()),
+  }),
+  metrics: v.looseObject({ final_loss: v.nullable(v.number()), perplexity: v.nullable(v.number()) }),
+});
+export const uploaded = v.object({
+  status: v.string(),
+  filename: v.string(),
+  num_examples: integer,
+  validation: v.looseObject({ valid: v.boolean(), errors: v.array(v.string()) }),
+});
+export const datasets = v.object({
+  datasets: v.array(
+    v.object({ filename: v.string(), num_examples: integer, size_mb: v.number(), uploaded_at: v.string() }),
+  ),
+});
+export const generated = v.object({
+  generated_text: v.string(),
+  tokens_generated: integer,
+  generation_time_ms: integer,
+});
+export const error = v.object({ error: v.string(), detail: v.string(), status_code: integer });
