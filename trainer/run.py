@@ -120,7 +120,8 @@ def _train(job: Job) -> dict[str, Any]:
 def _keep(job: Job, result: dict[str, Any]) -> None:
     """The adapter with its tokenizer, what the export verifies against, the note that training is over."""
     adapter = job.artifacts / "adapter"
-    result["model"].save_pretrained(adapter, safe_serialization=True)
+    # Adapted output layers would else bring their frozen weights along.
+    result["model"].save_pretrained(adapter, safe_serialization=True, save_embedding_layers=False)
     job.tokenizer.save_pretrained(adapter)
     # The adapter goes where its model goes: it names its base, not a folder of this machine.
     (adapter / "README.md").unlink(missing_ok=True)

@@ -16,11 +16,10 @@ MESSAGES = [
 
 # The same manners as templates in the wild have, in our own words.
 THINKING = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-    "{% if m.role == 'assistant' and enable_thinking is defined and enable_thinking is false %}"
-    "<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n"
-    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+    "{% set quiet = enable_thinking is defined and enable_thinking is false %}"
+    "{% set thought = '<think>\n\n</think>\n\n' if quiet else '' %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ thought if m.role == 'assistant' }}{{ m.content }}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{{ thought }}{% endif %}"
 )
 DATED = (
     "{{ bos_token }}Today: {{ strftime_now('%d %b %Y') if strftime_now is defined else 'never' }}\n"

@@ -1,0 +1,222 @@
+"""Every setting does what its name says, seen in what a run records and makes."""
+
+import json
+import math
+
+import pytest
+from safetensors import safe_open
+
+from trainer.contracts import Settings
+from trainer.tests import jobs
+
+ALL_LINEAR = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+
+
+@pytest.fixture(scope="session")
+def run(models, tmp_path_factory):
+    """Trains a tiny llama with the given settings (once for equal ones) and returns its specification."""
+    made = {}
+
+    def get(**settings):
+        key = json.dumps(settings, sort_keys=True)
+        if key not in made:
+            spec = jobs.make(tmp_path_factory.mktemp("settings"), models("llama"), **settings)
+            assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+            made[key] = spec
+        return made[key]
+
+    return get
+
+
+def series(spec, name):
+    return [line[name] for line in jobs.journal(spec, "metric")]
+
+
+def adapter(spec):
+    """The adapter's tensors by name."""
+    with safe_open(spec.parent / "artifacts" / "adapter" / "adapter_model.safetensors", "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def adapter_config(spec):
+    return json.loads((spec.parent / "artifacts" / "adapter" / "adapter_config.json").read_text())
+
+
+def targets(spec):
+    return {name.split(".")[-3] for name in adapter(spec)}
+
+
+def test_epochs_may_be_fractions_and_max_steps_goes_before_them(run):
+    assert len(series(run(), "step")) == 8
+    assert len(series(run(num_train_epochs=0.5), "step")) == 4
+    assert len(series(run(num_train_epochs=1.5), "step")) == 12
+    assert len(series(run(max_steps=3, num_train_epochs=9), "step")) == 3
+    assert series(run(num_train_epochs=1.5), "epoch")[-1] == 1.5
+
+
+def test_batch_and_accumulation_make_the_steps(run):
+    assert len(series(run(per_device_train_batch_size=8), "step")) == 4
+    assert len(series(run(gradient_accumulation_steps=4), "step")) == 2
+    # The rows of a step are the same however they are divided, and so is its loss.
+    whole, parts = run(per_device_train_batch_size=8), run(gradient_accumulation_steps=2)
+    assert series(whole, "loss") == pytest.approx(series(parts, "loss"), rel=1e-4)
+
+
+def test_the_learning_rate_warms_up_and_follows_its_schedule(run):
+    rates = series(run(max_steps=10, warmup_ratio=0.5, lr_scheduler_type="linear"), "learning_rate")
+    peak = 5e-3
+    assert rates == pytest.approx([peak * min(step / 5, (10 - step) / 5) for step in range(10)])
+    cosine = series(run(max_steps=10, warmup_ratio=0, lr_scheduler_type="cosine"), "learning_rate")
+    assert cosine == pytest.approx([peak * (1 + math.cos(math.pi * step / 10)) / 2 for step in range(10)])
+    constant = series(run(max_steps=4, warmup_ratio=0, lr_scheduler_type="constant"), "learning_rate")
+    assert constant == pytest.approx([peak] * 4)
+
+
+def test_a_warmup_ratio_of_one_warms_up_all_along(run):
+    rates = series(run(max_steps=5, warmup_ratio=1), "learning_rate")
+    assert rates == pytest.approx([5e-3 * step / 5 for step in range(5)])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["polynomial", "inverse_sqrt", "cosine_with_restarts", "cosine_with_min_lr", "warmup_stable_decay"],
+)
+def test_every_schedule_trains(run, name):
+    assert len(set(series(run(max_steps=5, lr_scheduler_type=name), "learning_rate"))) > 1
+
+
+@pytest.mark.parametrize("name", ["reduce_lr_on_plateau", "greedy"])
+def test_schedules_that_watch_the_validation_part(run, name):
+    assert len(series(run(max_steps=5, lr_scheduler_type=name, eval_split=0.25, eval_steps=2), "step")) == 5
+
+
+@pytest.mark.parametrize(
+    "name", ["sgd", "adafactor", "adamw_torch_fused", "adamw_8bit", "lion_8bit", "rmsprop"]
+)
+def test_optimizers_differ(run, name):
+    assert series(run(max_steps=3, optim=name), "loss")[2] != series(run(max_steps=3), "loss")[2]
+
+
+def test_weight_decay_and_gradient_clipping_act(run):
+    plain = series(run(max_steps=4), "loss")
+    assert series(run(max_steps=4, weight_decay=1), "loss")[3] != plain[3]
+    assert series(run(max_steps=4, max_grad_norm=1e-3), "loss")[3] != plain[3]
+    assert series(run(max_steps=4, max_grad_norm=0), "loss")[0] == plain[0]
+
+
+def test_rank_and_modules_are_the_adapter_s(run):
+    every = adapter(run())
+    assert targets(run()) == ALL_LINEAR
+    assert {tensor.shape[0] for name, tensor in every.items() if "lora_A" in name} == {4}
+    assert {
+        tensor.shape[0] for name, tensor in adapter(run(max_steps=1, lora_r=9)).items() if "lora_A" in name
+    } == {9}
+    assert targets(run(max_steps=1, target_modules=["q_proj", "v_proj"])) == {"q_proj", "v_proj"}
+    assert targets(run(max_steps=2, target_modules=["q_proj", "lm_head"])) == {"q_proj", "lm_head"}
+    assert all(str(tensor.dtype) == "torch.float32" for tensor in every.values())
+
+
+def test_alpha_and_dropout_act(run):
+    plain = series(run(max_steps=4), "loss")
+    assert adapter_config(run(max_steps=4, lora_alpha=2.5))["lora_alpha"] == 2.5
+    assert series(run(max_steps=4, lora_alpha=2.5), "loss")[3] != plain[3]
+    assert series(run(max_steps=4, lora_dropout=0.5), "loss")[3] != plain[3]
+
+
+def test_the_length_is_inferred_from_the_rows_or_cuts_them(run):
+    full = series(run(), "tokens")[-1]
+    assert series(run(max_seq_length=256), "tokens")[-1] == full
+    short = run(max_seq_length=18)
+    assert series(short, "tokens")[-1] < full
+    (told,) = [line for line in jobs.journal(short, "warning") if line["code"] == "rows_truncated"]
+    assert "18 tokens" in told["message"]
+    capped = run(max_steps=1, max_seq_length=4096)
+    (told,) = [line for line in jobs.journal(capped, "warning") if line["code"] == "max_seq_length_capped"]
+    assert "256" in told["message"]
+
+
+def test_the_inferred_length_is_the_percentile_rounded_up_and_capped():
+    from trainer.strategies.sft import inferred_length
+
+    lengths = [10] * 2000 + [99] * 1
+    assert inferred_length(lengths, None) == 16
+    assert inferred_length([100] * 10, None) == 104
+    assert inferred_length([100] * 10, 64) == 64
+
+
+def test_packing_trains_the_same_tokens_in_fewer_steps(run):
+    packed = run(packing=True, max_seq_length=256)
+    assert len(series(packed, "step")) < 8
+    assert series(packed, "tokens")[-1] == series(run(), "tokens")[-1]
+
+
+def test_packed_rows_have_the_loss_that_they_have_apart(run):
+    everything = {"max_steps": 1, "warmup_ratio": 0}
+    apart = run(per_device_train_batch_size=32, **everything)
+    packed = run(per_device_train_batch_size=32, packing=True, max_seq_length=256, **everything)
+    assert series(packed, "loss")[0] == pytest.approx(series(apart, "loss")[0], rel=1e-5)
+
+
+def test_evaluation_every_epoch_when_no_step_is_named(run):
+    spec = run(num_train_epochs=2, eval_split=0.25)
+    assert [line["step"] for line in jobs.journal(spec, "eval")] == [6, 12]
+    last = jobs.journal(spec, "eval")[-1]["metrics"]
+    assert last["perplexity"] == pytest.approx(math.exp(last["eval_loss"]))
+
+
+def test_the_best_is_kept_and_what_gets_no_better_ends_early(run):
+    # A rate this large makes the model worse after some steps.
+    wild = {"learning_rate": 0.3, "warmup_ratio": 0, "lr_scheduler_type": "constant", "max_steps": 30}
+    spec = run(**wild, eval_split=0.25, eval_steps=2, keep_best=True, early_stopping_patience=3)
+    evaluations = {line["step"]: line["metrics"]["eval_loss"] for line in jobs.journal(spec, "eval")}
+    best = min(evaluations, key=evaluations.get)
+    assert max(evaluations) == best + 3 * 2 < 30
+    done = jobs.journal(spec)[-1]
+    assert done["metrics"]["best_step"] == best and done["metrics"]["eval_loss"] == evaluations[best]
+    kept = spec.parent / "checkpoints" / f"checkpoint-{best}" / "adapter_model.safetensors"
+    with safe_open(kept, "pt") as file:
+        for name, tensor in adapter(spec).items():
+            assert file.get_tensor(name).equal(tensor)
+    (told,) = [line for line in jobs.journal(spec, "checkpoint") if line["step"] == best]
+    assert told["best"]
+
+
+def test_save_total_limit_null_keeps_all(run):
+    spec = run(max_steps=4, save_steps=1, save_total_limit=None)
+    assert len(list((spec.parent / "checkpoints").iterdir())) == 4
+    assert (
+        len(list((run(max_steps=4, save_steps=1, save_total_limit=1).parent / "checkpoints").iterdir())) == 1
+    )
+
+
+def test_precision_and_checkpointing(run):
+    plain = series(run(max_steps=2), "loss")
+    half = series(run(max_steps=2, bf16=True), "loss")
+    assert half != plain and half == pytest.approx(plain, rel=0.05)
+    saved = series(run(max_steps=2, gradient_checkpointing=True), "loss")
+    assert saved == pytest.approx(plain, rel=1e-5)
+
+
+def test_four_and_eight_bits_train_on_the_processor(run):
+    plain = series(run(max_steps=2), "loss")
+    for name in ("use_4bit", "use_8bit"):
+        low = series(run(max_steps=2, **{name: True}), "loss")
+        assert low != plain and low == pytest.approx(plain, rel=0.2)
+
+
+def test_what_is_chosen_when_nothing_is_asked_for():
+    from trainer.hardware import choose
+
+    value = json.loads(jobs.GOLDEN.read_text())["settings"]
+    settings = Settings(**{**value, "device": "cpu"})
+    with_matrix_units, without = choose(settings, cpu_has_amx=True), choose(settings, cpu_has_amx=False)
+    assert (with_matrix_units.weights, without.weights) == ("bfloat16", "float32")
+    assert not without.gradient_checkpointing and without.autocast is None
+
+
+def test_the_model_s_own_template_is_used_unless_declined(models, tmp_path):
+    for use, source in ((None, "model"), (True, "model"), (False, "hone")):
+        model = models("llama", "chatml")
+        spec = jobs.make(tmp_path / str(use), model, max_steps=1, use_chat_template=use)
+        assert jobs.train(spec) == 0
+        assert json.loads((spec.parent / "artifacts" / "template.json").read_text())["source"] == source
