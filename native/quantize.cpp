@@ -240,7 +240,6 @@ size_t EndOfData(const Engine& engine, const gguf_context* file) {
 Failure WhyItFailed(const Run& run) {
   const std::string reason = run.error.empty() ? run.last_complaint : run.error;
   const std::string because = reason.empty() ? "llama.cpp gave no reason" : reason;
-  if (run.started == 0) return {"bad_model", "llama.cpp cannot read the model: " + because};
   switch (run.write_error) {
     case ENOSPC:
 #ifdef EDQUOT
@@ -259,6 +258,7 @@ Failure WhyItFailed(const Run& run) {
             "Writing the quantized file failed: " +
                 (run.write_error != 0 ? std::string(std::strerror(run.write_error)) : because)};
   }
+  if (run.started == 0) return {"bad_model", "llama.cpp cannot read the model: " + because};
   return {"bad_model", "llama.cpp cannot quantize the model: " + because};
 }
 
