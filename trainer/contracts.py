@@ -80,7 +80,7 @@ LINES: dict[str, dict[str, tuple[type, ...]]] = {
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("phase", "phase"): PHASES,
     ("checkpoint", "reason"): ("interval", "stop", "end", "signal"),
-    ("artifact", "kind"): ("adapter", "gguf", "modelfile", "template", "verification"),
+    ("artifact", "kind"): ("adapter", "adapter_gguf", "gguf", "modelfile", "template", "verification"),
     ("done", "outcome"): ("completed", "stopped"),
     ("failed", "code"): FAILURE_CODES,
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer.failures import Failure
+
 from .weights import StoredTensor, read_header
 
 #: segments that wrappers add before the layers and that a published checkpoint may leave out
@@ -63,7 +64,7 @@ class Adapter:
         return any(update.replacement is not None for update in self.updates.values())
 
 
-def _refuse(message: str, advice: str = "") -> Failure:
+def _refuse(message: str, advice: str = "Set export to none for such a training.") -> Failure:
     return Failure("unsupported", message, advice)
 
 
@@ -148,7 +149,7 @@ def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
                     "The vocabulary must stay as it is in the base.",
                 )
         elif update.lora_a is None or update.lora_b is None:
-            raise Failure("internal", f"The adapter holds one half of {name} alone.")
+            raise Failure("internal", f"The adapter holds one half of {name} alone.", "Train again.")
         else:
             whole = (update.lora_b.shape[0], update.lora_a.shape[1])
             if (whole[::-1] if update.transposed else whole) != shape:

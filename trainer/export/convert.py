@@ -14,9 +14,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from trainer.failures import Failure
+
 from . import pretokenizer
 from .adapter import Adapter
-from trainer.failures import Failure
 from .view import display_name, prefix_space
 from .weights import StoredTensor
 
@@ -68,7 +69,11 @@ def model_class(conversion, hparams: dict):
     try:
         return conversion.get_model_class(architecture)
     except NotImplementedError as error:
-        raise Failure("unsupported", f"llama.cpp has no converter for {architecture}.") from error
+        raise Failure(
+            "unsupported",
+            f"llama.cpp has no converter for {architecture}.",
+            "Choose another model, or set export to none.",
+        ) from error
 
 
 def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
@@ -95,10 +100,12 @@ def convert(
     quantization: str,
     name: str,
     text_starts_with_special: bool,
+    end_of_turn: int | None = None,
     on_progress: Callable[[float], None],
 ) -> None:
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
+    `end_of_turn` is the token that ends an answer where it is not the end-of-text token.
     `on_progress` gets 0…1 after every tensor and may raise to end the export; a partial file is removed.
     Raises `Failure` with code unsupported or bad_tokenizer.
     """
@@ -166,6 +173,8 @@ def convert(
                 key = "tokenizer.ggml.add_space_prefix"
                 writer.kv_data[0].pop(key, None)
                 writer.add_add_space_prefix(space)
+            if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
+                writer.add_eot_token_id(end_of_turn)
             _write(instance, destination, on_progress)
     except BaseException:
         destination.unlink(missing_ok=True)

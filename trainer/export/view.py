@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from trainer.template import Template
+
 from . import sentencepiece_model
 
 #: files of a model directory that say something about configuration or tokenizer
@@ -26,11 +28,11 @@ WANTED = (
 )
 
 
-def build(base: Path, view: Path, chat_template: str | None) -> Path:
+def build(base: Path, view: Path, template: Template | None) -> Path:
     """Fills `view` (an empty directory) from the model directory `base` and returns it.
 
-    `chat_template` (Jinja) is the one that training used; the base's own is left out, so that the GGUF
-    never carries a template that the model was not trained on.
+    `template` is the one that training used; the base's own is left out, so that the GGUF never carries a
+    template that the model was not trained on.
     """
     for name in WANTED:
         source = base / name
@@ -53,10 +55,12 @@ def build(base: Path, view: Path, chat_template: str | None) -> Path:
         if not (view / "tokenizer.model").exists() and not (view / "tekken.json").exists():
             sentencepiece_model.rebuild(tokenizer_json, view / "tokenizer.model")
     config.pop("chat_template", None)
+    if template is not None and template.eos_token:
+        config["eos_token"] = template.eos_token
     config.setdefault("tokenizer_class", "PreTrainedTokenizerFast")
     (view / "tokenizer_config.json").write_text(json.dumps(config, ensure_ascii=False), "utf-8")
-    if chat_template:
-        (view / "chat_template.jinja").write_text(chat_template, "utf-8")
+    if template is not None:
+        (view / "chat_template.jinja").write_text(template.chat_template, "utf-8")
     return view
 
 

@@ -17,6 +17,8 @@ CHUNK_BYTES = 16 << 20
 #: a safetensors header larger than this is refused, as the reference implementation does
 MAX_HEADER_BYTES = 100_000_000
 
+AGAIN = "Download the model again: delete it from the hub cache, or replace the file in its folder."
+
 DTYPE_BYTES = {
     "F64": 8,
     "F32": 4,
@@ -78,7 +80,7 @@ class StoredTensor:
                 while filled < len(view):
                     got = handle.readinto(view[filled:])
                     if not got:
-                        raise Failure("bad_model", f"{self.file.name} ends inside {self.name}.")
+                        raise Failure("bad_model", f"{self.file.name} ends inside {self.name}.", AGAIN)
                     filled += got
                 part = torch.frombuffer(view, dtype=stored)
                 flat[done // width : (done + len(view)) // width] = part
@@ -92,11 +94,11 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
     with open(file, "rb") as handle:
         length = int.from_bytes(handle.read(8), "little")
         if total < 8 or length > min(MAX_HEADER_BYTES, total - 8):
-            raise Failure("bad_model", f"{file.name} is no complete safetensors file.")
+            raise Failure("bad_model", f"{file.name} is no complete safetensors file.", AGAIN)
         try:
             header = json.loads(handle.read(length))
         except ValueError as error:
-            raise Failure("bad_model", f"{file.name} has a damaged header: {error}.") from error
+            raise Failure("bad_model", f"{file.name} has a damaged header: {error}.", AGAIN) from error
     tensors = {}
     for name, entry in header.items():
         if name == "__metadata__":
@@ -115,7 +117,7 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
                 "Use the full-precision (16-bit or 32-bit) version of this model.",
             )
         if not 0 <= start <= end <= total - 8 - length or end - start != elements * DTYPE_BYTES[dtype]:
-            raise Failure("bad_model", f"{file.name} is damaged: {name} lies outside the file.")
+            raise Failure("bad_model", f"{file.name} is damaged: {name} lies outside the file.", AGAIN)
         tensors[name] = StoredTensor(name, file, dtype, shape, 8 + length + start, end - start)
     return tensors
 
@@ -142,12 +144,12 @@ def index_checkpoint(directory: Path) -> dict[str, StoredTensor]:
     tensors: dict[str, StoredTensor] = {}
     for file in files:
         if not file.is_file():
-            raise Failure("bad_model", f"The shard {file.name} is missing in {directory}.")
+            raise Failure("bad_model", f"The shard {file.name} is missing in {directory}.", AGAIN)
         tensors.update(read_header(file))
     missing = sorted(promised - set(tensors))
     if missing:
         raise Failure(
-            "bad_model", f"{len(missing)} tensors of the index are in no shard, for one {missing[0]}."
+            "bad_model", f"{len(missing)} tensors of the index are in no shard, for one {missing[0]}.", AGAIN
         )
     return tensors
 
