@@ -91,7 +91,12 @@ def test_failed_build_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_digest_needs_no_torch_and_changes_with_the_recipe() -> None:
-    code = "import sys; from trainer.starter.main import main; main(['--digest']); sys.exit('torch' in sys.modules)"
+    code = """
+import sys
+from trainer.starter.main import main
+main(["--digest"])
+sys.exit("torch" in sys.modules)
+"""
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == Recipe().digest()
     assert Recipe().digest() != SMALL.digest()
