@@ -33,6 +33,7 @@ import {
 } from './job-states.ts';
 import type { Models } from './models.ts';
 import { shapeFor } from './row-validator.ts';
+import { toSeries } from './series.ts';
 import { resolveSettings, type Settings, type SettingsContext } from './settings.ts';
 import type { TrainingRequest } from './training-request.ts';
 
@@ -70,6 +71,8 @@ export interface Jobs {
   unfinished(): Job | null;
   /** Acknowledges a finished job; false while one is unfinished, which changes nothing. */
   acknowledge(): boolean;
+  /** The points of a job's curves, at most about `points` of them (0 for all). */
+  series(id: number, points: number): ReturnType<typeof toSeries>;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
   /** Finds trainers of an earlier server again, and ends what has no trainer any more. */
@@ -463,6 +466,8 @@ export function createJobs(options: JobsOptions): Jobs {
       if (newest !== null && !newest.acknowledged) store.jobs.update(newest.id, { acknowledged: true });
       return true;
     },
+
+    series: (id, points) => toSeries(store.events.ofJob(read(id).id, 'metrics'), points),
 
     logTail: (id, maxBytes) => readTail(join(folder(read(id).id), 'log.txt'), maxBytes),
 

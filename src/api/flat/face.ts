@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Services } from '../../domain/services.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
+import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
 import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
-import { presentError } from './errors.ts';
 import {
   presentDataset,
   presentDetailed,
@@ -25,7 +25,7 @@ export function createFlatFace(services: Services): Face {
   return {
     name: 'flat',
     routes: [...system(services), ...training(services), ...models(services)],
-    presentError,
+    presentError: errorReply,
   };
 }
 

@@ -1,0 +1,140 @@
+import { jobName } from '../../domain/job.ts';
+import type { Services } from '../../domain/services.ts';
+import { AppError } from '../../errors.ts';
+import { errorReply } from '../../http/error-reply.ts';
+import { Reply } from '../../http/reply.ts';
+import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { presentJob, presentJobDetail } from './presenters.ts';
+import * as s from './schemas.ts';
+
+const tag = 'hone';
+const noJob: ResponseDoc = { description: 'There is no such job', schema: s.error };
+const conflict: ResponseDoc = { description: 'The state of the job does not allow it', schema: s.error };
+
+/** @throws AppError `not_found` for what is no job's name. */
+function jobNumber(name: string | undefined): number {
+  const matched = /^train_(\d{1,15})$/.exec(name ?? '');
+  if (matched === null) throw new AppError('not_found', `There is no job ${(name ?? '').slice(0, 100)}.`);
+  return Number(matched[1]);
+}
+
+/** Our own routes, beyond the specification: history of jobs, base answers, and the OpenAPI document. */
+export function createHoneFace(services: Services, openApi: () => unknown): Face {
+  return {
+    name: 'hone',
+    routes: [...jobs(services), ...others(services, openApi)],
+    presentError: errorReply,
+  };
+}
+
+function jobs({ jobs: store }: Services): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/jobs',
+      tag,
+      summary: 'Training jobs, newest first',
+      query: s.listQuery,
+      responses: { 200: { description: 'The jobs', schema: s.jobs } },
+      handle: ({ query }) => {
+        const { jobs: found, total } = store.list({
+          ...(query.state === undefined ? {} : { states: [query.state] }),
+          limit: query.limit,
+          offset: query.offset,
+        });
+        return { jobs: found.map(presentJob), total };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'One job with its settings',
+      responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
+      handle: ({ params }) => presentJobDetail(store.get(jobNumber(params.job_id))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/metrics',
+      tag,
+      summary: 'The series of a job: a point a step, and the evaluations',
+      query: s.metricsQuery,
+      responses: { 200: { description: 'The series', schema: s.series }, 404: noJob },
+      handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/log',
+      tag,
+      summary: 'The last lines of the trainer’s log, as text',
+      query: s.logQuery,
+      responses: { 200: { description: 'The log', contentType: 'text/plain' }, 404: noJob },
+      handle: async ({ params, query }) =>
+        Reply.text(200, await store.logTail(jobNumber(params.job_id), query.bytes)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/jobs/{job_id}/resume',
+      tag,
+      summary: 'Go on from the last checkpoint',
+      responses: { 200: { description: 'The job runs again', schema: s.job }, 404: noJob, 409: conflict },
+      handle: async ({ params }) => presentJob(await store.resume(jobNumber(params.job_id))),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'Delete a job with its checkpoints and logs; its model stays',
+      responses: { 200: { description: 'The job is deleted', schema: s.deleted }, 404: noJob, 409: conflict },
+      handle: async ({ params }) => {
+        const id = jobNumber(params.job_id);
+        await store.remove(id);
+        return { status: 'deleted', message: `Job ${jobName(id)} has been deleted` };
+      },
+    }),
+  ];
+}
+
+function others({ playground }: Services, openApi: () => unknown): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/playground/base',
+      tag,
+      summary: 'Generate text as the model did before it was trained',
+      body: s.generateBody,
+      responses: {
+        200: { description: 'The text', schema: s.generated },
+        400: { description: 'The request is not valid', schema: s.error },
+        404: { description: 'There is no such model', schema: s.error },
+      },
+      handle: async ({ body, exchange }) => {
+        const result = await playground.generate(
+          {
+            model: body.model_id,
+            messages: [{ role: 'user', content: body.prompt }],
+            maxTokens: body.max_length,
+            temperature: body.temperature,
+            topP: body.top_p,
+            asBase: true,
+          },
+          { signal: exchange.signal },
+        );
+        return {
+          generated_text: result.text,
+          prompt: body.prompt,
+          tokens_generated: result.generatedTokens,
+          generation_time_ms: Math.round(result.durationMs),
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/openapi.json',
+      tag,
+      summary: 'This document (OpenAPI 3.1)',
+      responses: { 200: { description: 'The description of every route' } },
+      handle: openApi,
+    }),
+  ];
+}

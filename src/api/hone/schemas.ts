@@ -1,0 +1,97 @@
+import * as v from 'valibot';
+import {
+  generationDefaults,
+  lengthBound,
+  promptBound,
+  temperatureBound,
+  topPBound,
+} from '../../domain/generation-bounds.ts';
+
+const wholeNumber = (fallback: number, max: number) =>
+  v.pipe(
+    v.optional(v.string(), String(fallback)),
+    v.regex(/^\d{1,9}$/, 'must be a whole number'),
+    v.transform(Number),
+    v.maxValue(max, `must be at most ${max}`),
+  );
+
+export const listQuery = v.object({
+  state: v.optional(
+    v.picklist([
+      'queued',
+      'starting',
+      'running',
+      'stopping',
+      'completed',
+      'failed',
+      'stopped',
+      'interrupted',
+    ]),
+  ),
+  limit: wholeNumber(50, 1000),
+  offset: wholeNumber(0, 999_999_999),
+});
+export const metricsQuery = v.object({
+  /** The largest number of points that is wanted; 0 for all. */
+  points: wholeNumber(0, 1_000_000),
+});
+export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });
+export const generateBody = v.object({
+  model_id: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+  prompt: promptBound,
+  max_length: v.optional(lengthBound, generationDefaults.maxTokens),
+  temperature: v.optional(temperatureBound, generationDefaults.temperature),
+  top_p: v.optional(topPBound, generationDefaults.topP),
+});
+
+export const job = v.object({
+  job_id: v.string(),
+  model_id: v.string(),
+  state: v.string(),
+  progress: v.number(),
+  message: v.string(),
+  error: v.nullable(
+    v.object({
+      code: v.nullable(v.string()),
+      message: v.nullable(v.string()),
+      advice: v.nullable(v.string()),
+      evidence: v.nullable(v.string()),
+      exit_code: v.nullable(v.number()),
+      exit_signal: v.nullable(v.string()),
+    }),
+  ),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  model_name: v.string(),
+  dataset: v.string(),
+  created_at: v.string(),
+  started_at: v.nullable(v.string()),
+  ended_at: v.nullable(v.string()),
+  phase: v.nullable(v.string()),
+  phase_progress: v.nullable(v.number()),
+  detail: v.nullable(v.string()),
+  last_metric: v.nullable(v.looseObject({})),
+  metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
+  verification: v.nullable(v.looseObject({})),
+  resumable: v.boolean(),
+});
+export const jobs = v.object({ jobs: v.array(job), total: v.number() });
+export const jobDetail = v.object({
+  ...job.entries,
+  settings: v.record(v.string(), v.unknown()),
+  export: v.nullable(v.looseObject({})),
+  artifacts: v.array(v.looseObject({})),
+});
+export const series = v.object({
+  train: v.array(v.looseObject({ step: v.number() })),
+  eval: v.array(v.looseObject({ step: v.number() })),
+});
+export const generated = v.object({
+  generated_text: v.string(),
+  prompt: v.string(),
+  tokens_generated: v.pipe(v.number(), v.integer()),
+  generation_time_ms: v.pipe(v.number(), v.integer()),
+});
+export const deleted = v.object({ status: v.string(), message: v.string() });
+export const error = v.object({ error: v.string(), detail: v.string(), status_code: v.number() });

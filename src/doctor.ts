@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Config } from './config.ts';
+import { openStore } from './db/store.ts';
+import { readMachine } from './domain/machine.ts';
+import { asAppError } from './errors.ts';
+import { checkEngine } from './inference/check.ts';
+import { describeTrainer } from './trainer/describe.ts';
+import { trainerEnvironment } from './trainer/supervisor.ts';
+
+const run = promisify(execFile);
+
+/** A product that a broken or mismatched build gets wrong, on the device that training would use. */
+const matrixProduct = `
+import torch
+device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+a = torch.arange(250_000, dtype=torch.float32, device=device).reshape(500, 500) / 250_000
+error = (a @ a - (a.double().cpu() @ a.double().cpu()).to(a)).abs().max().item() if device != "mps" else (a @ a - (a.cpu() @ a.cpu()).to(a)).abs().max().item()
+assert error < 1, error
+print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest error {error:.1e}")
+`;
+
+/**
+ * `hone doctor`: says what is there, and runs a real piece of work of each part.
+ * @returns the exit code: 0 when training and playground can run.
+ */
+export async function runDoctor(config: Config): Promise<number> {
+  const command = { pythonPath: config.pythonPath, installDir: config.installDir };
+  const env = trainerEnvironment(command, process.env, null);
+  const checks: readonly [string, () => Promise<string>][] = [
+    ['Node', async () => `${process.version} on ${process.platform} ${process.arch}`],
+    [
+      'Machine',
+      async () => {
+        const { facts, vramGb, ramGb, diskFreeGb, profile } = await readMachine(config.dataDir);
+        const gpu =
+          vramGb > 0
+            ? `${facts.gpuName}, ${vramGb} GB`
+            : `${facts.gpuName}${facts.gpuReason ? ` (${facts.gpuReason})` : ''}`;
+        if (facts.addonReason !== null) throw new Error(`the native addon is missing: ${facts.addonReason}`);
+        return `${gpu}; ${ramGb} GB RAM, ${diskFreeGb} GB disk free, ${facts.cpuCoresLogical} cores; profile ${profile}`;
+      },
+    ],
+    [
+      'Database',
+      async () => {
+        const dir = mkdtempSync(join(tmpdir(), 'hone-doctor-'));
+        try {
+          const store = openStore(
+            join(dir, 'check.sqlite'),
+            join(config.installDir, 'src', 'db', 'migrations'),
+          );
+          store.session.set('check', { written: true });
+          const read = store.session.get('check');
+          store.close();
+          if (JSON.stringify(read) !== '{"written":true}')
+            throw new Error('what was written was not read back');
+          return 'written, synced and read back';
+        } finally {
+          rmSync(dir, { recursive: true, force: true });
+        }
+      },
+    ],
+    ['PyTorch', async () => (await run(config.pythonPath, ['-c', matrixProduct], { env })).stdout.trim()],
+    [
+      'Trainer',
+      async () => {
+        const { tasks, strategies, providers } = await describeTrainer(command, config.converterDir);
+        const list = (entries: readonly { name: string }[]) => entries.map(({ name }) => name).join(', ');
+        const missing = providers
+          .filter(({ available }) => !available)
+          .map(({ name, reason }) => `; ${name} is not available: ${reason}`);
+        return `tasks ${list(tasks)}; strategies ${list(strategies)}; providers ${list(providers)}${missing.join('')}`;
+      },
+    ],
+    ['llama.cpp', () => checkEngine(join(config.installDir, 'dist', 'score.js'))],
+    [
+      'Hub token',
+      async () =>
+        config.hubToken === null ? 'none set (HUB_TOKEN); needed for gated models and for pushing' : 'set',
+    ],
+  ];
+  let failures = 0;
+  for (const [name, check] of checks) {
+    try {
+      process.stdout.write(`ok    ${name}: ${await check()}\n`);
+    } catch (error) {
+      failures += 1;
+      const said = (error as { stderr?: string }).stderr?.trim().split('\n').slice(-3).join('\n      ');
+      process.stdout.write(`FAIL  ${name}: ${said || asAppError(error).message}\n`);
+    }
+  }
+  process.stdout.write(
+    failures === 0
+      ? 'All is well.\n'
+      : `${failures} of ${checks.length} checks failed. "npm start" repairs what set-up can repair.\n`,
+  );
+  return failures === 0 ? 0 : 1;
+}

@@ -1,0 +1,44 @@
+import type { Frame } from './frames.ts';
+import { errorOf, type Job, jobName, messageOf, progressOf } from './job.ts';
+import type { Services } from './services.ts';
+
+/** How many of the newest points a snapshot carries; the whole series is at `/api/jobs/{job_id}/metrics`. */
+const recentPoints = 200;
+
+/** What a socket is told first: the present state, then the stored frames after `since`. */
+export function* greet(services: Pick<Services, 'jobs' | 'frames'>, since: number | null): Generator<string> {
+  yield JSON.stringify(snapshot(services));
+  if (since === null) return;
+  for (const frame of services.frames.replay(since)) yield JSON.stringify(frame);
+}
+
+function snapshot({ jobs, frames }: Pick<Services, 'jobs' | 'frames'>): Frame {
+  const job = jobs.current();
+  const time = new Date().toISOString();
+  const seq = frames.newestSeq();
+  if (job === null) return { type: 'snapshot', seq, time, state: 'idle', job: null, metrics: [] };
+  const { train } = jobs.series(job.id, 0);
+  return {
+    type: 'snapshot',
+    seq,
+    time,
+    job_id: jobName(job.id),
+    state: job.state,
+    job: presentJob(job),
+    metrics: train.slice(-recentPoints),
+  };
+}
+
+function presentJob(job: Job) {
+  return {
+    state: job.state,
+    progress: progressOf(job),
+    message: messageOf(job),
+    error: errorOf(job),
+    phase: job.phase,
+    phase_progress: job.phaseProgress,
+    detail: job.phaseDetail,
+    started_at: job.startedAt,
+    last_metric: job.lastMetric,
+  };
+}

@@ -1,0 +1,28 @@
+import type { AppError, ErrorKind } from '../errors.ts';
+import { Reply } from './reply.ts';
+
+/** The short name and the status of each kind of error. */
+const kinds: Readonly<Record<ErrorKind, readonly [string, number]>> = {
+  invalid: ['Invalid parameters', 400],
+  forbidden: ['Forbidden', 403],
+  not_found: ['Not found', 404],
+  conflict: ['Conflict', 409],
+  too_large: ['Too large', 413],
+  unavailable: ['Unavailable', 503],
+  upstream: ['Model hub not reachable', 502],
+  disk_full: ['Disk full', 507],
+  internal: ['Internal error', 500],
+};
+
+/** The status that tells of an error; a 405 is an `invalid` that says so in its details. */
+export const statusOf = (error: AppError): number => Number(error.details.status ?? kinds[error.kind][1]);
+
+/** `{error, detail, status_code}`: the format of the flat set, of our own routes and of unknown paths. */
+export function errorReply(error: AppError): Reply {
+  const status = statusOf(error);
+  return Reply.json(status, {
+    error: status === 405 ? 'Method not allowed' : kinds[error.kind][0],
+    detail: error.message,
+    status_code: status,
+  });
+}

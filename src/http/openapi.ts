@@ -1,0 +1,112 @@
+import { toJsonSchema } from '@valibot/to-json-schema';
+import type * as v from 'valibot';
+import type { Face, ResponseDoc, Route } from './route.ts';
+
+type Json = Record<string, unknown>;
+
+/** A schema of the wire; rules that JSON Schema cannot say are left to the description of the error. */
+function schemaOf(schema: v.GenericSchema): Json {
+  const { $schema: _dialect, ...rest } = toJsonSchema(schema, {
+    errorMode: 'ignore',
+    typeMode: 'input',
+  }) as Json;
+  return rest;
+}
+
+/**
+ * Describes every route of the faces as an OpenAPI 3.1 document. Where two faces share a path (a model's id
+ * in digits or not), the operation tells of both.
+ */
+export function buildOpenApi(faces: readonly Face[], info: { title: string; version: string }): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const { routes } of faces) {
+    for (const entry of routes) {
+      const path = entry.path.replaceAll(':digits}', '}');
+      paths[path] ??= {};
+      const operations = paths[path];
+      const method = entry.method.toLowerCase();
+      operations[method] = operations[method]
+        ? merge(operations[method], operation(entry))
+        : operation(entry);
+    }
+  }
+  return { openapi: '3.1.0', info, paths };
+}
+
+function operation(entry: Route): Json {
+  const parameters: Json[] = [...entry.path.matchAll(/\{(\w+)(:digits)?\}/g)].map(([, name, digits]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', ...(digits ? { pattern: '^[0-9]{1,15}$' } : {}) },
+  }));
+  if (entry.query !== undefined) {
+    const { properties = {}, required = [] } = schemaOf(entry.query) as {
+      properties?: Record<string, Json>;
+      required?: string[];
+    };
+    for (const [name, schema] of Object.entries(properties)) {
+      parameters.push({ name, in: 'query', required: required.includes(name), schema });
+    }
+  }
+  return {
+    tags: [entry.tag],
+    summary: entry.summary,
+    operationId: `${entry.tag}_${entry.method}_${entry.path.replace(/\W+/g, '_')}`.toLowerCase(),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...requestBody(entry),
+    responses: Object.fromEntries(
+      Object.entries(entry.responses).map(([status, doc]) => [status, response(doc)]),
+    ),
+  };
+}
+
+function requestBody(entry: Route): Json {
+  if (entry.upload) {
+    const file = { type: 'string', contentMediaType: 'application/octet-stream' };
+    const schema = { type: 'object', properties: { file }, required: ['file'] };
+    return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
+  }
+  if (entry.body === undefined) return {};
+  return {
+    requestBody: { required: true, content: { 'application/json': { schema: schemaOf(entry.body) } } },
+  };
+}
+
+function response(doc: ResponseDoc): Json {
+  if (doc.schema === undefined && doc.contentType === undefined) return { description: doc.description };
+  return {
+    description: doc.description,
+    content: {
+      [doc.contentType ?? 'application/json']: {
+        ...(doc.schema ? { schema: schemaOf(doc.schema) } : {}),
+        ...(doc.example === undefined ? {} : { example: doc.example }),
+      },
+    },
+  };
+}
+
+/** Two operations of one path: the first one's words, and either's answers. */
+function merge(first: Json, second: Json): Json {
+  const responses = { ...(second.responses as Record<string, Json>) };
+  for (const [status, doc] of Object.entries(first.responses as Record<string, Json>)) {
+    const other = responses[status];
+    responses[status] = other === undefined ? doc : either(doc, other);
+  }
+  const parameters = (first.parameters as Json[]).map((parameter) =>
+    parameter.in === 'path' ? { ...parameter, schema: { type: 'string' } } : parameter,
+  );
+  return {
+    ...first,
+    tags: [...(first.tags as string[]), ...(second.tags as string[])],
+    parameters,
+    responses,
+  };
+}
+
+function either(first: Json, second: Json): Json {
+  const schema = (doc: Json) =>
+    (doc.content as Record<string, { schema?: Json }> | undefined)?.['application/json']?.schema;
+  const schemas = [schema(first), schema(second)].filter((found) => found !== undefined);
+  return { ...first, content: { 'application/json': { schema: { anyOf: schemas } } } };
+}

@@ -1,0 +1,221 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { createFinetuneFace } from './api/finetune/face.ts';
+import { createFlatFace } from './api/flat/face.ts';
+import { createHoneFace } from './api/hone/face.ts';
+import { type Config, readConfig } from './config.ts';
+import { type InstanceLock, lockInstance } from './db/instance.ts';
+import { openStore } from './db/store.ts';
+import { runDoctor } from './doctor.ts';
+import { createCatalog } from './domain/catalog.ts';
+import { createDatasets } from './domain/datasets.ts';
+import { createFrames, type Frame } from './domain/frames.ts';
+import { createJobs } from './domain/jobs.ts';
+import { type Machine, readMachine } from './domain/machine.ts';
+import { createModels, type Models } from './domain/models.ts';
+import { createPlayground } from './domain/playground.ts';
+import { createSelection } from './domain/selection.ts';
+import type { Services } from './domain/services.ts';
+import { recommendedSettings, type SettingsContext } from './domain/settings.ts';
+import { greet } from './domain/snapshot.ts';
+import { AppError, asAppError } from './errors.ts';
+import { createAssets } from './http/assets.ts';
+import { buildOpenApi } from './http/openapi.ts';
+import type { Face } from './http/route.ts';
+import { createServer, type Server } from './http/server.ts';
+import { createEngine } from './inference/engine.ts';
+import { portHolder } from './port-holder.ts';
+import { stopService } from './stop.ts';
+import { describeTrainer } from './trainer/describe.ts';
+
+/** Specification, "Versioning". */
+const version = 'v2';
+const machineMaxAgeMs = 5_000;
+
+export type Logger = ReturnType<typeof createLogger>;
+
+function createLogger(config: Config) {
+  return pino({ level: config.logLevel, base: null, redact: ['token', 'hubToken'] });
+}
+
+/** Wires the core on an open data directory: what `serve` answers with, and what `stop` ends a job with. */
+export function compose(config: Config, logger: Logger, publish: (frame: Frame, droppable: boolean) => void) {
+  const store = openStore(config.databasePath, join(config.installDir, 'src', 'db', 'migrations'));
+  const dist = (name: string) => join(config.installDir, 'dist', name);
+  const command = { pythonPath: config.pythonPath, installDir: config.installDir };
+  const frames = createFrames(store, publish);
+  const catalog = createCatalog(() => describeTrainer(command, config.converterDir));
+  const datasets = createDatasets(config.datasetsDir, store.datasets);
+  const engine = createEngine({
+    workerPath: dist('inference-worker.js'),
+    gpu: 'auto',
+    idleMs: config.limits.playgroundIdleMs,
+    maxLoaded: 2,
+    logger,
+  });
+  const playground = createPlayground({ engine, models: () => models });
+  const models: Models = createModels({
+    store,
+    frames,
+    modelsDir: config.modelsDir,
+    release: playground.release,
+  });
+  const selection = createSelection({
+    store: store.session,
+    catalog,
+    hub: { endpoint: config.hubEndpoint, token: config.hubToken, offline: config.hubOffline },
+  });
+
+  let known: { at: number; machine: Promise<Machine> } | null = null;
+  const machine = () => {
+    if (known === null || performance.now() - known.at > machineMaxAgeMs) {
+      known = { at: performance.now(), machine: readMachine(config.dataDir) };
+    }
+    return known.machine;
+  };
+  const settingsContext = async (asked?: SettingsContext['profile'] | null): Promise<SettingsContext> => {
+    const [here, description] = await Promise.all([machine(), catalog.get()]);
+    return {
+      profile: asked ?? here.profile,
+      cuda: here.facts.gpuTotalBytes > 0 && here.facts.torchCudaVersion !== null,
+      defaultBatchSize: config.defaultBatchSize,
+      lrSchedulerTypes: description.lr_scheduler_types,
+      optimizers: description.optimizers,
+    };
+  };
+  const jobs = createJobs({
+    store,
+    frames,
+    catalog,
+    datasets,
+    models,
+    command,
+    tools: {
+      quantize: [process.execPath, dist('quantize.js')],
+      score: [process.execPath, dist('score.js')],
+      converter: config.converterDir,
+    },
+    jobsDir: config.jobsDir,
+    logsDir: config.logsDir,
+    hubToken: config.hubToken,
+    waits: {
+      askMs: config.limits.stopAskMs,
+      termMs: config.limits.stopTermMs,
+      heartbeatMs: config.limits.heartbeatMs,
+    },
+    settingsContext,
+    onActive: (active) => engine.setTrainingActive(active),
+    logger,
+  });
+  const services: Services = {
+    catalog,
+    datasets,
+    frames,
+    jobs,
+    models,
+    playground,
+    selection,
+    machine,
+    recommendedSettings: async (profile) => recommendedSettings(await settingsContext(profile)),
+    version,
+    uploadLimitBytes: config.limits.uploadBytes,
+  };
+  return { services, store, engine };
+}
+
+async function serve(config: Config): Promise<void> {
+  const logger = createLogger(config);
+  const lock = lockInstance(config.dataDir);
+  for (const dir of [config.datasetsDir, config.modelsDir, config.logsDir, config.jobsDir]) {
+    if (dir !== null) mkdirSync(dir, { recursive: true });
+  }
+  let server: Server | null = null;
+  const { services, store, engine } = compose(config, logger, (frame, droppable) =>
+    server?.broadcast.publish(JSON.stringify(frame), droppable),
+  );
+  const faces: Face[] = [createFinetuneFace(services), createFlatFace(services)];
+  const hone = createHoneFace(services, () => buildOpenApi(faces, { title: 'Hone', version }));
+  faces.push(hone);
+  server = createServer({
+    faces,
+    fallback: hone,
+    allowedHosts: config.allowedHosts,
+    jsonLimitBytes: config.limits.jsonBytes,
+    assets: createAssets(join(config.installDir, 'dist', 'ui')),
+    socket: { path: '/ws/training', greet: (since) => greet(services, since), onCount: () => undefined },
+    onError: (error, request) =>
+      logger.error({ ...request, error: error.message, stack: error.stack }, 'A request failed'),
+  });
+  let port: number;
+  try {
+    port = await server.listen(config.host, config.port);
+  } catch (error) {
+    lock.release();
+    const holder = await portHolder(config.port);
+    throw new AppError(
+      'conflict',
+      `${asAppError(error).message}${holder === null ? '' : ` It is held by ${holder}.`} Choose another with --port.`,
+    );
+  }
+  const url = `http://${config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host}:${port}`;
+  lock.announce(url);
+  logger.info({ url, host: config.host, port, dataDir: config.dataDir }, `Hone ${version} answers at ${url}`);
+  if (config.host === '0.0.0.0' || config.host === '::') {
+    logger.warn(
+      `Listening on all interfaces: anyone on your network can use this service. Start it with --host 127.0.0.1 to keep it local.`,
+    );
+  }
+  endOnSignal(config, logger, lock, async () => {
+    server.close();
+    await services.jobs.close();
+    await engine.close();
+    const job = services.jobs.unfinished();
+    store.close();
+    return job === null ? null : job.id;
+  });
+  services.catalog.get().catch((error) => logger.error(asAppError(error).message));
+  await services.datasets.reconcile();
+  await services.jobs.recover();
+}
+
+/** Ends the service on SIGTERM or SIGINT within its deadline; a training goes on, and the last line says so. */
+function endOnSignal(
+  config: Config,
+  logger: Logger,
+  lock: InstanceLock,
+  close: () => Promise<number | null>,
+): void {
+  let ending = false;
+  const end = async (signal: string) => {
+    if (ending) return;
+    ending = true;
+    logger.info({ signal }, 'Stopping the service');
+    const deadline = setTimeout(() => process.exit(1), config.limits.shutdownMs);
+    const jobId = await close();
+    clearTimeout(deadline);
+    lock.release();
+    logger.info(
+      jobId === null
+        ? 'The service has stopped; no training is running.'
+        : `The service has stopped; training train_${jobId} goes on. Start Hone again to follow it, or run "hone stop" to stop it.`,
+    );
+    process.exit(0);
+  };
+  process.on('SIGTERM', () => void end('SIGTERM'));
+  process.on('SIGINT', () => void end('SIGINT'));
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.argv.slice(2), process.env, process.cwd());
+  if (config.verb === 'serve') await serve(config);
+  else if (config.verb === 'stop')
+    process.exitCode = await stopService(config, compose, createLogger(config));
+  else process.exitCode = await runDoctor(config);
+}
+
+main().catch((error) => {
+  const { kind, message, stack } = asAppError(error);
+  process.stderr.write(`hone: ${kind === 'internal' ? stack : message}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,61 @@
+import type { Config } from './config.ts';
+import { lockInstance, readInstance } from './db/instance.ts';
+import { jobName } from './domain/job.ts';
+import type { Jobs } from './domain/jobs.ts';
+import { AppError } from './errors.ts';
+
+/** As much of the composed core as stopping needs. */
+type Compose<L> = (
+  config: Config,
+  logger: L,
+  publish: () => void,
+) => { services: { jobs: Jobs }; store: { close(): void }; engine: { close(): Promise<void> } };
+
+/**
+ * `hone stop`: does what `/api/stop_training` does, through the running server if there is one and by
+ * itself otherwise.
+ * @returns the exit code: 0 when a training was stopped, 1 when there was none.
+ */
+export async function stopService<L>(config: Config, compose: Compose<L>, logger: L): Promise<number> {
+  let lock: ReturnType<typeof lockInstance>;
+  try {
+    lock = lockInstance(config.dataDir);
+  } catch (error) {
+    const url = readInstance(config.dataDir)?.url;
+    if (url == null) throw error;
+    return stopThrough(url);
+  }
+  const { services, store, engine } = compose(config, logger, () => undefined);
+  try {
+    const job = services.jobs.unfinished();
+    if (job === null) {
+      process.stdout.write('hone: no training is in progress.\n');
+      return 1;
+    }
+    process.stdout.write(`hone: stopping ${jobName(job.id)} …\n`);
+    await services.jobs.recover();
+    // What ran may have ended by itself meanwhile; then there is nothing left to stop.
+    const ended =
+      services.jobs.unfinished() === null ? services.jobs.get(job.id) : await services.jobs.stop();
+    process.stdout.write(`hone: ${jobName(ended.id)} is ${ended.state}.\n`);
+    return 0;
+  } finally {
+    await services.jobs.close();
+    await engine.close();
+    store.close();
+    lock.release();
+  }
+}
+
+async function stopThrough(url: string): Promise<number> {
+  const response = await fetch(new URL('/api/stop_training', url), { method: 'POST' });
+  const body = (await response.json()) as { message?: string; detail?: string };
+  if (response.status === 409) {
+    process.stdout.write(`hone: ${body.detail}\n`);
+    return 1;
+  }
+  if (!response.ok)
+    throw new AppError('unavailable', `The service at ${url} answered ${response.status}: ${body.detail}`);
+  process.stdout.write(`hone: ${body.message}.\n`);
+  return 0;
+}
