@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,15 @@ def forget_token() -> None:
     """Takes the hub token out of this process's environment: a model's files are read after this."""
     for name in TOKEN_VARIABLES:
         os.environ.pop(name, None)
+
+
+def go_offline() -> None:
+    """From here on nothing in this process asks the hub: what is needed has come, and what reads a
+    model's files has no business there. What the process turns into inherits it."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    hub = sys.modules.get("huggingface_hub.constants")
+    if hub is not None:
+        hub.HF_HUB_OFFLINE = True
 
 
 def _progress_class(job: Job) -> type:

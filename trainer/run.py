@@ -97,6 +97,7 @@ def _check(job: Job) -> None:
     check.check_exportable(job.config, job.spec)
     job.model_dir = download.find_weights(job)
     download.forget_token()
+    download.go_offline()
     check.check_weights(job.model_dir, job.spec.model.name)
 
 
@@ -166,7 +167,7 @@ def _become_export(spec: Spec, journal: Journal, stop: Stop) -> None:
 def _export(spec: Spec, journal: Journal, stop: Stop) -> None:
     from trainer.export import run_export
 
-    run_export(spec, journal)
+    run_export(spec, journal, stop)
 
 
 def _told(spec_path: str, work: Any) -> int:
@@ -179,6 +180,7 @@ def _told(spec_path: str, work: Any) -> int:
     try:
         stop = Stop(spec.folder)
         stop.listen()
+        os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
         work(spec, journal, stop)
         return 0
     except Exception as error:

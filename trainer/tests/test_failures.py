@@ -28,7 +28,7 @@ def model_copy(models, folder, kind="llama"):
 
 def test_a_loss_that_is_not_finite_ends_the_run_at_once(models, tmp_path):
     spec = jobs.make(
-        tmp_path, models("llama"), learning_rate=1.0, max_grad_norm=0, lora_alpha=1e18, max_steps=20
+        tmp_path, models("llama"), learning_rate=1.0, max_grad_norm=0, lora_alpha=1e39, max_steps=20
     )
     line = failed(spec)
     assert line["code"] == "loss_not_finite" and "learning_rate" in line["advice"]

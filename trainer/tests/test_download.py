@@ -1,0 +1,139 @@
+"""The base model from a hub on loopback: what is fetched, what is not, and where the token goes."""
+
+import hashlib
+import json
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+import pytest
+
+from trainer.tests import jobs
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TOKEN = "hf_canary"
+
+
+@pytest.fixture
+def hub(models, tmp_path):
+    """A hub with one repository: a tiny model, a pickle, a program, and a folder of other weights."""
+    folder = shutil.copytree(models("llama"), tmp_path / "repository")
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    (folder / "modeling_own.py").write_text("raise SystemExit")
+    (folder / "consolidated.safetensors").write_bytes(b"again")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.safetensors").write_bytes(b"other")
+    asked, tokens = [], []
+
+    class Handler(BaseHTTPRequestHandler):
+        """What a hub client asks for: the revision, the tree, the files."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self):
+            self.answer(False)
+
+        def do_GET(self):
+            self.answer(True)
+
+        def answer(self, with_body):
+            path = urlsplit(self.path).path
+            tokens.append((path, self.headers.get("Authorization")))
+            if path == "/api/models/owner/name/revision/main" or path == "/api/models/owner/name":
+                self.reply(
+                    json.dumps({"id": "owner/name", "sha": COMMIT, "siblings": []}).encode(), with_body
+                )
+            elif path.startswith("/api/models/owner/name/tree/"):
+                files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+                tree = [
+                    {
+                        "type": "file",
+                        "path": file.relative_to(folder).as_posix(),
+                        "size": file.stat().st_size,
+                        "oid": digest(file),
+                    }
+                    for file in files
+                ]
+                self.reply(json.dumps(tree).encode(), with_body)
+            elif path.startswith(f"/owner/name/resolve/{COMMIT}/"):
+                file = folder / path.removeprefix(f"/owner/name/resolve/{COMMIT}/")
+                asked.append(file.relative_to(folder).as_posix())
+                self.reply(
+                    file.read_bytes(), with_body, {"ETag": f'"{digest(file)}"', "X-Repo-Commit": COMMIT}
+                )
+            else:
+                self.send_response(404)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        def reply(self, body, with_body, headers=None):
+            self.send_response(200)
+            for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if with_body:
+                self.wfile.write(body)
+
+        def log_message(self, *args):
+            return None
+
+    def digest(file):
+        return hashlib.sha1(file.read_bytes()).hexdigest()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.asked, server.tokens, server.folder = asked, tokens, folder
+    yield server
+    server.shutdown()
+
+
+def hub_job(folder):
+    spec = jobs.make(folder, "unused", top={}, max_steps=1)
+    value = json.loads(spec.read_text())
+    value["model"] = {"name": "owner/name", "path": None}
+    spec.write_text(json.dumps(value))
+    return spec
+
+
+def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
+    spec = hub_job(tmp_path / "job")
+    environment = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}",
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_HUB_OFFLINE": "0",
+        "HF_TOKEN": TOKEN,
+    }
+    child = jobs.spawn(spec, **environment)
+    assert child.wait(120) == 0, (spec.parent / "log.txt").read_text()[-3000:]
+    wanted = {
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    assert set(hub.asked) == wanted
+    assert not [path for path, token in hub.tokens if token != f"Bearer {TOKEN}"]
+    told = [line for line in jobs.journal(spec, "phase") if line["phase"] == "download"]
+    assert told[0]["progress"] == 0 and told[-1]["progress"] == 1
+    sizes = [line["detail"] for line in told if line["detail"]]
+    assert sizes and all("MB" in detail for detail in sizes)
+    for path in spec.parent.rglob("*"):
+        assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
+
+    # What is cached trains again without any hub.
+    again = hub_job(tmp_path / "again")
+    hub.shutdown()
+    child = jobs.spawn(again, **{**environment, "HF_HUB_OFFLINE": "1"})
+    assert child.wait(120) == 0, (again.parent / "log.txt").read_text()[-3000:]
+    assert jobs.losses(again) == jobs.losses(spec)
+
+
+def test_the_token_leaves_the_environment_before_the_model_s_files_are_read(models, tmp_path, monkeypatch):
+    import os
+
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUB_TOKEN", "HUGGINGFACE_TOKEN"):
+        monkeypatch.setenv(name, TOKEN)
+    assert jobs.train(jobs.make(tmp_path, models("llama"), max_steps=1)) == 0
+    assert TOKEN not in os.environ.values()
