@@ -100,7 +100,16 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   }
 }
 
+/** `--check`: loads the engine and says what it is. */
+async function check(): Promise<void> {
+  const llama = await getLlama({ gpu: 'auto', build: 'never', logLevel: LlamaLogLevel.error });
+  const said = { release: llama.llamaCppRelease.release, gpu: llama.gpu, threads: llama.cpuMathCores };
+  await llama.dispose();
+  process.stdout.write(`${JSON.stringify(said)}\n`);
+}
+
 async function main(): Promise<void> {
+  if (process.argv[2] === '--check') return check();
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   const request = v.parse(scoreRequest, JSON.parse(Buffer.concat(chunks).toString('utf8')));

@@ -34,7 +34,7 @@ def load_converter(converter_dir: Path):
     loaded = sys.modules.get("gguf")
     if loaded is not None and str(converter_dir) not in str(loaded.__file__):
         raise RuntimeError("Another gguf package was imported before the converter's own.")
-    logging.getLogger("hf-to-gguf").setLevel(logging.WARNING)
+    logging.getLogger("hf-to-gguf").setLevel(logging.ERROR)
     return importlib.import_module("conversion")
 
 

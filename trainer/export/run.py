@@ -205,7 +205,7 @@ def _publish(
     template: Template,
     tokenizer: Any,
 ) -> dict[str, Any]:
-    """Moves what is complete and verified into `artifacts/` and tells of it; returns `done`'s verification."""
+    """Moves what is complete and verified into `artifacts/` and tells of it; returns what `done` says."""
     told: list[tuple[str, Path, str | None]] = []
     for name, path in made.items():
         told.append(("gguf", _place(path, work.artifacts / path.name), name))

@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { scrubbedEnvironment } from './environment.ts';
+
+const run = promisify(execFile);
+
+/**
+ * Loads llama.cpp in a process of its own and says what it is and what it computes on.
+ *
+ * @param scorePath the scoring program, `dist/score.js`
+ * @throws the process's error, with its stderr, when llama.cpp cannot be loaded
+ */
+export async function checkEngine(scorePath: string): Promise<string> {
+  const { stdout } = await run(process.execPath, [...process.execArgv, scorePath, '--check'], {
+    env: scrubbedEnvironment(process.env),
+    timeout: 60_000,
+  });
+  const { release, gpu, threads } = JSON.parse(stdout) as {
+    release: string;
+    gpu: string | false;
+    threads: number;
+  };
+  return `llama.cpp ${release} loaded, ${gpu === false ? `${threads} threads, no GPU` : `on the GPU by ${gpu}`}`;
+}

@@ -1,0 +1,161 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import * as v from 'valibot';
+import { AppError } from '../errors.ts';
+import { scrubbedEnvironment } from './environment.ts';
+import { type FromWorker, fromWorker, type generateResult, type ToWorker } from './protocol.ts';
+
+export type ChildResult = v.InferOutput<typeof generateResult>;
+type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
+type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
+
+/** An aborted child that does not answer within this time is ended; reading one piece of a prompt is shorter. */
+const abortPatienceMs = 30_000;
+/** How many of the last characters of the child's stderr an error can show. */
+const keptComplaints = 2000;
+
+/** One child process with one model. */
+export interface Child {
+  /** Requests that have not been answered yet. */
+  readonly pending: number;
+  /** Whether the process has ended. */
+  readonly ended: boolean;
+  generate(
+    order: GenerateOrder,
+    onText?: (delta: string) => void,
+    signal?: AbortSignal,
+  ): Promise<ChildResult>;
+  setTraining(active: boolean): void;
+  /** Ends the process; open requests fail with `reason`. Resolves once it is gone. */
+  end(reason: AppError): Promise<void>;
+}
+
+interface Waiting {
+  resolve(result: ChildResult): void;
+  reject(error: Error): void;
+  onText: ((delta: string) => void) | undefined;
+}
+
+function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
+}
+
+/** Starts a child and lets it load a model. `onEnd` is called once, when the process is gone. */
+export function startChild(
+  workerPath: string,
+  order: LoadOrder,
+  log: (line: string) => void,
+  onEnd: () => void,
+): Child {
+  const waiting = new Map<number, Waiting>();
+  let nextId = 0;
+  let gone: Error | null = null;
+  let complaints = '';
+
+  const process_: ChildProcess = fork(workerPath, [], {
+    env: scrubbedEnvironment(process.env),
+    serialization: 'json',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  for (const stream of [process_.stdout, process_.stderr]) {
+    stream?.setEncoding('utf8');
+    stream?.on('data', (chunk: string) => {
+      complaints = (complaints + chunk).slice(-keptComplaints);
+      log(chunk.trimEnd());
+    });
+  }
+
+  const exited = new Promise<void>((resolve) => {
+    const finish = (error: Error): void => {
+      if (gone === null) gone = error;
+      const open = [...waiting.values()];
+      waiting.clear();
+      for (const request of open) request.reject(gone);
+      onEnd();
+      resolve();
+    };
+    process_.once('error', (cause) => {
+      // a process that was never started has no exit
+      if (process_.pid === undefined) {
+        finish(
+          new AppError('internal', `The playground's process cannot be started: ${cause.message}`, { cause }),
+        );
+      }
+    });
+    process_.once('exit', (code, signal) => {
+      finish(
+        new AppError(
+          'internal',
+          `The playground's process ended ${endedBy(code, signal)}. The next request starts a new one.`,
+          { details: { code, signal, complaints } },
+        ),
+      );
+    });
+  });
+
+  function tell(message: ToWorker): void {
+    if (process_.connected) process_.send(message, () => undefined);
+  }
+
+  function hear(message: FromWorker): void {
+    if (message.type === 'loaded') return;
+    if (message.type === 'failed' && message.id === null) {
+      // the model could not be loaded: every request fails for this reason, and the process is of no use
+      const { kind, details } = message;
+      if (gone === null) gone = new AppError(kind, message.message, { details });
+      process_.kill('SIGKILL');
+      return;
+    }
+    const id = message.id as number;
+    const request = waiting.get(id);
+    if (request === undefined) return;
+    if (message.type === 'text') {
+      request.onText?.(message.delta);
+      return;
+    }
+    waiting.delete(id);
+    if (message.type === 'done') request.resolve(message.result);
+    else request.reject(new AppError(message.kind, message.message, { details: message.details }));
+  }
+  process_.on('message', (raw) => {
+    if (gone === null) hear(v.parse(fromWorker, raw));
+  });
+  tell({ type: 'load', ...order });
+
+  return {
+    get pending() {
+      return waiting.size;
+    },
+    get ended() {
+      return gone !== null;
+    },
+    async generate(request, onText, signal) {
+      if (gone !== null) throw gone;
+      const id = nextId++;
+      let patience: NodeJS.Timeout | undefined;
+      const abort = (): void => {
+        tell({ type: 'abort', id });
+        patience = setTimeout(() => process_.kill('SIGKILL'), abortPatienceMs);
+        patience.unref();
+      };
+      try {
+        return await new Promise<ChildResult>((resolve, reject) => {
+          waiting.set(id, { resolve, reject, onText });
+          tell({ type: 'generate', id, ...request });
+          if (signal?.aborted) abort();
+          else signal?.addEventListener('abort', abort, { once: true });
+        });
+      } finally {
+        clearTimeout(patience);
+        signal?.removeEventListener('abort', abort);
+      }
+    },
+    setTraining(active) {
+      tell({ type: 'training', active });
+    },
+    async end(reason) {
+      if (gone === null) gone = reason;
+      process_.kill('SIGKILL');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,242 @@
+import { AppError } from '../errors.ts';
+import { type Child, startChild } from './child.ts';
+
+export interface GenerateRequest {
+  /** What the model is called between requests; one child process per key. */
+  modelKey: string;
+  ggufPath: string;
+  templatePath: string;
+  adapterPath?: string;
+  /** Answer as the base: the merged file with the adapter at scale −1. */
+  asBase?: boolean;
+  input: { kind: 'messages'; messages: { role: string; content: string }[] } | { kind: 'text'; text: string };
+  maxTokens: number;
+  temperature: number;
+  topP: number;
+  seed?: number;
+  stop?: string[];
+}
+
+export interface GenerateResult {
+  text: string;
+  promptTokens: number;
+  generatedTokens: number;
+  finishReason: 'stop' | 'length' | 'aborted';
+  timeToFirstTokenMs: number;
+  durationMs: number;
+}
+
+/** Models kept in child processes, one each. */
+export interface Engine {
+  /**
+   * Answers one request; requests to one model are answered in the order in which they came.
+   *
+   * @throws AppError `invalid` (the file is no model, the prompt is longer than the context, the template
+   *   refuses the messages), `not_found` (no file), `conflict` (unloaded meanwhile), `internal` (the process
+   *   crashed), `unavailable` (the engine is closed)
+   */
+  generate(
+    request: GenerateRequest,
+    options?: { onText?: (delta: string) => void; signal?: AbortSignal },
+  ): Promise<GenerateResult>;
+  isLoaded(modelKey: string): boolean;
+  /** Ends the model's process. Requests that it is still answering fail with `conflict`. */
+  unload(modelKey: string): Promise<void>;
+  /** While a training runs, models answer with one thread each. */
+  setTrainingActive(active: boolean): void;
+  close(): Promise<void>;
+}
+
+interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface EngineOptions {
+  workerPath: string;
+  gpu: 'auto' | false;
+  /** A model that nobody asks for so long is unloaded. */
+  idleMs: number;
+  /** Models in memory at most; the one unused for the longest time goes first. */
+  maxLoaded: number;
+  logger: Log;
+}
+
+interface Slot {
+  child: Child;
+  ggufPath: string;
+  templatePath: string;
+  /** Requests that have the slot, from before they are sent until they are answered. */
+  users: number;
+  usedAt: number;
+  idle: NodeJS.Timeout | undefined;
+}
+
+const aborted: GenerateResult = Object.freeze({
+  text: '',
+  promptTokens: 0,
+  generatedTokens: 0,
+  finishReason: 'aborted',
+  timeToFirstTokenMs: 0,
+  durationMs: 0,
+});
+
+export function createEngine(options: EngineOptions): Engine {
+  const { workerPath, gpu, idleMs, maxLoaded, logger } = options;
+  const slots = new Map<string, Slot>();
+  /** Called when a slot may have become free. */
+  let waiters: (() => void)[] = [];
+  let trainingActive = false;
+  let closed = false;
+  let clock = 0;
+
+  function wake(): void {
+    const woken = waiters;
+    waiters = [];
+    for (const waiter of woken) waiter();
+  }
+
+  async function drop(key: string, slot: Slot, reason: AppError): Promise<void> {
+    if (slots.get(key) === slot) slots.delete(key);
+    clearTimeout(slot.idle);
+    await slot.child.end(reason);
+    wake();
+  }
+
+  function start(key: string, request: GenerateRequest): Slot {
+    const child = startChild(
+      workerPath,
+      { ggufPath: request.ggufPath, templatePath: request.templatePath, gpu, trainingActive },
+      (line) => logger.debug({ model: key, line }, 'playground child'),
+      () => {
+        const slot = slots.get(key);
+        if (slot?.child === child) {
+          slots.delete(key);
+          clearTimeout(slot.idle);
+          logger.warn({ model: key }, "the playground's process has ended");
+        }
+        wake();
+      },
+    );
+    const slot: Slot = {
+      child,
+      ggufPath: request.ggufPath,
+      templatePath: request.templatePath,
+      users: 0,
+      usedAt: ++clock,
+      idle: undefined,
+    };
+    slots.set(key, slot);
+    logger.info({ model: key }, 'loading a model for the playground');
+    return slot;
+  }
+
+  /** The slot of the request's model, with this request counted among its users. */
+  async function acquire(request: GenerateRequest, signal: AbortSignal | undefined): Promise<Slot | null> {
+    const key = request.modelKey;
+    for (;;) {
+      if (closed) throw new AppError('unavailable', 'The service is shutting down.');
+      if (signal?.aborted) return null;
+      let slot = slots.get(key);
+      if (slot?.child.ended) {
+        slots.delete(key);
+        slot = undefined;
+      }
+      const same = slot?.ggufPath === request.ggufPath && slot.templatePath === request.templatePath;
+      if (slot !== undefined && (same || slot.users > 0)) {
+        if (!same) {
+          await freed(signal);
+          continue;
+        }
+        slot.users += 1;
+        clearTimeout(slot.idle);
+        return slot;
+      }
+      if (slot !== undefined) {
+        await drop(key, slot, new AppError('conflict', 'The model was replaced.'));
+        continue;
+      }
+      if (slots.size < maxLoaded) {
+        const started = start(key, request);
+        started.users += 1;
+        return started;
+      }
+      const oldest = [...slots]
+        .filter(([, other]) => other.users === 0)
+        .sort((a, b) => a[1].usedAt - b[1].usedAt)[0];
+      if (oldest === undefined) await freed(signal);
+      else await drop(oldest[0], oldest[1], new AppError('conflict', 'The model was unloaded for another.'));
+    }
+  }
+
+  /** Resolves at the next change of the slots, or when the request is aborted. */
+  function freed(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const go = (): void => {
+        signal?.removeEventListener('abort', go);
+        resolve();
+      };
+      signal?.addEventListener('abort', go, { once: true });
+      waiters.push(go);
+    });
+  }
+
+  function release(key: string, slot: Slot): void {
+    slot.users -= 1;
+    slot.usedAt = ++clock;
+    if (slot.users === 0 && slots.get(key) === slot) {
+      slot.idle = setTimeout(() => {
+        logger.info({ model: key }, 'unloading an idle model');
+        void drop(key, slot, new AppError('conflict', 'The model was unloaded.'));
+      }, idleMs);
+      slot.idle.unref();
+    }
+    wake();
+  }
+
+  return {
+    async generate(request, { onText, signal } = {}) {
+      if (request.asBase && request.adapterPath === undefined) {
+        throw new AppError('invalid', 'The base can be asked only where the adapter is at hand as a GGUF.');
+      }
+      const slot = await acquire(request, signal);
+      if (slot === null) return { ...aborted };
+      try {
+        return await slot.child.generate(
+          {
+            input: request.input,
+            withoutAdapter: request.asBase ? (request.adapterPath ?? null) : null,
+            maxTokens: request.maxTokens,
+            temperature: request.temperature,
+            topP: request.topP,
+            seed: request.seed ?? null,
+            stop: request.stop ?? [],
+          },
+          onText,
+          signal,
+        );
+      } finally {
+        release(request.modelKey, slot);
+      }
+    },
+    isLoaded(modelKey) {
+      const slot = slots.get(modelKey);
+      return slot !== undefined && !slot.child.ended;
+    },
+    async unload(modelKey) {
+      const slot = slots.get(modelKey);
+      if (slot !== undefined) await drop(modelKey, slot, new AppError('conflict', 'The model was unloaded.'));
+    },
+    setTrainingActive(active) {
+      trainingActive = active;
+      for (const { child } of slots.values()) child.setTraining(active);
+    },
+    async close() {
+      closed = true;
+      wake();
+      const reason = new AppError('unavailable', 'The service is shutting down.');
+      await Promise.all([...slots].map(([key, slot]) => drop(key, slot, reason)));
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** Variables that a child which runs models may see: where libraries are, and which GPU. No secret. */
+const allowed = [
+  /^PATH$/i,
+  /^HOME$/,
+  /^USERPROFILE$/i,
+  /^(LD|DYLD)_LIBRARY_PATH$/,
+  /^CUDA_/,
+  /^NVIDIA_/,
+  /^GGML_/,
+  /^VK_/,
+  /^(TMPDIR|TEMP|TMP)$/i,
+  /^(LANG|LC_ALL|LC_CTYPE|TZ)$/,
+  /^(SystemRoot|windir|LOCALAPPDATA|ProgramData)$/i,
+  /^XDG_CACHE_HOME$/,
+];
+
+/** `source` reduced to what a child needs. */
+export function scrubbedEnvironment(source: NodeJS.ProcessEnv): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(source)) {
+    if (value !== undefined && allowed.some((pattern) => pattern.test(name))) kept[name] = value;
+  }
+  return kept;
+}

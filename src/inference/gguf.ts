@@ -1,0 +1,302 @@
+import { open } from 'node:fs/promises';
+import { AppError } from '../errors.ts';
+
+/** What the playground needs of a GGUF, read without llama.cpp and checked against the file's size. */
+export interface GgufFile {
+  architecture: string;
+  /** The largest context that the model was trained for, in tokens; null when the file does not say. */
+  contextLength: number | null;
+  /** How its vocabulary spells text: llama.cpp's `tokenizer.ggml.model` and `.pre`. */
+  tokenizerModel: string;
+  tokenizerPre: string;
+  tokens: string[];
+  /** llama.cpp's token types: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte. */
+  tokenTypes: number[];
+  tensorCount: number;
+}
+
+/** Bytes per block and elements per block of ggml's tensor types (ggml-common.h). */
+const tensorTypes = new Map<number, readonly [elements: number, bytes: number]>([
+  [0, [1, 4]], // F32
+  [1, [1, 2]], // F16
+  [2, [32, 18]], // Q4_0
+  [3, [32, 20]], // Q4_1
+  [6, [32, 22]], // Q5_0
+  [7, [32, 24]], // Q5_1
+  [8, [32, 34]], // Q8_0
+  [9, [32, 36]], // Q8_1
+  [10, [256, 84]], // Q2_K
+  [11, [256, 110]], // Q3_K
+  [12, [256, 144]], // Q4_K
+  [13, [256, 176]], // Q5_K
+  [14, [256, 210]], // Q6_K
+  [15, [256, 292]], // Q8_K
+  [16, [256, 66]], // IQ2_XXS
+  [17, [256, 74]], // IQ2_XS
+  [18, [256, 98]], // IQ3_XXS
+  [19, [256, 50]], // IQ1_S
+  [20, [32, 18]], // IQ4_NL
+  [21, [256, 110]], // IQ3_S
+  [22, [256, 82]], // IQ2_S
+  [23, [256, 136]], // IQ4_XS
+  [24, [1, 1]], // I8
+  [25, [1, 2]], // I16
+  [26, [1, 4]], // I32
+  [27, [1, 8]], // I64
+  [28, [1, 8]], // F64
+  [29, [256, 56]], // IQ1_M
+  [30, [1, 2]], // BF16
+  [34, [256, 54]], // TQ1_0
+  [35, [256, 66]], // TQ2_0
+  [39, [32, 17]], // MXFP4
+  [40, [64, 36]], // NVFP4
+  [41, [128, 18]], // Q1_0
+  [42, [64, 18]], // Q2_0
+]);
+
+/** Architectures that cannot continue a text: encoders, encoder-decoders, diffusion, sound. */
+const cannotGenerate = new Set([
+  't5',
+  't5encoder',
+  'bert',
+  'modern-bert',
+  'neo-bert',
+  'nomic-bert',
+  'nomic-bert-moe',
+  'jina-bert-v2',
+  'jina-bert-v3',
+  'eurobert',
+  'gemma-embedding',
+  'llama-embed',
+  'wavtokenizer-dec',
+  'dream',
+  'llada',
+  'llada-moe',
+  'clip',
+]);
+
+const scalarBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8] as const;
+const stringType = 8;
+const arrayType = 9;
+/** A header beyond this is no model's: the largest vocabularies need some 20 MB. */
+const maxHeaderBytes = 256 * 2 ** 20;
+const maxEntries = 1_000_000;
+
+class Reader {
+  #buffer: Buffer;
+  #at = 0;
+
+  constructor(buffer: Buffer) {
+    this.#buffer = buffer;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  #take(bytes: number): number {
+    if (!(bytes >= 0) || bytes > this.#buffer.length - this.#at)
+      throw new RangeError('the file ends too early');
+    const start = this.#at;
+    this.#at += bytes;
+    return start;
+  }
+
+  u32(): number {
+    return this.#buffer.readUInt32LE(this.#take(4));
+  }
+
+  u64(): number {
+    const value = this.#buffer.readBigUInt64LE(this.#take(8));
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`a size of ${value} is impossible`);
+    return Number(value);
+  }
+
+  bytes(length: number): Buffer {
+    const start = this.#take(length);
+    return this.#buffer.subarray(start, start + length);
+  }
+
+  string(): string {
+    return this.bytes(this.u64()).toString('utf8');
+  }
+
+  skip(bytes: number): void {
+    this.#take(bytes);
+  }
+
+  scalar(type: number): number {
+    switch (type) {
+      case 0:
+      case 7:
+        return this.#buffer.readUInt8(this.#take(1));
+      case 1:
+        return this.#buffer.readInt8(this.#take(1));
+      case 2:
+        return this.#buffer.readUInt16LE(this.#take(2));
+      case 3:
+        return this.#buffer.readInt16LE(this.#take(2));
+      case 4:
+        return this.u32();
+      case 5:
+        return this.#buffer.readInt32LE(this.#take(4));
+      case 6:
+        return this.#buffer.readFloatLE(this.#take(4));
+      case 10:
+      case 11:
+        return Number(this.#buffer.readBigInt64LE(this.#take(8)));
+      case 12:
+        return this.#buffer.readDoubleLE(this.#take(8));
+      default:
+        throw new RangeError(`a value has the unknown type ${type}`);
+    }
+  }
+}
+
+type Value = number | string | number[] | string[] | null;
+
+/** Reads one metadata value; arrays are kept when `keep` says so, and skipped otherwise. */
+function readValue(reader: Reader, type: number, keep: boolean): Value {
+  if (type === stringType) return reader.string();
+  if (type !== arrayType) return reader.scalar(type);
+  const itemType = reader.u32();
+  const count = reader.u64();
+  if (itemType === stringType) {
+    const strings: string[] = [];
+    for (let i = 0; i < count; i++) {
+      if (keep) strings.push(reader.string());
+      else reader.skip(reader.u64());
+    }
+    return strings;
+  }
+  const width = scalarBytes[itemType];
+  if (!width) throw new RangeError(`an array has the unknown type ${itemType}`);
+  if (!keep) {
+    reader.skip(count * width);
+    return null;
+  }
+  const numbers: number[] = [];
+  for (let i = 0; i < count; i++) numbers.push(reader.scalar(itemType));
+  return numbers;
+}
+
+function parse(reader: Reader, fileBytes: number): GgufFile {
+  if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new RangeError('it does not begin with GGUF');
+  const version = reader.u32();
+  if (version !== 2 && version !== 3) throw new RangeError(`it has the unknown version ${version}`);
+  const tensorCount = reader.u64();
+  const entryCount = reader.u64();
+  if (tensorCount === 0 || tensorCount > maxEntries || entryCount > maxEntries) {
+    throw new RangeError(`it claims ${tensorCount} tensors and ${entryCount} entries`);
+  }
+  const metadata = new Map<string, Value>();
+  for (let i = 0; i < entryCount; i++) {
+    const key = reader.string();
+    if (metadata.has(key)) throw new RangeError(`the entry ${key.slice(0, 64)} is there twice`);
+    const kept = key === 'tokenizer.ggml.tokens' || key === 'tokenizer.ggml.token_type';
+    metadata.set(key, readValue(reader, reader.u32(), kept));
+  }
+  const alignment = metadata.get('general.alignment') ?? 32;
+  if (typeof alignment !== 'number' || alignment < 8 || alignment > 2 ** 20 || alignment % 8 !== 0) {
+    throw new RangeError('its alignment is impossible');
+  }
+  const spans: { name: string; offset: number; bytes: number }[] = [];
+  const names = new Set<string>();
+  for (let i = 0; i < tensorCount; i++) {
+    const name = reader.string();
+    if (name.length > 63 || names.has(name))
+      throw new RangeError(`the tensor name ${name.slice(0, 64)} is bad`);
+    names.add(name);
+    const dimensions = reader.u32();
+    if (dimensions < 1 || dimensions > 4) throw new RangeError(`${name} has ${dimensions} dimensions`);
+    let elements = 1;
+    let row = 0;
+    for (let d = 0; d < dimensions; d++) {
+      const size = reader.u64();
+      if (d === 0) row = size;
+      elements *= size;
+    }
+    if (!(elements > 0) || !Number.isSafeInteger(elements)) throw new RangeError(`${name} has no size`);
+    const type = reader.u32();
+    const layout = tensorTypes.get(type);
+    if (layout === undefined) throw new RangeError(`${name} has the unknown type ${type}`);
+    if (row % layout[0] !== 0) throw new RangeError(`${name} has rows that its type cannot hold`);
+    const offset = reader.u64();
+    if (offset % alignment !== 0) throw new RangeError(`${name} is not aligned`);
+    spans.push({ name, offset, bytes: (elements / layout[0]) * layout[1] });
+  }
+  const dataStart = Math.ceil(reader.position / alignment) * alignment;
+  for (const { name, offset, bytes } of spans) {
+    if (dataStart + offset + bytes > fileBytes) throw new RangeError(`${name} lies beyond the file's end`);
+  }
+  const text = (key: string): string => {
+    const value = metadata.get(key);
+    return typeof value === 'string' ? value : '';
+  };
+  const list = <T>(key: string): T[] => {
+    const value = metadata.get(key);
+    return Array.isArray(value) ? (value as T[]) : [];
+  };
+  const architecture = text('general.architecture');
+  if (architecture === '') throw new RangeError('it names no architecture');
+  const contextLength = metadata.get(`${architecture}.context_length`);
+  return {
+    architecture,
+    contextLength: typeof contextLength === 'number' && contextLength > 0 ? contextLength : null,
+    tokenizerModel: text('tokenizer.ggml.model'),
+    tokenizerPre: text('tokenizer.ggml.pre'),
+    tokens: list<string>('tokenizer.ggml.tokens'),
+    tokenTypes: list<number>('tokenizer.ggml.token_type'),
+    tensorCount,
+  };
+}
+
+/**
+ * Reads and checks the header of a GGUF: magic, version, every size and offset against the file's length.
+ *
+ * @throws AppError `invalid` when it is no GGUF, damaged, truncated, or a model that cannot continue text;
+ *   `not_found` when there is no such file
+ */
+export async function readGguf(path: string): Promise<GgufFile> {
+  const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
+    throw cause.code === 'ENOENT'
+      ? new AppError('not_found', `The model file ${path} does not exist.`, { cause })
+      : new AppError('invalid', `The model file ${path} cannot be opened (${cause.code}).`, { cause });
+  });
+  try {
+    const { size } = await file.stat();
+    let wanted = Math.min(size, 4 * 2 ** 20);
+    for (;;) {
+      const buffer = Buffer.alloc(wanted);
+      let filled = 0;
+      while (filled < wanted) {
+        const { bytesRead } = await file.read(buffer, filled, wanted - filled, filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      try {
+        const parsed = parse(new Reader(buffer.subarray(0, filled)), size);
+        if (cannotGenerate.has(parsed.architecture)) {
+          throw new AppError(
+            'invalid',
+            `The model file holds the architecture ${parsed.architecture}, which cannot continue a text in llama.cpp.`,
+          );
+        }
+        if (parsed.tokens.length === 0) throw new RangeError('it holds no vocabulary');
+        return parsed;
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        // the header may go on behind what has been read so far
+        if (wanted < Math.min(size, maxHeaderBytes) && error.message === 'the file ends too early') {
+          wanted = Math.min(size, maxHeaderBytes, wanted * 4);
+          continue;
+        }
+        throw new AppError('invalid', `The model file ${path} is damaged or no GGUF: ${error.message}.`, {
+          cause: error,
+        });
+      }
+    }
+  } finally {
+    await file.close();
+  }
+}

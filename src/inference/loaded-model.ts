@@ -1,0 +1,193 @@
+import type { getLlama, LlamaContext, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
+import { AppError } from '../errors.ts';
+import { type GgufFile, readGguf } from './gguf.ts';
+import { createPieces } from './pieces.ts';
+import type { ToWorker } from './protocol.ts';
+import { readTemplate, type StoredTemplate } from './render.ts';
+import { createTextStream } from './text-stream.ts';
+
+type Llama = Awaited<ReturnType<typeof getLlama>>;
+type Order = Extract<ToWorker, { type: 'generate' }>;
+
+export interface Answer {
+  text: string;
+  promptTokens: number;
+  generatedTokens: number;
+  finishReason: 'stop' | 'length' | 'aborted';
+  timeToFirstTokenMs: number;
+  durationMs: number;
+}
+
+/** The first context is at most this long, in tokens; one request that needs more makes it grow. */
+const firstContextTokens = 8192;
+/** A long prompt is read in pieces of this size, and between them the request can be given up. */
+const promptChunkTokens = 512;
+
+interface Room {
+  context: LlamaContext;
+  sequence: LlamaContextSequence;
+  tokens: number;
+}
+
+/** One model in memory: its vocabulary, its template and, per adapter setting, one sequence kept warm. */
+export interface LoadedModel {
+  /** Answers one request; requests must not overlap. @throws AppError `invalid` for too long a prompt. */
+  generate(order: Order, signal: AbortSignal, onText: (delta: string) => void): Promise<Answer>;
+}
+
+/** Loads a checked GGUF. @throws AppError `invalid` when llama.cpp refuses it. */
+export async function loadModel(llama: Llama, ggufPath: string, templatePath: string): Promise<LoadedModel> {
+  const file = await readGguf(ggufPath);
+  const template = await readTemplate(templatePath);
+  let model: LlamaModel;
+  try {
+    model = await llama.loadModel({ modelPath: ggufPath });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError('invalid', `llama.cpp cannot load the model file ${ggufPath}: ${reason}`, { cause });
+  }
+  return createLoadedModel(llama, model, file, template);
+}
+
+function createLoadedModel(
+  llama: Llama,
+  model: LlamaModel,
+  file: GgufFile,
+  template: StoredTemplate,
+): LoadedModel {
+  const pieces = createPieces(file);
+  const encoder = new TextEncoder();
+  const longest = Math.min(
+    file.contextLength ?? firstContextTokens,
+    template.contextLength ?? Number.POSITIVE_INFINITY,
+  );
+  const rooms = new Map<string, Room>();
+
+  /** A room of at least `wanted` tokens where the model has them. */
+  async function roomFor(withoutAdapter: string | null, wanted: number): Promise<Room> {
+    const key = withoutAdapter ?? '';
+    const known = rooms.get(key);
+    if (known !== undefined && (known.tokens >= wanted || known.tokens >= longest)) return known;
+    if (known !== undefined) {
+      rooms.delete(key);
+      await known.context.dispose();
+    }
+    const tokens = Math.min(longest, Math.max(firstContextTokens, 2 ** Math.ceil(Math.log2(wanted))));
+    const most = llama.maxThreads;
+    // the binding keeps the smaller of both for good, and training may be over soon
+    llama.maxThreads = Math.max(most, llama.cpuMathCores);
+    try {
+      const context = await model.createContext({
+        contextSize: tokens,
+        batchSize: Math.min(tokens, 512),
+        threads: llama.cpuMathCores,
+        ...(withoutAdapter === null ? {} : { lora: { adapters: [{ filePath: withoutAdapter, scale: -1 }] } }),
+      });
+      const room = { context, sequence: context.getSequence(), tokens };
+      rooms.set(key, room);
+      return room;
+    } finally {
+      llama.maxThreads = most;
+    }
+  }
+
+  function promptOf(order: Order): Token[] {
+    if (order.input.kind === 'messages') return model.tokenize(template.render(order.input.messages), true);
+    const tokens = model.tokenize(order.input.text, true);
+    const { bos } = model.tokens;
+    // a raw text begins as a text of the training does; one that brings its own beginning keeps it
+    if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    return tokens;
+  }
+
+  return {
+    async generate(order, signal, onText) {
+      const started = performance.now();
+      const prompt = promptOf(order);
+      if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
+      if (prompt.length >= longest) {
+        throw new AppError(
+          'invalid',
+          `The prompt has ${prompt.length} tokens, and the model's context holds ${longest}, the answer included. Shorten the prompt.`,
+          { details: { promptTokens: prompt.length, contextTokens: longest } },
+        );
+      }
+      const room = await roomFor(order.withoutAdapter, prompt.length + order.maxTokens);
+      const limit = Math.min(order.maxTokens, room.tokens - prompt.length);
+      const stops = order.input.kind === 'messages' ? [...template.stop, ...order.stop] : order.stop;
+      const stopTokens = new Set<number>();
+      for (const stop of stops) {
+        const [token, ...rest] = model.tokenize(stop, true);
+        if (token !== undefined && rest.length === 0 && file.tokens[token] === stop) stopTokens.add(token);
+      }
+      const stream = createTextStream(stops);
+      const { sequence } = room;
+      let text = '';
+      let generated = 0;
+      let firstMs: number | null = null;
+      let finishReason: Answer['finishReason'] = 'stop';
+      const show = (delta: string): void => {
+        if (delta === '') return;
+        text += delta;
+        onText(delta);
+      };
+
+      // what the sequence already holds of this prompt is kept; the last token must be evaluated anew
+      await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
+      while (!signal.aborted && prompt.length - sequence.nextTokenIndex > promptChunkTokens) {
+        const from = sequence.nextTokenIndex;
+        await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(from, from + promptChunkTokens));
+      }
+      if (signal.aborted) {
+        const durationMs = performance.now() - started;
+        const counts = { promptTokens: prompt.length, generatedTokens: 0 };
+        return { text, ...counts, finishReason: 'aborted', timeToFirstTokenMs: durationMs, durationMs };
+      }
+      const tokens = sequence.evaluate(prompt.slice(sequence.nextTokenIndex), {
+        temperature: order.temperature,
+        topP: order.topP,
+        topK: 0,
+        seed: order.seed ?? Math.floor(Math.random() * 2 ** 32),
+      });
+      const before: Token[] = [];
+      let ended = false;
+      try {
+        while (!signal.aborted && generated < limit) {
+          const next = await tokens.next();
+          if (next.done) {
+            ended = true;
+            break;
+          }
+          firstMs ??= performance.now() - started;
+          const token = next.value;
+          if (stopTokens.has(token)) {
+            ended = true;
+            break;
+          }
+          generated += 1;
+          const bytes = pieces?.(token) ?? encoder.encode(model.detokenize([token], false, before.slice(-8)));
+          if (pieces === null) before.push(token);
+          const shown = stream.push(bytes);
+          show(shown.text);
+          if (shown.stopped) {
+            ended = true;
+            break;
+          }
+        }
+      } finally {
+        await tokens.return();
+      }
+      if (!ended) finishReason = signal.aborted ? 'aborted' : 'length';
+      show(stream.end());
+      const durationMs = performance.now() - started;
+      return {
+        text,
+        promptTokens: prompt.length,
+        generatedTokens: generated,
+        finishReason,
+        timeToFirstTokenMs: firstMs ?? durationMs,
+        durationMs,
+      };
+    },
+  };
+}

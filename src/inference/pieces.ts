@@ -1,0 +1,54 @@
+import type { GgufFile } from './gguf.ts';
+
+const control = 3;
+const userDefined = 4;
+const unused = 5;
+const byte = 6;
+const unknown = 2;
+
+/** GPT-2's printable stand-in of each byte, by character. */
+function byteAlphabet(): Map<string, number> {
+  const alphabet = new Map<string, number>();
+  let next = 256;
+  for (let value = 0; value < 256; value++) {
+    const printable =
+      (value >= 0x21 && value <= 0x7e) ||
+      (value >= 0xa1 && value <= 0xac) ||
+      (value >= 0xae && value <= 0xff);
+    alphabet.set(String.fromCodePoint(printable ? value : next++), value);
+  }
+  return alphabet;
+}
+
+/** Byte-pair vocabularies that spell text in UTF-8 with ▁ for a space, like SentencePiece. */
+const plainPairs = new Set(['gemma4', 'granite-embed-multi-311m', 'sarvam-moe', 'whitespace']);
+
+/**
+ * The bytes of each token, exactly. llama.cpp's own detokenizer gives a string, which a character split over
+ * tokens does not survive, and some vocabularies make it "clean up" spaces that the model wrote.
+ *
+ * Control tokens are empty. Returns null for vocabularies other than byte-pair and SentencePiece.
+ */
+export function createPieces(file: GgufFile): ((token: number) => Uint8Array) | null {
+  const bytePairs = file.tokenizerModel === 'gpt2' && !plainPairs.has(file.tokenizerPre);
+  const pieces = file.tokenizerModel === 'llama' || (file.tokenizerModel === 'gpt2' && !bytePairs);
+  if (!bytePairs && !pieces) return null;
+  const alphabet = byteAlphabet();
+  const encoder = new TextEncoder();
+  return (token) => {
+    const text = file.tokens[token];
+    const type = file.tokenTypes[token] ?? 1;
+    if (text === undefined || type === control || type === unused || type === unknown)
+      return new Uint8Array();
+    if (type === userDefined) return encoder.encode(text);
+    if (type === byte) return Uint8Array.of(Number.parseInt(text.slice(3, 5), 16));
+    if (pieces) return encoder.encode(text.replaceAll('\u2581', ' '));
+    const bytes: number[] = [];
+    for (const character of text) {
+      const value = alphabet.get(character);
+      if (value === undefined) bytes.push(...encoder.encode(character));
+      else bytes.push(value);
+    }
+    return Uint8Array.from(bytes);
+  };
+}

@@ -1,0 +1,60 @@
+import * as v from 'valibot';
+
+const input = v.variant('kind', [
+  v.strictObject({
+    kind: v.literal('messages'),
+    messages: v.array(v.strictObject({ role: v.string(), content: v.string() })),
+  }),
+  v.strictObject({ kind: v.literal('text'), text: v.string() }),
+]);
+
+/** What the service tells a child that holds one model. */
+export const toWorker = v.variant('type', [
+  v.strictObject({
+    type: v.literal('load'),
+    ggufPath: v.string(),
+    templatePath: v.string(),
+    gpu: v.union([v.literal('auto'), v.literal(false)]),
+    trainingActive: v.boolean(),
+  }),
+  v.strictObject({
+    type: v.literal('generate'),
+    id: v.number(),
+    input,
+    /** The adapter to take away again, for an answer of the base; null for the tuned model. */
+    withoutAdapter: v.nullable(v.string()),
+    maxTokens: v.number(),
+    temperature: v.number(),
+    topP: v.number(),
+    seed: v.nullable(v.number()),
+    stop: v.array(v.string()),
+  }),
+  v.strictObject({ type: v.literal('abort'), id: v.number() }),
+  v.strictObject({ type: v.literal('training'), active: v.boolean() }),
+]);
+export type ToWorker = v.InferOutput<typeof toWorker>;
+
+export const generateResult = v.strictObject({
+  text: v.string(),
+  promptTokens: v.number(),
+  generatedTokens: v.number(),
+  finishReason: v.picklist(['stop', 'length', 'aborted']),
+  timeToFirstTokenMs: v.number(),
+  durationMs: v.number(),
+});
+
+const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), message: v.string() };
+
+/** What a child answers. `failed` without an id means that the model could not be loaded. */
+export const fromWorker = v.variant('type', [
+  v.strictObject({ type: v.literal('loaded') }),
+  v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string() }),
+  v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
+  v.strictObject({
+    type: v.literal('failed'),
+    id: v.nullable(v.number()),
+    ...failure,
+    details: v.record(v.string(), v.unknown()),
+  }),
+]);
+export type FromWorker = v.InferOutput<typeof fromWorker>;

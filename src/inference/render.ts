@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { Template } from '@huggingface/jinja';
+import * as v from 'valibot';
+import { AppError } from '../errors.ts';
+
+const storedTemplate = v.object({
+  chat_template: v.string(),
+  bos_token: v.nullable(v.string()),
+  eos_token: v.nullable(v.string()),
+  stop: v.array(v.string()),
+  context_length: v.nullable(v.number()),
+});
+
+export interface Message {
+  role: string;
+  content: string;
+}
+
+/** The rule by which the model's training text was made, ready to be applied. */
+export interface StoredTemplate {
+  /** Strings that end an answer. */
+  stop: string[];
+  /** The context in tokens that training knew of. */
+  contextLength: number | null;
+  /** The prompt for the next answer. @throws AppError `invalid` when the template refuses the messages. */
+  render(messages: readonly Message[]): string;
+}
+
+/** Reads a `template.json` of the trainer. @throws AppError `invalid` when it is missing or damaged. */
+export async function readTemplate(path: string): Promise<StoredTemplate> {
+  let stored: v.InferOutput<typeof storedTemplate>;
+  let template: Template;
+  try {
+    stored = v.parse(storedTemplate, JSON.parse(await readFile(path, 'utf8')));
+    template = new Template(stored.chat_template);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError('invalid', `The model's template ${path} cannot be read: ${reason}`, { cause });
+  }
+  return {
+    stop: stored.stop,
+    contextLength: stored.context_length,
+    render(messages) {
+      try {
+        return template.render({
+          messages: messages.map(({ role, content }) => ({ role, content })),
+          add_generation_prompt: true,
+          bos_token: stored.bos_token ?? '',
+          eos_token: stored.eos_token ?? '',
+        });
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new AppError('invalid', `The model's template cannot take these messages: ${reason}`, {
+          cause,
+        });
+      }
+    },
+  };
+}

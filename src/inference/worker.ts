@@ -1,0 +1,108 @@
+/** The child process that holds one model. It is told what to do over IPC and knows no secret. */
+import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
+import * as v from 'valibot';
+import { asAppError } from '../errors.ts';
+import { type LoadedModel, loadModel } from './loaded-model.ts';
+import { type FromWorker, type ToWorker, toWorker } from './protocol.ts';
+
+type Order = Extract<ToWorker, { type: 'generate' }>;
+
+let llama: Awaited<ReturnType<typeof getLlama>> | null = null;
+let model: Promise<LoadedModel> | null = null;
+let trainingActive = false;
+/** Requests are answered one after the other, in the order in which they came. */
+let tail: Promise<void> = Promise.resolve();
+let running: number | null = null;
+const aborts = new Map<number, AbortController>();
+
+function tell(message: FromWorker): void {
+  process.send?.(message);
+}
+
+function fail(id: number | null, error: unknown): void {
+  const { kind, message, details } = asAppError(error);
+  tell({
+    type: 'failed',
+    id,
+    kind: kind === 'invalid' || kind === 'not_found' ? kind : 'internal',
+    message,
+    details: { ...details },
+  });
+}
+
+/** Beside a training, threads that wait for each other at barriers cost both sides dearly: one is faster. */
+function setThreads(): void {
+  if (llama !== null) llama.maxThreads = trainingActive ? 1 : llama.cpuMathCores;
+}
+
+async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<LoadedModel> {
+  llama = await getLlama({ gpu: message.gpu, build: 'never', logLevel: LlamaLogLevel.error });
+  setThreads();
+  return loadModel(llama, message.ggufPath, message.templatePath);
+}
+
+async function answer(order: Order, signal: AbortSignal): Promise<void> {
+  try {
+    if (model === null) throw new Error('A request came before the model.');
+    const loaded = await model;
+    // a request that was given up while it waited has had its answer
+    if (signal.aborted) return;
+    running = order.id;
+    const result = await loaded.generate(order, signal, (delta) => {
+      tell({ type: 'text', id: order.id, delta });
+    });
+    tell({ type: 'done', id: order.id, result });
+  } catch (error) {
+    if (!signal.aborted || running === order.id) fail(order.id, error);
+  } finally {
+    running = null;
+    aborts.delete(order.id);
+  }
+}
+
+function abort(id: number): void {
+  const controller = aborts.get(id);
+  if (controller === undefined) return;
+  controller.abort();
+  if (running === id) return;
+  const result = {
+    text: '',
+    promptTokens: 0,
+    generatedTokens: 0,
+    finishReason: 'aborted' as const,
+    timeToFirstTokenMs: 0,
+    durationMs: 0,
+  };
+  tell({ type: 'done', id, result });
+}
+
+function take(message: ToWorker): void {
+  switch (message.type) {
+    case 'load':
+      trainingActive = message.trainingActive;
+      model = load(message);
+      model.then(
+        () => tell({ type: 'loaded' }),
+        (error: unknown) => fail(null, error),
+      );
+      return;
+    case 'generate': {
+      const controller = new AbortController();
+      aborts.set(message.id, controller);
+      tail = tail.then(() => answer(message, controller.signal));
+      return;
+    }
+    case 'abort':
+      abort(message.id);
+      return;
+    case 'training':
+      trainingActive = message.active;
+      setThreads();
+  }
+}
+
+process.on('message', (message) => take(v.parse(toWorker, message)));
+// the service is gone: nobody is left to answer
+process.on('disconnect', () => process.exit(0));
+// a terminal's Ctrl+C goes to the whole group; the service decides when its children end
+process.on('SIGINT', () => undefined);

@@ -1,0 +1,285 @@
+"""Makes a tiny model, an adapter with random weights, their GGUFs and what transformers says of them.
+
+    python -m trainer.tests.export_fixture KIND OUTDIR [--type F32] [--template none|chatml]
+
+KIND is one of `trainer.tests.tiny`, or `gemma2`, `phi3`, `mistral-sp` with a SentencePiece tokenizer. OUTDIR
+gets `base/`, `adapter/`, `template.json`, `model.gguf`, `adapter.gguf` and `expected.json`: conversations
+with the ids of their prompts and the greedy continuations with the adapter and without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from trainer.tests import tiny
+
+ROOT = Path(__file__).parents[2]
+CONVERTER = ROOT / "build" / "llama.cpp"
+SENTENCEPIECE_KINDS = ("gemma2", "phi3", "mistral-sp")
+CONVERSATIONS = [
+    [{"role": "user", "content": "My parcel has not come."}],
+    [{"role": "user", "content": "Good morning. I was charged twice: 123 times!\n\n  Where's my order 482?"}],
+    [{"role": "user", "content": "Ünïcödé 🚀 漢字, I can't log in   now"}],
+    [
+        {"role": "user", "content": "The card was refused."},
+        {"role": "assistant", "content": "team: billing"},
+        {"role": "user", "content": "And the box arrived broken."},
+    ],
+]
+NEW_TOKENS = 24
+
+
+def sentencepiece_tokenizer(directory: Path, kind: str) -> Any:
+    """A SentencePiece BPE tokenizer as transformers 5 holds it; `directory` gets its tokenizer.model."""
+    import sentencepiece
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    directory.mkdir(parents=True, exist_ok=True)
+    specials = ["<|im_start|>", "<|im_end|>"]
+    if kind == "phi3":
+        specials = ["<|endoftext|>", "<|assistant|>", "<|end|>", "<|user|>"]
+    with tempfile.TemporaryDirectory() as scratch:
+        corpus = Path(scratch) / "corpus.txt"
+        corpus.write_text("\n".join(f"{text} {reply}" for text, reply in tiny.sentences(500)), "utf-8")
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(corpus),
+            model_prefix=str(Path(scratch) / "tokenizer"),
+            model_type="bpe",
+            vocab_size=480,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=kind != "gemma2",
+            allow_whitespace_only_pieces=True,
+            pad_id=3,
+            minloglevel=2,
+        )
+        (directory / "tokenizer.model").write_bytes((Path(scratch) / "tokenizer.model").read_bytes())
+    processor = sentencepiece.SentencePieceProcessor(str(directory / "tokenizer.model"))
+    vocabulary = {processor.id_to_piece(i): i for i in range(processor.get_piece_size())}
+    merges = []
+    for piece, index in vocabulary.items():
+        if processor.is_control(index) or processor.is_unknown(index) or processor.is_byte(index):
+            continue
+        for at in range(1, len(piece)):
+            left, right = piece[:at], piece[at:]
+            if left in vocabulary and right in vocabulary:
+                merges.append((processor.get_score(index), left, right))
+    merges.sort(key=lambda merge: -merge[0])
+    core = Tokenizer(
+        models.BPE(
+            vocab=vocabulary,
+            merges=[(left, right) for _, left, right in merges],
+            unk_token="<unk>",
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    spaces = [normalizers.Replace(" ", "▁")]
+    if kind == "gemma2":
+        core.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        core.normalizer = spaces[0]
+    else:
+        core.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), *spaces])
+    core.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    core.add_special_tokens(["<unk>", "<s>", "</s>", "<pad>"])
+    core.add_special_tokens(
+        [AddedToken(token, rstrip=kind == "phi3", normalized=False) for token in specials]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def build_sentencepiece_model(kind: str, tokenizer: Any, seed: int = 7) -> Any:
+    """A model of one of SENTENCEPIECE_KINDS with random weights."""
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    shape = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.05,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    if kind == "gemma2":
+        config = transformers.Gemma2Config(**shape, head_dim=16, query_pre_attn_scalar=16, sliding_window=64)
+        return transformers.Gemma2ForCausalLM(config)
+    if kind == "phi3":
+        config = transformers.Phi3Config(**shape, original_max_position_embeddings=256)
+        return transformers.Phi3ForCausalLM(config)
+    return transformers.MistralForCausalLM(transformers.MistralConfig(**shape, sliding_window=None))
+
+
+def make_base(
+    kind: str, directory: Path, template: str | None = None, keep_sentencepiece: bool = True
+) -> Path:
+    """Writes the base model; without `keep_sentencepiece` as transformers 5 saves it, tokenizer.json alone."""
+    if kind not in SENTENCEPIECE_KINDS:
+        return tiny.build(kind, directory, template)
+    tokenizer = sentencepiece_tokenizer(directory, kind)
+    tokenizer.model_max_length = 256
+    if template == "chatml":
+        tokenizer.chat_template = tiny.CHATML
+    build_sentencepiece_model(kind, tokenizer).save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    if not keep_sentencepiece:
+        (directory / "tokenizer.model").unlink()
+    return directory
+
+
+def make_adapter(base: Path, directory: Path, **options: Any) -> Any:
+    """A LoRA adapter whose B is random, not zero; returns the PEFT model, in evaluation mode."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    settings = {"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "task_type": "CAUSAL_LM", **options}
+    torch.manual_seed(11)
+    tuned = get_peft_model(model, LoraConfig(**settings))
+    with torch.no_grad():
+        for name, parameter in tuned.named_parameters():
+            if "lora_B" in name or "modules_to_save" in name:
+                parameter.add_(torch.randn_like(parameter) * 0.05)
+    tuned.save_pretrained(directory)
+    return tuned.eval()
+
+
+def greedy(model: Any, ids: list[int], count: int, ends: set[int]) -> tuple[list[int], float]:
+    """The likeliest continuation up to one of `ends`, and the smallest lead of a choice over the next best.
+
+    A lead near zero means that another engine may rightly choose otherwise.
+    """
+    import torch
+
+    out: list[int] = []
+    lead = float("inf")
+    with torch.inference_mode():
+        for _ in range(count):
+            logits = model(input_ids=torch.tensor([[*ids, *out]]), use_cache=False).logits[0, -1]
+            best = logits.topk(2)
+            lead = min(lead, float(best.values[0] - best.values[1]))
+            token = int(best.indices[0])
+            if token in ends:
+                break
+            out.append(token)
+    return out, lead
+
+
+def convert_to(
+    base: Path, adapter_dir: Path, template: Any, out: Path, quantization: str, name: str = "tiny"
+) -> None:
+    """Writes `model.gguf` and `adapter.gguf` into `out`, as an export would."""
+    from trainer.export import adapter as adapters
+    from trainer.export import view, weights
+    from trainer.export.adapter_gguf import write_adapter
+    from trainer.export.convert import convert
+
+    tensors = weights.index_checkpoint(base)
+    config = json.loads((base / "config.json").read_text())
+    adapter = adapters.load(adapter_dir, tensors, bool(config.get("tie_word_embeddings")))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = view.build(base, Path(scratch), template)
+        convert(
+            converter_dir=CONVERTER,
+            view=folder,
+            base_dir=base,
+            tensors=tensors,
+            adapter=adapter,
+            destination=out / "model.gguf",
+            quantization=quantization,
+            name=name,
+            text_starts_with_special=False,
+            on_progress=lambda share: None,
+        )
+        obstacle = write_adapter(
+            converter_dir=CONVERTER,
+            view=folder,
+            tensors=tensors,
+            adapter=adapter,
+            destination=out / "adapter.gguf",
+        )
+        assert adapter.replaces_tensors == (obstacle is not None), obstacle
+
+
+def build(kind: str, out: Path, quantization: str = "F32", template: str | None = None) -> Path:
+    """Everything of the module's docstring; returns `out`."""
+    from transformers import AutoTokenizer
+
+    from trainer import template as templates
+
+    base = make_base(kind, out / "base", template)
+    tuned = make_adapter(base, out / "adapter")
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    config = json.loads((base / "config.json").read_text())
+    chosen = templates.choose(tokenizer, config, None)
+    templates.save(chosen, "text-generation", out / "template.json")
+    convert_to(base, out / "adapter", chosen, out, quantization)
+    ends = {tokenizer.eos_token_id, *(tokenizer.convert_tokens_to_ids(stop) for stop in chosen.stop)}
+    # llama.cpp ends an answer at these whatever the configuration says
+    known = tokenizer.get_vocab()
+    ends |= {known[token] for token in ("<|im_end|>", "<|end|>", "<|endoftext|>") if token in known}
+    expected = []
+    for messages in CONVERSATIONS:
+        text = templates.render(chosen, messages, True)
+        ids = tokenizer(text, add_special_tokens=False).input_ids
+        tuned_ids, tuned_lead = greedy(tuned, ids, NEW_TOKENS, ends)
+        with tuned.disable_adapter():
+            base_ids, base_lead = greedy(tuned, ids, NEW_TOKENS, ends)
+        expected.append(
+            {
+                "messages": messages,
+                "prompt": text,
+                "ids": ids,
+                "tuned": _continuation(tokenizer, ids, tuned_ids),
+                "tuned_ids": tuned_ids,
+                "tuned_lead": tuned_lead,
+                "base": _continuation(tokenizer, ids, base_ids),
+                "base_ids": base_ids,
+                "base_lead": base_lead,
+            }
+        )
+    (out / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), "utf-8")
+    return out
+
+
+def _continuation(tokenizer: Any, ids: list[int], new: list[int]) -> str:
+    """The text that `new` adds to `ids`, without special tokens."""
+    before = tokenizer.decode(ids, skip_special_tokens=True)
+    return tokenizer.decode([*ids, *new], skip_special_tokens=True)[len(before) :]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of the module docstring."""
+    parser = argparse.ArgumentParser(prog="python -m trainer.tests.export_fixture")
+    parser.add_argument("kind", choices=[*tiny.KINDS, *SENTENCEPIECE_KINDS])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--type", default="F32")
+    parser.add_argument("--template", choices=["none", "chatml"], default="none")
+    args = parser.parse_args(argv)
+    args.out.mkdir(parents=True, exist_ok=True)
+    build(args.kind, args.out, args.type, None if args.template == "none" else args.template)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
