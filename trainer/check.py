@@ -9,6 +9,22 @@ from typing import Any
 from trainer.contracts import Spec
 from trainer.failures import Failure
 
+# By `model_type`: what transformers has a head for, and what was tried.
+ENCODER_DECODERS = ("t5", "bart", "mbart", "pegasus", "longt5", "mt5", "umt5")
+ENCODERS = (
+    "bert",
+    "roberta",
+    "distilbert",
+    "electra",
+    "albert",
+    "deberta",
+    "deberta-v2",
+    "xlm-roberta",
+    "camembert",
+    "mpnet",
+    "modernbert",
+)
+
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
 
@@ -41,17 +57,22 @@ def read_config(directory: Path, spec: Spec) -> dict[str, Any]:
     return config
 
 
-def family(config: dict[str, Any], task: Any) -> str:
-    """How the model is trained: `causal`, or a Failure `unsupported` that names the architecture."""
+def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
+    """How the model is trained: `causal` (continues a text), `seq2seq` (encoder and decoder) or `extractive`
+    (an encoder that points into a text); Failure `unsupported` names what does not go together."""
     architecture = (config.get("architectures") or ["unknown"])[0]
     kind = "other"
     if not config.get("is_encoder_decoder") and architecture.endswith(("ForCausalLM", "LMHeadModel")):
         kind = "causal"
-    if kind not in task.families:
+    elif config.get("is_encoder_decoder") and config.get("model_type") in ENCODER_DECODERS:
+        kind = "seq2seq"
+    elif not config.get("is_encoder_decoder") and config.get("model_type") in ENCODERS:
+        kind = "extractive"
+    if kind not in task.families or kind not in strategy.families:
         raise Failure(
             "unsupported",
-            f"{architecture} cannot be trained for {task.name}.",
-            f"Choose a model whose architecture suits the task ({', '.join(task.families)}).",
+            f"{architecture} cannot be trained for {task.name} with the strategy {strategy.name}.",
+            "Choose a model that continues text (…ForCausalLM), which every task and strategy takes.",
             f"config.json: architectures {config.get('architectures')}",
         )
     return kind

@@ -28,6 +28,7 @@ class Job:
     resume: Checkpoint | None
     model_dir: Path | None = None
     config: dict[str, Any] = field(default_factory=dict)
+    family: str = "causal"
     tokenizer: Any = None
     template: Template | None = None
 
@@ -45,6 +46,10 @@ class Job:
     def artifacts(self) -> Path:
         """The folder of what the job makes."""
         return self.folder / "artifacts"
+
+    def strategy_best(self) -> tuple[str, bool]:
+        """The evaluation figure that says which checkpoint is best, and whether more of it is better."""
+        return getattr(self.strategy, "best", None) or self.task.best
 
     def alive(self) -> None:
         """Called from the loop of every long phase: beats, and raises Stopped when a stop was asked for."""

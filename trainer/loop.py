@@ -85,8 +85,8 @@ def arguments(job: Job, hardware: Hardware, train_rows: int, validated: bool) ->
         "save_total_limit": None,
         "eval_strategy": "no" if not validated else "steps" if by_steps else "epoch",
         "eval_steps": settings.eval_steps if validated and by_steps else None,
-        "metric_for_best_model": "eval_loss",
-        "greater_is_better": False,
+        "metric_for_best_model": job.strategy_best()[0],
+        "greater_is_better": job.strategy_best()[1],
         "dataloader_pin_memory": hardware.device == "cuda",
         "remove_unused_columns": True,
         "average_tokens_across_devices": False,
@@ -105,7 +105,19 @@ def job_trainer(base: type, job: Job) -> type:
     """`base`, a trainer class of the library, with checkpoints of ours and the best one remembered."""
 
     class JobTrainer(base):
-        """Saves aside, syncs, renames, marks."""
+        """Saves aside, syncs, renames, marks. `more_metrics` is called within every evaluation; what it
+        returns joins the evaluation's figures."""
+
+        more_metrics: Any = None
+
+        def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> Any:
+            job.phase("evaluate", None, None)
+            output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+            if self.more_metrics is not None:
+                for name, value in self.more_metrics().items():
+                    output.metrics[f"{metric_key_prefix}_{name}"] = value
+            job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
+            return output
 
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
             from transformers.trainer_callback import ExportableState
@@ -133,7 +145,8 @@ def job_trainer(base: type, job: Job) -> type:
             patience = job.settings.early_stopping_patience
             if patience is not None:
                 best = self.state.best_global_step or 0
-                later = [log for log in self.state.log_history if "eval_loss" in log and log["step"] > best]
+                judged = self.args.metric_for_best_model
+                later = [log for log in self.state.log_history if judged in log and log["step"] > best]
                 if len(later) >= patience:
                     self.control.should_training_stop = True
                     self.control.should_save = True

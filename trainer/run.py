@@ -93,7 +93,7 @@ def _check(job: Job) -> None:
         )
     directory = download.find_small_files(job)
     job.config = check.read_config(directory, job.spec)
-    check.family(job.config, job.task)
+    job.family = check.family(job.config, job.task, job.strategy)
     check.check_exportable(job.config, job.spec)
     job.model_dir = download.find_weights(job)
     download.forget_token()

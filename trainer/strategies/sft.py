@@ -2,151 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from trainer import loop, rows
-from trainer.encode import encode
-from trainer.failures import Failure
-from trainer.hardware import choose
 
 if TYPE_CHECKING:
     from trainer.job import Job
 
-# What the reference for the export's verification sees at most.
-REFERENCE_ROWS = 16
-
 
 class Sft:
-    """Trains on the task's own rows."""
+    """Trains on the task's own rows, in the way of the model's family."""
 
     name = "sft"
     order = 1
     fields = None
+    families = ("causal", "seq2seq", "extractive")
     tasks = ("text-generation", "summarization", "extractive-question-answering")
     providers = ("standard", "accelerated")
 
     def train(self, job: Job) -> dict[str, Any]:
-        """Trains to the end or to a stop; what `loop.fit` returns, with the `model` and `references`: token
-        ids of prompts, held-out ones where there are any."""
-        from trl import SFTConfig, SFTTrainer
-
-        settings = job.settings
-        dataset, max_length = encoded_rows(job)
-        train, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-        hardware = choose(settings)
-        model = job.provider.base(job, hardware, "AutoModelForCausalLM")
-        model = job.provider.adapt(job, model, "CAUSAL_LM")
-        columns = ["input_ids", "labels"]
-        config = SFTConfig(
-            **loop.arguments(job, hardware, len(train), held_out is not None),
-            max_length=max_length if settings.packing else None,
-            packing=settings.packing,
-            packing_strategy="bfd",
-            eval_packing=False,
-            loss_type="nll" if head_is_adapted(model) else "chunked_nll",
-            prediction_loss_only=True,
-        )
-        trainer = loop.job_trainer(SFTTrainer, job)(
-            model=model,
-            args=config,
-            train_dataset=train.select_columns(columns),
-            eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
-            processing_class=job.tokenizer,
-        )
-        result = loop.fit(trainer, job)
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        model.config.use_cache = True
-        return {**result, "model": model, "references": prompts(held_out if held_out is not None else train)}
-
-
-def encoded_rows(job: Job) -> tuple[Any, int]:
-    """The job's rows as tokens and labels, cut to the longest length that is trained, which is returned too.
-
-    Failure `bad_dataset_row` when no token would carry loss.
-    """
-    settings, limit = job.settings, job.template.context_length
-    wanted = settings.max_seq_length
-    if limit is not None and wanted > limit:
-        job.warn(
-            "max_seq_length_capped",
-            f"max_seq_length {wanted} is more than the {limit} tokens that the model sees; {limit} is used.",
-        )
-        wanted = limit
-
-    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        conversations = [job.task.messages(row) for row in batch]
-        return [
-            {
-                "input_ids": row.input_ids,
-                "labels": row.labels,
-                "prompt_tokens": row.prompt_tokens,
-                "total_tokens": row.total_tokens,
-            }
-            for row in encode(job.tokenizer, job.template, conversations, None)
-        ]
-
-    columns = {"input_ids": "ints", "labels": "ints", "prompt_tokens": "int", "total_tokens": "int"}
-    key = [job.task.name, job.template.chat_template, job.template.stop, len(job.tokenizer)]
-    dataset, _ = rows.build(job, "rows", columns, produce, key)
-    if len(dataset) == 0:
-        raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
-    totals = dataset.data.column("total_tokens").to_numpy()
-    prompt_lengths = dataset.data.column("prompt_tokens").to_numpy()
-    length = wanted if wanted > 0 else inferred_length(totals, limit)
-    cut, useless = int((totals > length).sum()), int((prompt_lengths >= length).sum())
-    if useless == len(dataset):
-        raise Failure(
-            "bad_dataset_row",
-            f"No row leaves a token to learn from: at {length} tokens every answer is cut off.",
-            f"Raise max_seq_length; the longest row has {int(totals.max()):,} tokens, its prompt included.",
-        )
-    if cut:
-        job.warn(
-            "rows_truncated",
-            f"{cut:,} of {len(dataset):,} rows are longer than {length} tokens and are cut at their end; "
-            f"{useless:,} of them lose their whole answer and are left out.",
-        )
-        dataset = _cut(dataset, length, job)
-    return dataset, length
-
-
-def inferred_length(totals: Any, limit: int | None) -> int:
-    """The 99.9th percentile of the rows' lengths, rounded up to a multiple of 8, at most `limit`."""
-    import numpy
-
-    length = int(-(-numpy.percentile(totals, 99.9, method="higher") // 8) * 8)
-    return min(length, limit) if limit is not None else length
-
-
-def prompts(dataset: Any) -> list[list[int]]:
-    """The prompt ids of the first rows of `dataset`."""
-    chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
-    return [row["input_ids"][: row["prompt_tokens"]] for row in chosen]
-
-
-def head_is_adapted(model: Any) -> bool:
-    """Whether the output layer itself carries LoRA, which the library's chunked loss cannot see."""
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    return isinstance(model.get_base_model().get_output_embeddings(), BaseTunerLayer)
-
-
-def _cut(dataset: Any, length: int, job: Job) -> Any:
-    """`dataset` with every row cut to `length`, without the rows that have no labelled token left."""
-
-    def cut(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        job.alive()
-        kept = [index for index, prompt in enumerate(batch["prompt_tokens"]) if prompt < length]
-        return {
-            name: [values[i][:length] if name in ("input_ids", "labels") else values[i] for i in kept]
-            for name, values in batch.items()
-        }
-
-    name = f"cut-{dataset._fingerprint}-{length}"
-    return dataset.map(
-        cut,
-        batched=True,
-        cache_file_name=str(job.folder / "cache" / f"{name}.arrow"),
-        new_fingerprint=name,
-        load_from_cache_file=True,
-    )
+        """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model` and `references`."""
+        return import_module(f"trainer.families.{job.family}").train(job)

@@ -11,8 +11,11 @@ class ExtractiveQuestionAnswering:
     name = "extractive-question-answering"
     order = 3
     fields = ("context", "question", "answer")
-    families = ("causal",)
-    metrics = ("eval_loss", "perplexity")
+    families = ("causal", "extractive")
+    metrics = ("eval_loss", "perplexity", "exact_match", "f1")
+    scored = ("exact_match", "f1")
+    # The metric that keep_best and early stopping go by, and whether more of it is better.
+    best = ("eval_f1", True)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation that a row teaches."""
@@ -20,3 +23,16 @@ class ExtractiveQuestionAnswering:
             {"role": "user", "content": f"{row['context']}\n\n{row['question']}"},
             {"role": "assistant", "content": row["answer"]},
         ]
+
+    def score(self, answers: list[str], references: list[str]) -> dict[str, float]:
+        """Exact match and F1 by SQuAD's definition, in percent."""
+        from torchmetrics.functional.text import squad
+
+        figures = squad(
+            [{"id": str(number), "prediction_text": text} for number, text in enumerate(answers)],
+            [
+                {"id": str(number), "answers": {"text": [text], "answer_start": [0]}}
+                for number, text in enumerate(references)
+            ],
+        )
+        return {name: float(figures[name]) for name in self.scored}

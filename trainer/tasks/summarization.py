@@ -11,8 +11,11 @@ class Summarization:
     name = "summarization"
     order = 2
     fields = ("input", "output")
-    families = ("causal",)
-    metrics = ("eval_loss", "perplexity")
+    families = ("causal", "seq2seq")
+    metrics = ("eval_loss", "perplexity", "rouge1", "rouge2", "rougeL")
+    scored = ("rouge1", "rouge2", "rougeL")
+    # The metric that keep_best and early stopping go by, and whether more of it is better.
+    best = ("eval_rougeL", True)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation that a row teaches."""
@@ -20,3 +23,10 @@ class Summarization:
             {"role": "user", "content": row["input"]},
             {"role": "assistant", "content": row["output"]},
         ]
+
+    def score(self, answers: list[str], references: list[str]) -> dict[str, float]:
+        """ROUGE-1, ROUGE-2 and ROUGE-L as F-measures from 0 to 1, without stemming."""
+        from torchmetrics.functional.text import rouge_score
+
+        figures = rouge_score(answers, references, rouge_keys=self.scored)
+        return {name: float(figures[f"{name}_fmeasure"]) for name in self.scored}

@@ -11,8 +11,11 @@ class TextGeneration:
     name = "text-generation"
     order = 1
     fields = ("input", "output")
-    families = ("causal",)
+    families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity")
+    # Nothing is scored by generating; the loss judges.
+    scored = ()
+    best = ("eval_loss", False)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation that a row teaches."""

@@ -53,7 +53,8 @@ def test_the_journal_tells_the_whole_run_in_order(whole):
     lines = jobs.journal(whole)
     assert [line["seq"] for line in lines] == list(range(len(lines)))
     assert lines[0]["type"] == "hello" and lines[0]["resumed_from_step"] is None
-    assert [line["phase"] for line in lines if line["type"] == "phase"] == ["check", "load", "load", "train"]
+    phases = [line["phase"] for line in lines if line["type"] == "phase"]
+    assert phases == ["check", "load", "load", "probe", "train", *["evaluate", "train"] * 3]
     done = lines[-1]
     assert done["type"] == "done" and done["outcome"] == "completed" and done["step"] == 12
     assert set(done["metrics"]) >= {"final_loss", "eval_loss", "perplexity"}
@@ -72,6 +73,9 @@ def test_every_step_is_told_once_with_true_numbers(whole):
 def test_evaluations_and_checkpoints_come_where_they_are_asked_for(whole):
     assert [line["step"] for line in jobs.journal(whole, "eval")] == [5, 10, 12]
     assert set(jobs.journal(whole, "eval")[0]["metrics"]) >= {"eval_loss", "perplexity"}
+    samples = jobs.journal(whole, "sample")
+    assert [line["step"] for line in samples] == [5] * 3 + [10] * 3 + [12] * 3
+    assert {line["prompt"] for line in samples[:3]} == {line["prompt"] for line in samples[3:6]}
     made = [(line["step"], line["reason"]) for line in jobs.journal(whole, "checkpoint")]
     assert made == [(4, "interval"), (8, "interval"), (12, "end")]
     left = sorted(path.name for path in (whole.parent / "checkpoints").iterdir())

@@ -1,0 +1,1 @@
+"""How each family of architectures is trained on rows with answers."""

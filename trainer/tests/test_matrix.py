@@ -1,0 +1,100 @@
+"""Task × strategy × architecture: each combination trains for real, or is refused with its reason."""
+
+import itertools
+import json
+
+import pytest
+
+from trainer.tests import jobs
+from trainer.tests.tiny import sentences
+
+TASKS = {
+    "text-generation": lambda text, reply: {"input": text, "output": reply},
+    "summarization": lambda text, reply: {"input": f"{text} {text}", "output": reply},
+    "extractive-question-answering": lambda text, reply: {
+        "context": f"{text} The {reply}.",
+        "question": "Which team?",
+        "answer": reply,
+    },
+}
+CAUSAL = ("llama", "qwen3", "gemma3", "gpt2", "mistral")
+METRICS = {
+    "text-generation": {"eval_loss", "perplexity"},
+    "summarization": {"eval_loss", "rouge1", "rouge2", "rougeL"},
+    "extractive-question-answering": {"eval_loss", "exact_match", "f1"},
+}
+
+
+def rows_of(task, count=24):
+    return [TASKS[task](*pair) for pair in sentences(count)]
+
+
+def run(models, folder, task, strategy, kind, **settings):
+    top = {"task": task, "strategy": strategy}
+    every = {"max_steps": 2, "eval_split": 0.25, "eval_steps": 2, **settings}
+    spec = jobs.make(folder, models(kind), rows_of(task), top=top, **every)
+    return spec, jobs.train(spec)
+
+
+@pytest.mark.parametrize(("task", "kind"), list(itertools.product(TASKS, CAUSAL)))
+def test_models_that_continue_a_text_train_for_every_task(models, tmp_path, task, kind):
+    spec, code = run(models, tmp_path, task, "sft", kind)
+    assert code == 0, jobs.journal(spec)[-1]
+    (evaluation,) = jobs.journal(spec, "eval")
+    assert METRICS[task] <= set(evaluation["metrics"])
+    assert METRICS[task] <= set(jobs.journal(spec)[-1]["metrics"])
+    assert len(jobs.journal(spec, "sample")) == 3
+    assert jobs.losses(spec)[1] > 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_qlora_trains_on_four_bits(models, tmp_path, task):
+    spec, code = run(models, tmp_path, task, "qlora", "llama")
+    assert code == 0, jobs.journal(spec)[-1]
+    plain, _ = run(models, tmp_path / "plain", task, "sft", "llama")
+    assert jobs.losses(spec)[1] != jobs.losses(plain)[1]
+    assert jobs.losses(spec)[1] == pytest.approx(jobs.losses(plain)[1], rel=0.2)
+
+
+def test_qlora_and_eight_bits_exclude_each_other(models, tmp_path):
+    spec, code = run(models, tmp_path, "text-generation", "qlora", "llama", use_8bit=True)
+    assert code == 1 and "use_8bit" in jobs.journal(spec)[-1]["message"]
+
+
+def test_golden_prompts_are_what_is_shown(models, tmp_path):
+    spec, code = run(models, tmp_path, "text-generation", "sft", "llama", golden_prompts=["One?", "Two?"])
+    assert code == 0
+    assert [line["prompt"] for line in jobs.journal(spec, "sample")] == ["One?", "Two?"]
+
+
+def test_scores_are_those_of_the_definitions():
+    from trainer.tasks.extractive_question_answering import ExtractiveQuestionAnswering
+    from trainer.tasks.summarization import Summarization
+
+    squad = ExtractiveQuestionAnswering().score(["The  team!", "shipping", "a b"], ["team", "billing", "b c"])
+    # By hand: one of three exact once articles, case and punctuation go; F1 is 1, 0 and 2/3 ("a" goes).
+    assert squad == pytest.approx({"exact_match": 100 / 3, "f1": 100 * (1 + 0 + 2 / 3) / 3})
+    rouge = Summarization().score(["the cat sat"], ["the cat ran"])
+    assert rouge == pytest.approx({"rouge1": 2 / 3, "rouge2": 1 / 2, "rougeL": 2 / 3})
+
+
+def test_answers_improve_with_training(models, tmp_path):
+    task = "extractive-question-answering"
+    top = {"task": task}
+    rows = rows_of(task, 64)
+    spec = jobs.make(
+        tmp_path,
+        models("llama"),
+        rows,
+        top=top,
+        max_steps=60,
+        eval_split=0.2,
+        eval_steps=60,
+        learning_rate=1e-2,
+        per_device_train_batch_size=16,
+        lora_r=16,
+        lora_alpha=32,
+    )
+    assert jobs.train(spec) == 0
+    figures = jobs.journal(spec, "eval")[-1]["metrics"]
+    assert figures["f1"] > 50, json.dumps(jobs.journal(spec, "sample"))
