@@ -23,6 +23,10 @@ export async function withFilePart<T>(
   limitBytes: number,
   use: (part: FilePart) => Promise<T>,
 ): Promise<T> {
+  const tooLarge = () =>
+    new AppError('too_large', `The file is larger than the limit of ${limitBytes / 2 ** 20} MiB.`, {
+      details: { limitBytes },
+    });
   const body = exchange.bodyChunks(limitBytes + overheadBytes);
   const contentType = exchange.header('content-type') ?? '';
   if (!/^multipart\/form-data\s*;/i.test(contentType)) {
@@ -44,11 +48,7 @@ export async function withFilePart<T>(
   const part = new Promise<FilePart | null>((resolve) => {
     parser.once('file', (field, stream, info) => {
       stream.once('limit', () => {
-        stream.destroy(
-          new AppError('too_large', `The file is larger than the limit of ${limitBytes} bytes.`, {
-            details: { limitBytes },
-          }),
-        );
+        stream.destroy(tooLarge());
       });
       // Errors reach whoever iterates; without one, they must not end the process.
       stream.on('error', () => undefined);
@@ -74,7 +74,7 @@ export async function withFilePart<T>(
     return result;
   } catch (error) {
     if (!parser.destroyed) parser.destroy();
-    if (error instanceof AppError) throw error;
+    if (error instanceof AppError) throw error.kind === 'too_large' ? tooLarge() : error;
     // The file's stream only says that it broke off; the pump says why.
     const cause = await pumped;
     throw cause !== null && (error as NodeJS.ErrnoException).syscall === undefined

@@ -1,0 +1,204 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import WebSocket from 'ws';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  tinyModel,
+  until,
+  untilEnded,
+} from '../service.ts';
+
+let service: TestService;
+const frames: Json[] = [];
+
+test.before(async () => {
+  service = await startService();
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
+  socket.on('message', (data) => frames.push(JSON.parse(data.toString())));
+  await until(() => frames.length > 0, 'the snapshot came');
+});
+test.after(endAll);
+
+test('a socket is told a snapshot first', () => {
+  assert.is(frames[0].type, 'snapshot');
+  assert.is(frames[0].state, 'idle');
+});
+
+test('upload, train, read, generate and delete, in both sets', async () => {
+  const uploaded = await service.upload('support.jsonl', supportRows());
+  assert.is(uploaded.status, 200);
+  assert.is(uploaded.body.status, 'uploaded');
+  assert.is(uploaded.body.num_examples, 400);
+  assert.equal(uploaded.body.validation.valid, true);
+  assert.equal(uploaded.body.validation.errors, []);
+
+  const start = await service.call('POST', '/api/finetune/start_training', quickRequest());
+  assert.equal(
+    { status: start.status, success: start.body.success, job: start.body.job_id },
+    { status: 200, success: true, job: 'train_1' },
+  );
+  const second = await service.call('POST', '/api/start_training', quickRequest());
+  assert.is(second.status, 409);
+  assert.is(second.body.status_code, 409);
+
+  const seen: Json[] = [];
+  const status = await until(async () => {
+    const [face1, face2] = await Promise.all([
+      service.call('GET', '/api/finetune/status'),
+      service.call('GET', '/api/training_status'),
+    ]);
+    seen.push(face2.body);
+    return face1.body.status === 'running' ? null : face1.body;
+  }, 'the training ended');
+  assert.equal({ ...status, message: '' }, { status: 'completed', progress: 100, message: '', error: null });
+  const running = seen.filter((answer) => answer.status === 'training');
+  assert.ok(running.length > 3);
+  const progresses = running.map((answer) => answer.progress);
+  assert.equal(
+    progresses,
+    [...progresses].sort((a, b) => a - b),
+    'progress never falls',
+  );
+  const ended = (await service.call('GET', '/api/training_status')).body;
+  assert.is(ended.status, 'completed');
+  assert.is(ended.current_step, 6);
+  assert.is(ended.total_steps, 6);
+  assert.type(ended.loss, 'number');
+
+  const { models } = (await service.call('GET', '/api/models')).body;
+  const list = (await service.call('GET', '/api/models/')).body;
+  assert.is(models.length, 1);
+  assert.is(list.length, 1);
+  assert.is(models[0].name, list[0].name);
+  const { id } = models[0];
+  const { model_id: modelId, path } = list[0];
+  const detail = (await service.call('GET', `/api/models/${id}`)).body;
+  assert.is(detail.training_params.batch_size, 2);
+  assert.type(detail.metrics.final_loss, 'number');
+  const longDetail = (await service.call('GET', `/api/models/${modelId}`)).body;
+  assert.is(longDetail.config.lora_r, 16);
+  assert.is(longDetail.provider, 'standard');
+  const byTask = (await service.call('GET', '/api/models/task/text-generation')).body;
+  assert.equal(Object.keys(byTask[0]).sort(), ['base_model', 'created_at', 'model_id', 'name', 'task']);
+  assert.equal((await service.call('GET', '/api/models/task/summarization')).body, []);
+
+  const where = (await service.call('GET', `/api/playground/model_path?model_id=${modelId}`)).body;
+  assert.is(where.model_id, modelId);
+  assert.ok(where.model_path.endsWith('.gguf') && existsSync(where.model_path));
+  const prompt = 'My parcel has not come.';
+  const one = await service.call('POST', '/api/playground/new', {
+    model_id: modelId,
+    prompt,
+    max_length: 8,
+    temperature: 0,
+    top_p: 1,
+  });
+  const two = await service.call('POST', '/api/playground/generate', {
+    model_id: id,
+    prompt,
+    max_new_tokens: 8,
+    temperature: 0,
+    top_p: 1,
+  });
+  assert.is(one.status, 200, JSON.stringify(one.body));
+  assert.is(one.body.prompt, prompt);
+  assert.is(one.body.generated_text, two.body.generated_text, 'greedy answers are equal in both sets');
+  assert.ok(one.body.tokens_generated >= 1 && one.body.tokens_generated <= 8);
+  assert.ok(Number.isInteger(one.body.generation_time_ms));
+
+  const job = (await service.call('GET', '/api/jobs/train_1')).body;
+  assert.is(job.verification.passed, true);
+  assert.is(job.verification.tokens_equal, 1);
+  const logs = readdirSync(join(service.dataDir, 'training_logs', 'train_1'), { recursive: true }).map(
+    String,
+  );
+  assert.ok(
+    logs.some((name) => name.includes('tfevents')),
+    'there is a TensorBoard log',
+  );
+
+  const gone = await service.call('DELETE', `/api/models/${id}`);
+  assert.is(gone.body.status, 'deleted');
+  assert.not(existsSync(path));
+  assert.is((await service.call('DELETE', `/api/models/${modelId}`)).status, 404);
+  assert.equal((await service.call('GET', '/api/models/')).body, []);
+});
+
+test('every step was told on the socket, in order, and stored', async () => {
+  const metrics = frames.filter((frame) => frame.type === 'metrics' && frame.kind === 'train');
+  assert.equal(
+    metrics.map((frame) => frame.step),
+    [1, 2, 3, 4, 5, 6],
+  );
+  const numbers = frames.map((frame) => frame.seq);
+  assert.equal(
+    numbers,
+    [...numbers].sort((a, b) => a - b),
+  );
+  const states = frames.filter((frame) => frame.type === 'status').map((frame) => frame.state);
+  assert.equal([...new Set(states)], ['starting', 'running', 'completed']);
+  assert.ok(frames.some((frame) => frame.type === 'export' && frame.kind === 'gguf'));
+  assert.ok(frames.some((frame) => frame.type === 'model' && frame.action === 'created'));
+  const { train } = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
+  assert.equal(
+    train.map((point: Json) => point.loss),
+    metrics.map((frame) => frame.loss),
+  );
+});
+
+test('a socket that was away is told what it missed', async () => {
+  const middle = frames[Math.floor(frames.length / 2)].seq;
+  const replayed: Json[] = [];
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training?since=${middle}`);
+  socket.on('message', (data) => replayed.push(JSON.parse(data.toString())));
+  const last = frames.filter((frame) => frame.type === 'model').at(-1).seq;
+  await until(
+    () => replayed.some((frame) => frame.seq === last && frame.type !== 'snapshot'),
+    'the last frame came again',
+  );
+  socket.close();
+  const kept = frames.filter((frame) => frame.seq > middle && !['progress', 'gpu'].includes(frame.type));
+  const again = replayed.filter((frame) => !['snapshot', 'progress', 'gpu'].includes(frame.type));
+  assert.equal(again, kept);
+});
+
+test('a base model with its own chat template keeps it', async () => {
+  await service.call('POST', '/api/finetune/reset_status');
+  const request = quickRequest({ model_name: tinyModel('qwen3', 'chatml'), max_steps: 2 });
+  assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
+  assert.is((await untilEnded(service)).status, 'completed');
+  const [model] = (await service.call('GET', '/api/models/')).body;
+  const answer = await service.call('POST', '/api/playground/new', {
+    model_id: model.model_id,
+    prompt: 'Hello',
+    max_length: 4,
+    temperature: 0,
+  });
+  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  assert.is((await service.call('GET', '/api/jobs')).body.jobs[0].verification.tokens_equal, 1);
+});
+
+test('export none trains without a GGUF, which the playground says', async () => {
+  assert.is(
+    (await service.call('POST', '/api/start_training', quickRequest({ export: 'none', max_steps: 2 })))
+      .status,
+    200,
+  );
+  assert.is((await untilEnded(service)).status, 'completed');
+  const [model] = (await service.call('GET', '/api/models/')).body;
+  const answer = await service.call('POST', '/api/playground/new', {
+    model_id: model.model_id,
+    prompt: 'Hello',
+  });
+  assert.is(answer.status, 400);
+  assert.match(answer.body.detail, 'GGUF');
+});
+
+test.run();
