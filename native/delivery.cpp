@@ -4,12 +4,12 @@
 
 namespace hone {
 
-std::shared_ptr<Delivery> Delivery::Open(Napi::Env env, const char* name, Napi::Function callback,
+std::shared_ptr<Delivery> Delivery::Open(Napi::Env env, const char* name, Napi::Object callback,
                                          bool keeps_alive, std::function<void()> on_close) {
   auto delivery = std::make_shared<Delivery>();
   delivery->env_ = env;
   delivery->on_close_ = std::move(on_close);
-  if (!callback.IsEmpty()) delivery->callback_ = Napi::Persistent(callback);
+  delivery->callback_ = Napi::Persistent(callback);
   const napi_status status =
       napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, name), 0, 1, nullptr,
                                       nullptr, nullptr, Run, &delivery->function_);

@@ -131,24 +131,27 @@ Napi::Value ToObject(Napi::Env env, const Facts& facts) {
 
 Napi::Value ReadGpus(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto deferred = Napi::Promise::Deferred::New(env);
+  if (info.Length() < 1 || !info[0].IsFunction())
+    throw Napi::TypeError::New(env, "readGpus takes a function");
   const auto delivery =
-      Delivery::Open(env, "hone.readGpus", Napi::Function(), /*keeps_alive=*/false, nullptr);
-  std::thread([delivery, deferred] {
+      Delivery::Open(env, "hone.readGpus", info[0].As<Napi::Function>(), /*keeps_alive=*/false, nullptr);
+  std::thread([delivery] {
     const auto facts = std::make_shared<Facts>();
-    const InsideLibrary inside;
-    if (ProcessEnding()) return;
+    if (ProcessEnding()) AwaitProcessEnd();
     try {
+      const InsideLibrary inside;
       *facts = Read();
     } catch (const std::exception& error) {
       facts->nvml = {"internal", error.what()};
     }
-    delivery->Post([delivery, deferred, facts](Napi::Env job_env) {
-      deferred.Resolve(ToObject(job_env, *facts));
+    delivery->Post([delivery, facts](Napi::Env job_env) {
+      // Closed first: the answer may throw, and comes once.
+      const auto answer = delivery->callback().Value().As<Napi::Function>();
       delivery->Close();
+      answer.Call({ToObject(job_env, *facts)});
     });
   }).detach();
-  return deferred.Promise();
+  return env.Undefined();
 }
 
 }  // namespace hone

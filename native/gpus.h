@@ -4,8 +4,8 @@
 
 namespace hone {
 
-/// `readGpus() -> Promise`: the facts of the GPUs, read on a thread of its own. The promise never rejects; it
-/// settles when the driver has answered, and does not keep the process alive until then. It gives
+/// `readGpus(onAnswer)`: the facts of the GPUs, read on a thread of its own. `onAnswer` is called once, when
+/// the driver has answered; waiting for it does not keep the process alive. It gets
 /// `{ nvml: { code, message } | null, cuda: { code, message } | null, driverVersion, cudaVersion,
 ///    installed, cudaUsable, gpus: [{ nvmlIndex, mig, name, uuid, totalBytes, freeBytes, usedBytes,
 ///    computeCapability, lost, processes: [{ pid, usedBytes }] | null }] }`, unknown values `null`.

@@ -25,6 +25,10 @@ void OnProcessEnd() {
 
 bool ProcessEnding() { return ending.load(); }
 
+void AwaitProcessEnd() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 InsideLibrary::InsideLibrary() { inside.fetch_add(1); }
 
 InsideLibrary::~InsideLibrary() { inside.fetch_sub(1); }

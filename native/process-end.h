@@ -6,6 +6,9 @@ namespace hone {
 /// handlers are taking those libraries apart.
 bool ProcessEnding();
 
+/// Holds a thread of ours still until the process is gone: it must neither go on nor give back what it has.
+[[noreturn]] void AwaitProcessEnd();
+
 /// Counts a thread as being inside a library while it lives. The end of the process waits for it a little
 /// (100 ms at most: a driver that hangs must not keep the process).
 class InsideLibrary {

@@ -147,7 +147,8 @@ std::string Trimmed(std::string text) {
 void PostProgress(Run& run, double share) {
   const std::shared_ptr<Delivery> delivery = run.delivery;
   delivery->Post([delivery, share](Napi::Env env) {
-    if (!delivery->callback().IsEmpty()) delivery->callback().Call({Napi::Number::New(env, share)});
+    if (delivery->callback().IsEmpty()) return;
+    delivery->callback().Value().Get("onProgress").As<Napi::Function>().Call({Napi::Number::New(env, share)});
   });
 }
 
@@ -347,44 +348,46 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
   request.output = Text(options, "output");
   const Napi::Value threads = options.Get("threads");
   if (threads.IsNumber()) request.threads = std::max(1, threads.As<Napi::Number>().Int32Value());
-  const Napi::Value on_progress = options.Get("onProgress");
-
-  const auto deferred = Napi::Promise::Deferred::New(env);
-  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
-  auto handle = Napi::Object::New(env);
-  handle.Set("finished", deferred.Promise());
-  handle.Set("cancel",
-             Napi::Function::New(env, [cancelled](const Napi::CallbackInfo&) { cancelled->store(true); }));
-
+  for (const char* name : {"onProgress", "onEnd"}) {
+    if (!options.Get(name).IsFunction())
+      throw Napi::TypeError::New(env, std::string(name) + " must be a function");
+  }
   const std::string type_name = Text(options, "type");
   const auto type = Types().find(type_name);
+  Failure refusal;
   if (type == Types().end()) {
     std::string all;
     for (const auto& [name, unused] : Types()) all += (all.empty() ? "" : ", ") + name;
-    deferred.Reject(
-        ToError(env, {"unsupported_type", "There is no type \"" + type_name + "\"; there are " + all + "."}));
-    return handle;
+    refusal = {"unsupported_type", "There is no type \"" + type_name + "\"; there are " + all + "."};
+  } else {
+    request.type = type->second;
   }
-  request.type = type->second;
 
-  const auto delivery = Delivery::Open(
-      env, "hone.quantize", on_progress.IsFunction() ? on_progress.As<Napi::Function>() : Napi::Function(),
-      /*keeps_alive=*/true, [cancelled] { cancelled->store(true); });
-  std::thread([request, cancelled, delivery, deferred] {
-    Outcome outcome = Perform(request, cancelled, delivery);
-    delivery->Post([delivery, deferred, outcome](Napi::Env job_env) {
-      if (outcome.failure) {
-        deferred.Reject(ToError(job_env, outcome.failure));
-      } else {
-        auto result = Napi::Object::New(job_env);
-        result.Set("bytes", outcome.bytes);
-        result.Set("tensors", outcome.tensors);
-        result.Set("fallbackTensors", outcome.fallback_tensors);
-        deferred.Resolve(result);
-      }
+  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  const auto delivery = Delivery::Open(env, "hone.quantize", options, /*keeps_alive=*/true,
+                                       [cancelled] { cancelled->store(true); });
+  std::thread([request, refusal, cancelled, delivery] {
+    Outcome outcome;
+    outcome.failure = refusal;
+    if (!refusal) outcome = Perform(request, cancelled, delivery);
+    delivery->Post([delivery, outcome](Napi::Env job_env) {
+      const auto on_end = delivery->callback().Value().Get("onEnd").As<Napi::Function>();
       delivery->Close();
+      if (outcome.failure) {
+        on_end.Call({ToError(job_env, outcome.failure), job_env.Null()});
+        return;
+      }
+      auto result = Napi::Object::New(job_env);
+      result.Set("bytes", outcome.bytes);
+      result.Set("tensors", outcome.tensors);
+      result.Set("fallbackTensors", outcome.fallback_tensors);
+      on_end.Call({job_env.Null(), result});
     });
   }).detach();
+
+  auto handle = Napi::Object::New(env);
+  handle.Set("cancel",
+             Napi::Function::New(env, [cancelled](const Napi::CallbackInfo&) { cancelled->store(true); }));
   return handle;
 }
 

@@ -76,10 +76,10 @@ class DriverThread {
         state.changed.wait(lock, [&state] { return state.asked || state.stop; });
         if (state.stop) break;
       }
-      const InsideLibrary inside;
-      if (ProcessEnding()) return;
+      if (ProcessEnding()) AwaitProcessEnd();
       std::vector<GpuFigures> figures;
       try {
+        const InsideLibrary inside;
         figures = reader->Read();
       } catch (const std::exception&) {
         figures.clear();  // out of memory: this reading has no GPU figures
@@ -91,8 +91,8 @@ class DriverThread {
       }
       state.changed.notify_all();
     }
+    if (ProcessEnding()) AwaitProcessEnd();  // shutting NVML down would race with its exit handlers
     const InsideLibrary inside;
-    if (ProcessEnding()) reader.release();  // shutting NVML down now would race with its exit handlers
     reader.reset();
   }
 
@@ -167,7 +167,7 @@ void DeliverBatch(Napi::Env env, const std::shared_ptr<Sampler>& sampler) {
   double* next = batch.Data();
   *next++ = dropped;
   for (const auto& frame : frames) next = std::copy(frame.begin(), frame.end(), next);
-  if (!sampler->delivery->callback().IsEmpty()) sampler->delivery->callback().Call({batch});
+  sampler->delivery->callback().Value().As<Napi::Function>().Call({batch});
 }
 
 void KeepTime(const Settings& settings, const std::shared_ptr<Sampler>& sampler) {

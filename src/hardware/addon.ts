@@ -15,7 +15,9 @@ export interface NativeQuantizeRequest {
   readonly output: string;
   readonly type: string;
   readonly threads: number;
-  readonly onProgress?: (share: number) => void;
+  readonly onProgress: (share: number) => void;
+  /** Called once, with one of the two. */
+  readonly onEnd: (error: AddonError | null, result: NativeQuantizeResult | null) => void;
 }
 
 export interface NativeQuantizeResult {
@@ -82,11 +84,8 @@ export interface NativeSamplerOptions {
 export interface Addon {
   /** The llama.cpp release whose headers the addon was compiled with, such as `v0.5.0`. */
   readonly llamaRelease: string;
-  quantize(request: NativeQuantizeRequest): {
-    readonly finished: Promise<NativeQuantizeResult>;
-    cancel(): void;
-  };
-  readGpus(): Promise<NativeGpus>;
+  quantize(request: NativeQuantizeRequest): { cancel(): void };
+  readGpus(onAnswer: (gpus: NativeGpus) => void): void;
   startSampler(options: NativeSamplerOptions): { stop(): void };
   /** Ends the process at once, without exit handlers: for when a thread is still inside llama.cpp. */
   exitNow(code: number): never;

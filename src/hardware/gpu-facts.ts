@@ -43,7 +43,7 @@ const absent: GpuSummary = {
 let pending: Promise<NativeGpus> | null = null;
 
 function ask(addon: Addon): Promise<NativeGpus> {
-  pending ??= addon.readGpus().finally(() => {
+  pending ??= new Promise<NativeGpus>((done) => addon.readGpus(done)).finally(() => {
     pending = null;
   });
   return pending;

@@ -4,7 +4,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { AppError, asAppError } from '../errors.ts';
-import { type AddonError, loadAddon } from './addon.ts';
+import { type Addon, type AddonError, loadAddon, type NativeQuantizeRequest } from './addon.ts';
 import { findEngineLibrary } from './engine-library.ts';
 
 /** Every type that a GGUF can be written in here, from large to small. */
@@ -68,32 +68,45 @@ export async function quantize(
   const removeAside = () => rmSync(aside, { force: true });
   process.once('exit', removeAside);
   try {
-    const run = state.addon.quantize({
+    const result = await run(state.addon, options, {
       llama: engine.llama,
       ggmlBase: engine.ggmlBase,
       input,
       output: aside,
       type,
       threads: options.threads ?? availableParallelism(),
-      ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
-    options.signal?.addEventListener('abort', run.cancel);
-    try {
-      const result = await run.finished;
-      await sync(aside);
-      await rename(aside, output);
-      await sync(dirname(output));
-      options.onProgress?.(1);
-      return result;
-    } finally {
-      options.signal?.removeEventListener('abort', run.cancel);
-    }
+    await sync(aside);
+    await rename(aside, output);
+    await sync(dirname(output));
+    options.onProgress?.(1);
+    return result;
   } catch (error) {
     throw asQuantizeError(error);
   } finally {
     process.off('exit', removeAside);
     await rm(aside, { force: true });
   }
+}
+
+/** One call of the addon as a promise; the signal cancels it. */
+function run(
+  addon: Addon,
+  { signal, onProgress = () => {} }: QuantizeOptions,
+  request: Omit<NativeQuantizeRequest, 'onProgress' | 'onEnd'>,
+): Promise<QuantizeResult> {
+  return new Promise((resolve, reject) => {
+    const native = addon.quantize({
+      ...request,
+      onProgress,
+      onEnd: (error, result) => {
+        signal?.removeEventListener('abort', native.cancel);
+        if (result === null) reject(error);
+        else resolve(result);
+      },
+    });
+    signal?.addEventListener('abort', native.cancel);
+  });
 }
 
 function engineOf(compiledFor: string) {

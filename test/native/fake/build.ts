@@ -30,7 +30,8 @@ export function fakeDriver(variant: 'modern' | 'old' | 'unloadable' | 'no-cuda')
         '-o',
         join(folder, library),
       ],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
+      // A sanitizer that is preloaded here is not meant for the compiler.
+      { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, LD_PRELOAD: undefined } },
     );
   compile('nvml.c', 'libnvidia-ml.so.1');
   if (variant !== 'no-cuda') compile('cuda.c', 'libcuda.so.1');

@@ -1,0 +1,80 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+
+/*
+ * Builds the addon with AddressSanitizer and UndefinedBehaviorSanitizer and runs its tests on that build.
+ * Node itself is not instrumented, so that the sanitizer's library is preloaded into it.
+ */
+
+const root = resolve(import.meta.dirname, '..', '..');
+const build = join('build', 'native-asan');
+const compiler = process.env.CXX ?? 'c++';
+
+/** The compiler's AddressSanitizer library: GCC's or Clang's. */
+function sanitizerLibrary(): string {
+  for (const name of ['libasan.so', 'libclang_rt.asan-x86_64.so', 'libclang_rt.asan-aarch64.so']) {
+    const file = execFileSync(compiler, [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
+    if (isAbsolute(file)) return file;
+  }
+  throw new Error(`${compiler} has no AddressSanitizer library; install its package (libasan).`);
+}
+
+/** Leaks with a frame of the addon near the allocation; Node's own at its end are not ours to judge. */
+function leaksOfAddon(report: string): string[] {
+  return report
+    .split(/\n\n/)
+    .filter((block) => /^(Direct|Indirect) leak/m.test(block))
+    .filter((block) =>
+      /hone\.node|\/native\/\w[\w-]*\.(cpp|h)/.test(block.split('\n').slice(0, 10).join('\n')),
+    );
+}
+
+if (process.platform === 'linux') {
+  const logs = mkdtempSync(join(tmpdir(), 'hone-asan-'));
+  test.after(() => rmSync(logs, { recursive: true, force: true }));
+
+  test('the addon builds with sanitizers', () => {
+    const cmake = join(root, 'node_modules', 'cmake-js', 'bin', 'cmake-js');
+    const built = spawnSync(process.execPath, [cmake, 'compile', '--out', build, '--CDHONE_SANITIZE=ON'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    assert.is(built.status, 0, built.stdout.slice(-4000) + built.stderr.slice(-4000));
+  });
+
+  for (const name of ['gpu', 'lifetime', 'quantize']) {
+    test(`the tests of ${name} are clean under the sanitizers`, () => {
+      const env = {
+        ...process.env,
+        HONE_NATIVE_BUILD: build,
+        LD_PRELOAD: sanitizerLibrary(),
+        ASAN_OPTIONS: `log_path=${join(logs, name)}:exitcode=99`,
+        UBSAN_OPTIONS: 'print_stacktrace=1',
+        LSAN_OPTIONS: 'exitcode=0', // leaks are judged below
+      };
+      const ran = spawnSync(
+        process.execPath,
+        ['--import', 'tsx', join('test', 'native', `${name}.test.ts`)],
+        {
+          cwd: root,
+          encoding: 'utf8',
+          env,
+        },
+      );
+      const reports = readdirSync(logs)
+        .filter((file) => file.startsWith(name))
+        .map((file) => readFileSync(join(logs, file), 'utf8'));
+      const errors = reports.filter((report) => /ERROR: AddressSanitizer|runtime error:/.test(report));
+      assert.is(errors.join('\n'), '');
+      assert.not.match(ran.stdout + ran.stderr, 'runtime error:');
+      assert.is(ran.status, 0, ran.stdout + ran.stderr);
+      assert.equal(reports.flatMap(leaksOfAddon), []);
+    });
+  }
+}
+
+test.run();
