@@ -1,0 +1,43 @@
+import { venvPython } from '../paths.mjs';
+import { runTool } from '../tool.mjs';
+
+const megabytes = (bytes) => Math.round(bytes / 1e6);
+
+/** Says of pip's lines which package it is at and how much of it is here. */
+function reader(progress, total) {
+  let name = '';
+  let nth = 0;
+  return (line) => {
+    const collecting = /^Collecting ([A-Za-z0-9._-]+)/.exec(line);
+    const bytes = /^Progress (\d+) of (\d+)/.exec(line);
+    const installing = /^Installing collected packages: (.*)/.exec(line);
+    if (collecting) {
+      name = collecting[1];
+      nth += 1;
+      progress.update(total ? `${name} (${Math.min(nth, total)} of ${total})` : name);
+    } else if (bytes && Number(bytes[2]) > 5e6) {
+      progress.update(`${name} ${megabytes(bytes[1])} of ${megabytes(bytes[2])} MB`);
+    } else if (installing) {
+      progress.update(`unpacking ${installing[1].split(', ').length} packages`);
+    }
+  };
+}
+
+/**
+ * Runs pip of the trainer's environment, with its progress.
+ * @param total how many packages are wanted, as far as known.
+ * @throws ToolError with pip's last lines.
+ */
+export function pip(args, progress, total = 0) {
+  const fixed = [
+    '-m',
+    'pip',
+    'install',
+    '--no-input',
+    '--disable-pip-version-check',
+    '--progress-bar',
+    'raw',
+  ];
+  const env = { ...process.env, PYTHONUNBUFFERED: '1', PIP_ROOT_USER_ACTION: 'ignore' };
+  return runTool(venvPython, [...fixed, ...args], { env, onLine: reader(progress, total) });
+}

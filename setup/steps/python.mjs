@@ -1,0 +1,91 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { inRoot, root, venvPython } from '../paths.mjs';
+import { findPython, hasNvidiaDriver } from '../prerequisites.mjs';
+import { digest } from '../stamp.mjs';
+import { runTool } from '../tool.mjs';
+import { pip } from './pip.mjs';
+
+const VENV = inRoot('trainer', '.venv');
+/** Lies in the environment while pip is at work in it. */
+const UNFINISHED = inRoot('trainer', '.venv', 'unfinished');
+const REQUIREMENTS = 'trainer/requirements.txt';
+/** PyTorch's builds without CUDA for Linux: a twentieth of the default one's size. */
+const CPU_INDEX = 'https://download.pytorch.org/whl/cpu';
+const CPU_INDEX_WAIT_SECONDS = 8;
+/** The first pip that can print its progress as lines is 24.1. */
+const PIP = 'pip==26.3';
+
+/** Whether the environment is whole and of a Python that we support. */
+async function isWhole() {
+  if (!existsSync(venvPython) || existsSync(UNFINISHED)) return false;
+  const code = 'import sys, pip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))';
+  try {
+    await runTool(venvPython, ['-c', code]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What the environment has of a package, or ''. */
+async function installed(name) {
+  const code =
+    'import sys, importlib.metadata as m\ntry: print(m.version(sys.argv[1]))\nexcept m.PackageNotFoundError: pass';
+  return (await runTool(venvPython, ['-c', code, name])).trim();
+}
+
+function requirements() {
+  return readFileSync(inRoot(REQUIREMENTS), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('=='));
+}
+
+/** Chooses the build of torch where there is a choice: on Linux, by the driver. */
+async function chooseTorch(progress) {
+  if (process.platform !== 'linux') return;
+  const wanted = requirements().find((line) => line.startsWith('torch=='));
+  if (wanted === undefined) return;
+  const has = await installed('torch');
+  if (hasNvidiaDriver()) {
+    if (has.endsWith('+cpu')) await pip(['--force-reinstall', '--no-deps', wanted], progress);
+    return;
+  }
+  if (has.split('+')[0] === wanted.split('==')[1].trim()) return;
+  progress.update("no NVIDIA driver: asking for PyTorch's CPU build");
+  const brief = ['--timeout', String(CPU_INDEX_WAIT_SECONDS), '--retries', '0'];
+  try {
+    await pip(['--index-url', CPU_INDEX, ...brief, '--no-deps', wanted], progress);
+  } catch {
+    progress.say(
+      "    PyTorch's CPU build cannot be had from here; the default one (with CUDA, 5 GB) will do.",
+    );
+  }
+}
+
+/** The trainer's Python environment, from pinned requirements. */
+export const python = {
+  name: 'python',
+  title: 'Python packages',
+  makes: [relative(root, venvPython)],
+  needs: ['python'],
+  from: () => digest([REQUIREMENTS], [process.platform, process.arch, `nvidia ${hasNvidiaDriver()}`]),
+  async run(progress) {
+    if (!(await isWhole())) {
+      const found = findPython();
+      if (found.missing !== undefined) throw new Error(`${found.missing} is missing.`);
+      progress.update(`making an environment with Python ${found.version}`);
+      rmSync(VENV, { recursive: true, force: true });
+      const [command, ...before] = found.command;
+      await runTool(command, [...before, '-m', 'venv', VENV]);
+    }
+    writeFileSync(UNFINISHED, '');
+    const [major, minor] = (await installed('pip')).split('.').map(Number);
+    if (major < 24 || (major === 24 && minor < 1)) {
+      await runTool(venvPython, ['-m', 'pip', 'install', '--quiet', '--no-input', PIP]);
+    }
+    await chooseTorch(progress);
+    await pip(['-r', inRoot(REQUIREMENTS)], progress, requirements().length);
+    rmSync(UNFINISHED, { force: true });
+  },
+};

@@ -1,0 +1,15 @@
+import { inRoot } from '../paths.mjs';
+import { digest } from '../stamp.mjs';
+import { pip } from './pip.mjs';
+
+const REQUIREMENTS = 'trainer/requirements-test.txt';
+
+/** What only tests need of Python: pytest, ruff, clang-format. */
+export const testTools = {
+  name: 'test-tools',
+  title: 'Test tools',
+  makes: [],
+  needs: [],
+  from: () => digest([REQUIREMENTS, 'trainer/requirements.txt'], [process.platform]),
+  run: (progress) => pip(['-r', inRoot(REQUIREMENTS)], progress).then(() => undefined),
+};

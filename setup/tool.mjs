@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+
+const TAIL_LINES = 20;
+const running = new Set();
+
+/** A tool that failed: `tail` is what it said last. */
+export class ToolError extends Error {
+  constructor(message, tail) {
+    super(message);
+    this.name = 'ToolError';
+    this.tail = tail;
+  }
+}
+
+/**
+ * Runs a program to its end and gives its output, a line at a time, to `onLine(line)`.
+ * @returns everything it wrote to stdout.
+ * @throws ToolError with the last lines of stdout and stderr when it cannot start or does not exit with 0.
+ */
+export function runTool(command, args, { onLine = () => {}, cwd, env = process.env } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
+    running.add(child);
+    const tail = [];
+    let output = '';
+    const listen = (stream, keep) => {
+      let rest = '';
+      const take = (line) => {
+        if (keep) output += `${line}\n`;
+        if (line.trim() === '') return;
+        tail.push(line.trimEnd());
+        if (tail.length > TAIL_LINES) tail.shift();
+        onLine(line);
+      };
+      stream.setEncoding('utf8');
+      stream.on('data', (text) => {
+        const lines = (rest + text).split(/\r\n|\n|\r/);
+        rest = lines.pop();
+        for (const line of lines) take(line);
+      });
+      stream.on('end', () => rest && take(rest));
+    };
+    listen(child.stdout, true);
+    listen(child.stderr, false);
+    child.on('error', (error) => {
+      running.delete(child);
+      reject(new ToolError(`${command} cannot be started: ${error.message}`, tail));
+    });
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      if (code === 0) return resolve(output);
+      const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+      reject(new ToolError(`${[command, ...args].join(' ')} ${how}`, tail));
+    });
+  });
+}
+
+/** Ends every tool that still runs. */
+export function endTools(signal) {
+  for (const child of running) child.kill(signal);
+}

@@ -1,0 +1,33 @@
+/** How many tests of a file passed and failed. */
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequences of colours begin with one
+const colours = /\u001b\[[0-9;]*m/g;
+
+/** A run that ended badly counts as a failure, also when none of its tests did. */
+const atLeastOne = (failed: number, exitCode: number) => (failed === 0 && exitCode !== 0 ? 1 : failed);
+
+/** Reads uvu's closing lines; a file that never reached them, or ran nothing, has failed. */
+export function countUvu(output: string, exitCode: number): Counts {
+  const text = output.replace(colours, '');
+  const found = (label: string) =>
+    [...text.matchAll(new RegExp(`^ *${label}: +(\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0);
+  const total = found('Total');
+  const passed = found('Passed');
+  const failed = total === 0 ? 1 : total - passed;
+  return { passed, failed: atLeastOne(failed, exitCode) };
+}
+
+/** Reads pytest's last line; errors of collection and of fixtures are failures. */
+export function countPytest(output: string, exitCode: number): Counts {
+  const closing = output
+    .replace(colours, '')
+    .split('\n')
+    .filter((line) => / in [\d.]+s/.test(line))
+    .at(-1);
+  const found = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(closing ?? '')?.[1] ?? 0);
+  return { passed: found('passed'), failed: atLeastOne(found('failed') + found('error'), exitCode) };
+}
