@@ -54,7 +54,7 @@ class Standard:
 
         before = logging.set_tqdm_hook(beating)
         try:
-            return getattr(transformers, auto_class).from_pretrained(
+            model = getattr(transformers, auto_class).from_pretrained(
                 job.model_dir,
                 dtype=getattr(torch, hardware.weights),
                 quantization_config=quantization(job.settings, hardware),
@@ -62,6 +62,8 @@ class Standard:
                 trust_remote_code=False,
                 local_files_only=True,
             )
+            _keep_differentiable(model)
+            return model
         except (ValueError, KeyError, RuntimeError) as error:
             if "out of memory" in str(error).lower() or isinstance(error, MemoryError):
                 raise
@@ -120,6 +122,14 @@ class _Beating:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: None
+
+
+def _keep_differentiable(model: Any) -> None:
+    """On processors with AVX-512 BF16, bitsandbytes repacks a 4-bit layer at its first evaluation for a
+    kernel that has no gradient, and training would silently go on without one. Repacking is switched off."""
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def _is_linear(module: Any) -> bool:

@@ -56,6 +56,18 @@ def test_qlora_trains_on_four_bits(models, tmp_path, task):
     assert jobs.losses(spec)[1] == pytest.approx(jobs.losses(plain)[1], rel=0.2)
 
 
+@pytest.mark.filterwarnings("error:.*autograd kernel was not registered")
+def test_evaluating_does_not_change_what_four_bits_learn(models, tmp_path):
+    often, never = (
+        run(
+            models, tmp_path / str(steps), "text-generation", "qlora", "llama", max_steps=4, eval_steps=steps
+        )[0]
+        for steps in (1, 100)
+    )
+    # The last step is evaluated in both; the steps before it differ in nothing else.
+    assert jobs.losses(often) == jobs.losses(never)
+
+
 def test_qlora_and_eight_bits_exclude_each_other(models, tmp_path):
     spec, code = run(models, tmp_path, "text-generation", "qlora", "llama", use_8bit=True)
     assert code == 1 and "use_8bit" in jobs.journal(spec)[-1]["message"]
