@@ -47,6 +47,8 @@ export interface Limits {
   readonly stopTermMs: number;
   /** A trainer whose heartbeat is older is stalled. */
   readonly heartbeatMs: number;
+  /** How long a trainer that is done may linger before its group is killed. */
+  readonly lingerMs: number;
   readonly shutdownMs: number;
   readonly playgroundIdleMs: number;
 }
@@ -57,6 +59,7 @@ const defaultLimits: Limits = {
   stopAskMs: 120_000,
   stopTermMs: 60_000,
   heartbeatMs: 600_000,
+  lingerMs: 30_000,
   shutdownMs: 4_000,
   playgroundIdleMs: 600_000,
 };

@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     },
     async upload(filename, content) {
       const form = new FormData();
-      form.append('file', new Blob([content]), filename);
+      form.append('file', new Blob([content as BlobPart]), filename);
       return answerOf(await fetch(`${url}/api/upload_dataset`, { method: 'POST', body: form }));
     },
     async end(signal = 'SIGTERM') {

@@ -48,7 +48,12 @@ export interface JobsOptions {
   readonly jobsDir: string;
   readonly logsDir: string | null;
   readonly hubToken: string | null;
-  readonly waits: { readonly askMs: number; readonly termMs: number; readonly heartbeatMs: number };
+  readonly waits: {
+    readonly askMs: number;
+    readonly termMs: number;
+    readonly heartbeatMs: number;
+    readonly lingerMs: number;
+  };
   readonly settingsContext: (profile: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
   /** Told when a training begins or ends to use the machine. */
   readonly onActive: (active: boolean) => void;
@@ -80,9 +85,6 @@ export interface Jobs {
   /** Stops following; trainers go on. */
   close(): Promise<void>;
 }
-
-/** How long a trainer may linger after it has said that it is done, before its group is killed. */
-const lingerMs = 30_000;
 
 export function createJobs(options: JobsOptions): Jobs {
   const { store, frames, waits } = options;
@@ -350,7 +352,8 @@ export function createJobs(options: JobsOptions): Jobs {
 
   /** A trainer that is done but does not exit is given some time, then killed with its group. */
   async function linger(trainer: Trainer | null): Promise<void> {
-    if (trainer !== null && !(await endsWithin(trainer, lingerMs))) await killTrainer(trainer, waits.termMs);
+    if (trainer !== null && !(await endsWithin(trainer, waits.lingerMs)))
+      await killTrainer(trainer, waits.termMs);
   }
 
   return {
@@ -421,6 +424,10 @@ export function createJobs(options: JobsOptions): Jobs {
           `The folder of ${jobName(id)} is gone, so it cannot be resumed. Start it anew.`,
         );
       }
+      // The process of the last run may still be on its way out.
+      const previous = await findTrainer(folder(id), null);
+      if (previous !== null && !(await endsWithin(previous, waits.lingerMs)))
+        await killTrainer(previous, waits.termMs);
       // Before the state says so: nothing may find a queued job whose old request to stop still lies there.
       await rm(join(folder(id), 'stop'), { force: true });
       refuseSecond();

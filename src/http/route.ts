@@ -93,10 +93,10 @@ function toFieldIssue(issue: v.BaseIssue<unknown>, place: string): FieldIssue {
   if (issue.received === 'undefined' && issue.kind === 'schema') {
     return { loc: [place, ...path], msg: `Field "${field}" is required`, type: 'missing' };
   }
-  const said =
-    issue.kind === 'schema' && issue.type !== 'picklist'
-      ? `expected ${issue.expected}, received ${shorten(issue.received)}`
-      : issue.message;
+  // The library's own messages begin so; every other is one of ours.
+  const said = issue.message.startsWith('Invalid ')
+    ? `expected ${issue.expected ?? 'something else'}, received ${shorten(issue.received)}`
+    : issue.message;
   return {
     loc: [place, ...path],
     msg: field === '' ? said : `Field "${field}": ${said}`,

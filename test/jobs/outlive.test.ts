@@ -1,0 +1,190 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  trainersOf,
+  until,
+  untilEnded,
+} from '../service.ts';
+
+const run = promisify(execFile);
+/** `npm run test:long` sets more kills and another seed; the seed is printed so that a failure can be repeated. */
+const kills = Number(process.env.HONE_KILLS ?? 5);
+const seed = Number(process.env.HONE_SEED ?? Date.now() % 1e6);
+
+/** Mulberry32: a small generator of numbers from 0 to 1 that a seed repeats. */
+function randomFrom(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const journalOf = (dataDir: string, job: string): Json[] =>
+  readFileSync(join(dataDir, 'jobs', job, 'journal.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+const stepsOf = async (service: TestService, job: string): Promise<number[]> =>
+  (await service.call('GET', `/api/jobs/${job}/metrics`)).body.train.map((point: Json) => point.step);
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+const atStep = (service: TestService, step: number) =>
+  until(
+    async () => (await service.call('GET', '/api/training_status')).body.current_step >= step,
+    `step ${step} was reached`,
+  );
+
+test.after(endAll);
+
+test(`kill -9 of the server, ${kills} times at random moments (seed ${seed}): the same run goes on to its model`, async () => {
+  const dataDir = temporaryFolder();
+  const random = randomFrom(seed);
+  const steps = 300;
+  let service = await startService({ dataDir });
+  await service.upload('support.jsonl', supportRows());
+  let jobs = 0;
+  let status: Json = null;
+  for (let kill = 0; kill < kills; kill += 1) {
+    if (status?.status !== 'running') {
+      const start = await service.call('POST', '/api/start_training', quickRequest({ max_steps: steps }));
+      assert.is(start.status, 200, JSON.stringify(start.body));
+      jobs += 1;
+    }
+    await sleep(50 + random() * 3_000);
+    await service.end('SIGKILL');
+    await sleep(random() * 1_000);
+    assert.ok(trainersOf(dataDir).length <= 1);
+    service = await startService({ dataDir });
+    status = (await service.call('GET', '/api/finetune/status')).body;
+    assert.ok(['running', 'completed'].includes(status.status), JSON.stringify(status));
+  }
+  assert.is((await untilEnded(service)).status, 'completed');
+  for (let job = 1; job <= jobs; job += 1) {
+    const journal = journalOf(dataDir, `train_${job}`);
+    assert.is(journal.filter((line) => line.type === 'hello').length, 1, 'one trainer');
+    assert.equal(
+      journal.filter((line) => line.type === 'metric').map((line) => line.step),
+      upTo(steps),
+      'no step repeated',
+    );
+    assert.equal(await stepsOf(service, `train_${job}`), upTo(steps), 'no metric lost');
+  }
+  assert.is((await service.call('GET', '/api/models')).body.models.length, jobs);
+  await until(() => trainersOf(dataDir).length === 0, 'no trainer is left');
+});
+
+test('stop saves, resume goes on, and the series has each step once', async () => {
+  const service = await startService();
+  await service.upload('support.jsonl', supportRows());
+  const steps = 2_000;
+  const { body } = await service.call(
+    'POST',
+    '/api/start_training',
+    quickRequest({ max_steps: steps, export: 'none' }),
+  );
+  await atStep(service, 5);
+  const stopped = await service.call('POST', '/api/stop_training');
+  assert.is(stopped.status, 200);
+  assert.is(stopped.body.status, 'stopped');
+  const { body: flat } = await service.call('GET', '/api/training_status');
+  assert.is(flat.status, 'stopped');
+  const { body: other } = await service.call('GET', '/api/finetune/status');
+  assert.is(other.status, 'idle');
+  assert.match(other.message, 'resumed');
+  await until(() => trainersOf(service.dataDir).length === 0, 'the trainer is gone');
+  const at = flat.current_step;
+  assert.ok(at >= 5 && at < steps);
+
+  assert.is((await service.call('POST', `/api/jobs/${body.job_id}/resume`)).status, 200);
+  assert.is((await service.call('POST', `/api/jobs/${body.job_id}/resume`)).status, 409);
+  await atStep(service, at + 5);
+  assert.equal(
+    journalOf(service.dataDir, body.job_id).findLast((line) => line.type === 'hello').resumed_from_step,
+    at,
+  );
+  await service.call('POST', '/api/stop_training');
+  const series = await stepsOf(service, body.job_id);
+  assert.equal(series, upTo(series.length));
+  assert.is((await service.call('DELETE', `/api/jobs/${body.job_id}`)).status, 200);
+  assert.is((await service.call('GET', `/api/jobs/${body.job_id}`)).status, 404);
+});
+
+test('SIGTERM ends the server, not the training, and says so; hone stop then ends that, with a server and without', async () => {
+  const dataDir = temporaryFolder();
+  const first = await startService({ dataDir });
+  await first.upload('support.jsonl', supportRows());
+  await first.call('POST', '/api/start_training', quickRequest({ max_steps: 5_000, export: 'none' }));
+  await atStep(first, 2);
+  assert.is(await first.end('SIGTERM'), 0);
+  assert.match(first.log.at(-1).msg, 'train_1 goes on');
+  assert.match(first.log.at(-1).msg, 'hone stop');
+  assert.is(trainersOf(dataDir).length, 1);
+
+  const stop = () =>
+    run(process.execPath, [join(root, 'dist', 'main.js'), 'stop'], {
+      env: { ...process.env, SERVICE_DATA_DIR: dataDir },
+      cwd: dataDir,
+    });
+  assert.match((await stop()).stdout, 'train_1 is stopped');
+  await until(() => trainersOf(dataDir).length === 0, 'the trainer is gone');
+
+  const second = await startService({ dataDir });
+  assert.is((await second.call('GET', '/api/training_status')).body.status, 'stopped');
+  await second.call('POST', '/api/jobs/train_1/resume');
+  await until(
+    async () => (await second.call('GET', '/api/jobs/train_1')).body.state === 'running',
+    'it runs again',
+  );
+  assert.match((await stop()).stdout, 'stopped');
+  assert.is((await second.call('GET', '/api/training_status')).body.status, 'stopped');
+  const nothing = await stop().catch((error) => error);
+  assert.is(nothing.code, 1);
+  assert.match(nothing.stdout, 'No training');
+});
+
+test('one server per data directory and per port', async () => {
+  const service = await startService();
+  const port = new URL(service.url).port;
+  const again = await startService({ dataDir: service.dataDir }).catch((error) => error);
+  assert.match(again.message, 'ended with 1');
+  assert.match(again.message, `process ${service.process.pid}`);
+  assert.match(again.message, service.url);
+  const same = await startService({ args: ['--port', port] }).catch((error) => error);
+  assert.match(same.message, 'ended with 1');
+  assert.match(same.message, `Port ${port}`);
+  assert.match(same.message, `process ${service.process.pid}`);
+});
+
+test('a hundred starts at once: one run', async () => {
+  const service = await startService();
+  await service.upload('support.jsonl', supportRows());
+  const request = quickRequest({ max_steps: 3, export: 'none' });
+  const paths = ['/api/start_training', '/api/finetune/start_training'];
+  const answers = await Promise.all(
+    upTo(100).map((index) => service.call('POST', paths[index % 2] as string, request)),
+  );
+  assert.is(answers.filter(({ status }) => status === 200).length, 1);
+  assert.is(answers.filter(({ status }) => status === 409).length, 99);
+  assert.is((await service.call('GET', '/api/jobs')).body.total, 1);
+  assert.is((await untilEnded(service)).status, 'completed');
+});
+
+test.run();
