@@ -150,8 +150,17 @@ void HostReader::ReadMemory(HostFigures& figures) const {
   }
 #else
   const double kibibyte = 1024;
-  const double total = ReadKey(sources_.meminfo, "MemTotal:") * kibibyte;
-  const double available = ReadKey(sources_.meminfo, "MemAvailable:") * kibibyte;
+  double total = kUnknown;
+  double available = kUnknown;
+  if (const File file = OpenFile(sources_.meminfo)) {
+    char line[256];
+    // MemTotal and MemAvailable are among the first three lines.
+    while (std::isnan(available) && std::fgets(line, sizeof(line), file.get()) != nullptr) {
+      if (std::strncmp(line, "MemTotal:", 9) == 0) total = std::strtod(line + 9, nullptr) * kibibyte;
+      if (std::strncmp(line, "MemAvailable:", 13) == 0)
+        available = std::strtod(line + 13, nullptr) * kibibyte;
+    }
+  }
   figures.ram_total_bytes = total;
   figures.ram_used_bytes = total - available;
   if (sources_.memory_limit_bytes > 0) {
