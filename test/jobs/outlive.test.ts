@@ -1,13 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   endAll,
-  type Json,
   quickRequest,
   root,
   startService,
@@ -18,34 +15,9 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
+import { journalOf, stepsOf, upTo } from './journal.ts';
 
 const run = promisify(execFile);
-/** `npm run test:long` sets more kills and another seed; the seed is printed so that a failure can be repeated. */
-const kills = Number(process.env.HONE_KILLS ?? 5);
-const seed = Number(process.env.HONE_SEED ?? Date.now() % 1e6);
-
-/** Mulberry32: a small generator of numbers from 0 to 1 that a seed repeats. */
-function randomFrom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-const journalOf = (dataDir: string, job: string): Json[] =>
-  readFileSync(join(dataDir, 'jobs', job, 'journal.jsonl'), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-
-const stepsOf = async (service: TestService, job: string): Promise<number[]> =>
-  (await service.call('GET', `/api/jobs/${job}/metrics`)).body.train.map((point: Json) => point.step);
-
-const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
-
 const atStep = (service: TestService, step: number) =>
   until(
     async () => (await service.call('GET', '/api/training_status')).body.current_step >= step,
@@ -53,43 +25,6 @@ const atStep = (service: TestService, step: number) =>
   );
 
 test.after(endAll);
-
-test(`kill -9 of the server, ${kills} times at random moments (seed ${seed}): the same run goes on to its model`, async () => {
-  const dataDir = temporaryFolder();
-  const random = randomFrom(seed);
-  const steps = 300;
-  let service = await startService({ dataDir });
-  await service.upload('support.jsonl', supportRows());
-  let jobs = 0;
-  let status: Json = null;
-  for (let kill = 0; kill < kills; kill += 1) {
-    if (status?.status !== 'running') {
-      const start = await service.call('POST', '/api/start_training', quickRequest({ max_steps: steps }));
-      assert.is(start.status, 200, JSON.stringify(start.body));
-      jobs += 1;
-    }
-    await sleep(50 + random() * 3_000);
-    await service.end('SIGKILL');
-    await sleep(random() * 1_000);
-    assert.ok(trainersOf(dataDir).length <= 1);
-    service = await startService({ dataDir });
-    status = (await service.call('GET', '/api/finetune/status')).body;
-    assert.ok(['running', 'completed'].includes(status.status), JSON.stringify(status));
-  }
-  assert.is((await untilEnded(service)).status, 'completed');
-  for (let job = 1; job <= jobs; job += 1) {
-    const journal = journalOf(dataDir, `train_${job}`);
-    assert.is(journal.filter((line) => line.type === 'hello').length, 1, 'one trainer');
-    assert.equal(
-      journal.filter((line) => line.type === 'metric').map((line) => line.step),
-      upTo(steps),
-      'no step repeated',
-    );
-    assert.equal(await stepsOf(service, `train_${job}`), upTo(steps), 'no metric lost');
-  }
-  assert.is((await service.call('GET', '/api/models')).body.models.length, jobs);
-  await until(() => trainersOf(dataDir).length === 0, 'no trainer is left');
-});
 
 test('stop saves, resume goes on, and the series has each step once', async () => {
   const service = await startService();
