@@ -18,13 +18,19 @@ namespace hone {
 
 namespace {
 
+#if defined(__linux__)
+constexpr const char* kReadMode = "re";  // a trainer that is started meanwhile inherits no descriptor
+#else
+constexpr const char* kReadMode = "r";
+#endif
+
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
 File OpenFile(const std::string& path) {
-  return File(path.empty() ? nullptr : std::fopen(path.c_str(), "re"));
+  return File(path.empty() ? nullptr : std::fopen(path.c_str(), kReadMode));
 }
 
 double ReadNumber(const std::string& path) {
