@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { AppError, asAppError } from '../errors.ts';
 import { type Addon, type AddonError, loadAddon, type NativeQuantizeRequest } from './addon.ts';
+import { readContainerLimits } from './container-limits.ts';
 import { findEngineLibrary } from './engine-library.ts';
 
 /** Every type that a GGUF can be written in here, from large to small. */
@@ -74,7 +75,7 @@ export async function quantize(
       input,
       output: aside,
       type,
-      threads: options.threads ?? availableParallelism(),
+      threads: options.threads ?? (await usableThreads()),
     });
     await sync(aside);
     await rename(aside, output);
@@ -87,6 +88,12 @@ export async function quantize(
     process.off('exit', removeAside);
     await rm(aside, { force: true });
   }
+}
+
+/** The processors that this process may use; a container's quota counts. */
+async function usableThreads(): Promise<number> {
+  const { quotaCores } = await readContainerLimits();
+  return Math.min(availableParallelism(), Math.max(1, Math.ceil(quotaCores ?? Infinity)));
 }
 
 /** One call of the addon as a promise; the signal cancels it. */
