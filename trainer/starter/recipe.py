@@ -22,7 +22,7 @@ class Recipe:
     passages: int = 6000
     vocab_size: int = 1200
     hidden_size: int = 160
-    intermediate_size: int = 400
+    intermediate_size: int = 416
     layers: int = 2
     heads: int = 5
     max_positions: int = 1024

@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+
+/** A job as `/api/jobs/{job_id}` shows it, as far as the demo looks. */
+export interface JobView {
+  readonly state: string;
+  readonly model_id: string;
+  readonly phase: string | null;
+  readonly phase_progress: number | null;
+  readonly progress: number;
+  readonly message: string;
+  readonly last_metric: StepView | null;
+  readonly error: { readonly message: string | null; readonly advice: string | null } | null;
+}
+
+/** The newest training step. */
+export interface StepView {
+  readonly step: number;
+  readonly total_steps: number;
+  readonly loss: number | null;
+  readonly eta_seconds: number | null;
+}
+
+export interface Client {
+  readonly url: string;
+  get<T>(path: string): Promise<T>;
+  post<T>(path: string, body: unknown): Promise<T>;
+  /** Uploads a dataset under a name of its own. */
+  upload(file: string, name?: string): Promise<{ filename: string; num_examples: number }>;
+}
+
+/** Speaks to the service; an answer that is no 2xx becomes an Error with what the service said. */
+export function createClient(url: string): Client {
+  const ask = async <T>(path: string, init: RequestInit): Promise<T> => {
+    const response = await fetch(url + path, init);
+    const text = await response.text();
+    if (response.ok) return JSON.parse(text) as T;
+    throw new Error(`${init.method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
+  };
+  return {
+    url,
+    get: (path) => ask(path, { method: 'GET' }),
+    post: (path, body) =>
+      ask(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    async upload(file, name = basename(file)) {
+      const form = new FormData();
+      form.set('file', new Blob([await readFile(file)]), name);
+      return ask('/api/upload_dataset', { method: 'POST', body: form });
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { startBar } from './bar.ts';
+import type { Options } from './options.ts';
+
+const stepLine = /^starter: step (\d+)\/(\d+) loss (\S+) left (\d+)s/;
+
+/** Runs `python -m trainer starter` and gives its lines as they come. */
+async function runStarter(
+  options: Options,
+  args: string[],
+  onLine: (line: string) => void = () => undefined,
+): Promise<string> {
+  const child = spawn(options.pythonPath, ['-m', 'trainer', 'starter', ...args], {
+    cwd: options.installDir,
+    env: { ...process.env, PYTHONPATH: options.installDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  let errors = '';
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    onLine(line);
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk.toString('utf8')).slice(-2_000);
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  if (code !== 0) throw new Error(`the starter model could not be made (exit code ${code})\n${errors}`);
+  return lines.join('\n').trim();
+}
+
+/**
+ * Makes the starter model unless it is in the cache, under the digest of its recipe.
+ * @returns its folder.
+ */
+export async function makeStarter(options: Options): Promise<string> {
+  const folder = join(options.cacheDir, `starter-${await runStarter(options, ['--digest'])}`);
+  if (existsSync(join(folder, 'starter.json'))) return folder;
+  mkdirSync(options.cacheDir, { recursive: true });
+  console.log('Making a small language model from nothing (once; it is kept for the next time)');
+  const bar = startBar('Starter');
+  try {
+    await runStarter(options, ['--out', folder], (line) => {
+      const found = stepLine.exec(line);
+      if (found === null) return;
+      const [, step, steps, loss, left] = found;
+      bar.update(Number(step) / Number(steps), `loss ${loss} · ${left} s left`);
+    });
+  } catch (error) {
+    bar.end('failed');
+    throw error;
+  }
+  bar.end(`made in ${folder}`);
+  return folder;
+}

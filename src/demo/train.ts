@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import WebSocket from 'ws';
+import { startBar } from './bar.ts';
+import type { Client, JobView, StepView } from './client.ts';
+
+const pollMs = 1_000;
+const atRest = new Set(['completed', 'failed', 'stopped', 'interrupted']);
+
+const phases: Record<string, string> = {
+  check: 'checking the data',
+  download: 'downloading the base model',
+  load: 'loading the base model',
+  probe: 'measuring',
+  train: 'training',
+  evaluate: 'evaluating',
+  merge: 'merging',
+  convert: 'converting to GGUF',
+  quantize: 'quantizing',
+  verify: 'verifying the file',
+};
+
+/** What of a job is shown: the newest of what the socket and the polls said. */
+interface Seen {
+  progress: number;
+  phase: string | null;
+  step: StepView | null;
+}
+
+function describe({ phase, step }: Seen): string {
+  const parts = [phases[phase ?? ''] ?? 'starting'];
+  if (step !== null) {
+    parts.push(`step ${step.step}/${step.total_steps}`);
+    if (step.loss !== null) parts.push(`loss ${step.loss.toFixed(3)}`);
+    if (phase === 'train' && step.eta_seconds !== null) parts.push(`${Math.ceil(step.eta_seconds)} s left`);
+  }
+  return parts.join(' · ');
+}
+
+/**
+ * Starts a training and shows it to its end: by the socket as it happens, and by polling, which also goes
+ * on when the socket fails.
+ * @returns the completed job. @throws Error with the cause that the service gives.
+ */
+export async function train(client: Client, request: Record<string, unknown>): Promise<JobView> {
+  const started = await client.post<{ job_id: string }>('/api/finetune/start_training', request);
+  const bar = startBar('Training');
+  const seen: Seen = { progress: 0, phase: null, step: null };
+  const show = () => bar.update(seen.progress / 100, describe(seen));
+  const socket = follow(client.url, started.job_id, seen, show);
+  try {
+    while (true) {
+      const job = await client.get<JobView>(`/api/jobs/${started.job_id}`);
+      Object.assign(seen, { progress: job.progress, phase: job.phase, step: job.last_metric });
+      show();
+      if (atRest.has(job.state)) {
+        const loss = job.last_metric?.loss;
+        bar.end(`${job.state}${typeof loss === 'number' ? `, last loss ${loss.toFixed(3)}` : ''}`);
+        if (job.state === 'completed') return job;
+        throw new Error([job.error?.message ?? job.message, job.error?.advice].filter(Boolean).join(' '));
+      }
+      await sleep(pollMs);
+    }
+  } finally {
+    socket.terminate();
+  }
+}
+
+/** Takes what `/ws/training` says into `seen`. A socket that fails is left to the polls. */
+function follow(url: string, jobId: string, seen: Seen, show: () => void): WebSocket {
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws/training`);
+  socket.on('error', () => undefined);
+  socket.on('message', (data) => {
+    const frame = JSON.parse(String(data));
+    if (frame.job_id !== jobId) return;
+    if (frame.type === 'metrics' && frame.kind === 'train') seen.step = frame;
+    if (typeof frame.progress === 'number') seen.progress = frame.progress;
+    if (typeof frame.phase === 'string') seen.phase = frame.phase;
+    show();
+  });
+  return socket;
+}
