@@ -28,7 +28,7 @@ ENCODERS = (
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
 
-def read_config(directory: Path, spec: Spec) -> dict[str, Any]:
+def read_config(directory: Path, name: str) -> dict[str, Any]:
     """The model's `config.json`; a Failure says why this is no model that Hone trains.
 
     Programs in a model repository are never run: a model that needs its own is refused.
@@ -37,7 +37,7 @@ def read_config(directory: Path, spec: Spec) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise Failure(
             "bad_model",
-            f"{spec.model.name} is not a model: it has no readable config.json.",
+            f"{name} is not a model: it has no readable config.json.",
             "Give owner/name of a model on the hub, or a directory with config.json and *.safetensors.",
         )
     tokenizer_config = _json(directory / "tokenizer_config.json") or {}

@@ -36,11 +36,24 @@ def find_weights(job: Job) -> Path:
     """The directory of the whole model; the progress of its download goes to the journal in bytes."""
     if job.spec.model.path is not None:
         return Path(job.spec.model.path)
+    return fetch(job, job.spec.model.name)
+
+
+def find_reward_model(job: Job) -> Path | None:
+    """The directory of the reward model that the job names (a directory, or owner/name), or None."""
+    named = job.settings.reward_model
+    if named is None:
+        return None
+    return Path(named) if Path(named).is_dir() else fetch(job, named)
+
+
+def fetch(job: Job, name: str) -> Path:
+    """The directory of `name` from the hub in the shared cache; progress goes to the journal."""
     from huggingface_hub import snapshot_download
 
     job.phase("download", 0.0, None)
     path = snapshot_download(
-        job.spec.model.name,
+        name,
         allow_patterns=WANTED,
         ignore_patterns=UNWANTED,
         tqdm_class=_progress_class(job),

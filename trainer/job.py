@@ -27,6 +27,7 @@ class Job:
     provider: Any
     resume: Checkpoint | None
     model_dir: Path | None = None
+    reward_dir: Path | None = None
     config: dict[str, Any] = field(default_factory=dict)
     family: str = "causal"
     tokenizer: Any = None
@@ -46,6 +47,15 @@ class Job:
     def artifacts(self) -> Path:
         """The folder of what the job makes."""
         return self.folder / "artifacts"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that every row has: the strategy's own, or the task's."""
+        return self.strategy.fields or self.task.fields
+
+    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+        """The conversation of a row, the answer last."""
+        return (self.strategy if self.strategy.fields else self.task).messages(row)
 
     def strategy_best(self) -> tuple[str, bool]:
         """The evaluation figure that says which checkpoint is best, and whether more of it is better."""

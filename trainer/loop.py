@@ -22,6 +22,18 @@ SAVE_SECONDS = 300.0
 # Weight of the newest step in the smoothed step time.
 SMOOTHING = 0.1
 
+# What a metric line has fields of its own for, or has no use for.
+KNOWN = (
+    "loss",
+    "learning_rate",
+    "grad_norm",
+    "num_tokens",
+    "epoch",
+    "num_input_tokens_seen",
+    "train_runtime",
+    "train_tokens_per_second",
+)
+
 # What a schedule needs that the training request has no field for.
 SCHEDULE_ARGUMENTS = {
     "cosine_with_min_lr": {"min_lr_rate": 0.1},
@@ -279,7 +291,8 @@ def reporter_class() -> type:
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **kwargs: Any) -> None:
             if "loss" not in logs:
                 return
-            tokens = self.tokens_before + int(logs.get("num_tokens", 0))
+            # TRL counts from where this process began, transformers over the whole run.
+            tokens = int(logs.get("num_input_tokens_seen", self.tokens_before + logs.get("num_tokens", 0)))
             self.tokens_per_step = _smooth(self.tokens_per_step, tokens - self.tokens)
             self.tokens = tokens
             pace = self.step_seconds
@@ -296,7 +309,7 @@ def reporter_class() -> type:
                 "elapsed_seconds": self._elapsed(),
                 "eta_seconds": (state.max_steps - state.global_step) * pace if pace else None,
                 "memory_bytes": _memory_bytes(),
-                "extra": _extra(logs, ("loss", "learning_rate", "grad_norm", "num_tokens", "epoch")),
+                "extra": _extra(logs, KNOWN),
             }
             self.job.journal.write("metric", **line)
             self._to_board("train", {**line, **line["extra"]}, state.global_step)
@@ -328,7 +341,8 @@ def reporter_class() -> type:
                 and not name.endswith(("_per_second", "runtime", "num_tokens"))
             }
             kept.pop("epoch", None)
-            if "eval_loss" in kept:
+            writes = self.job.family != "extractive" and self.job.strategy.fields is None
+            if writes and "eval_loss" in kept:
                 kept["perplexity"] = math.exp(min(kept["eval_loss"], 700.0))
             self.job.journal.write(
                 "eval", step=state.global_step, epoch=float(state.epoch or 0), metrics=kept

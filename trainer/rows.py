@@ -84,7 +84,7 @@ def build(
     if not (path.exists() and note.exists()):
         left_out = 0
         writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
-        rows = read_rows(source, job.strategy.fields or job.task.fields)
+        rows = read_rows(source, job.fields)
         done = 0
         while batch := list(islice(rows, BATCH_ROWS)):
             job.alive()

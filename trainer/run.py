@@ -92,13 +92,17 @@ def _check(job: Job) -> None:
             "GET /api/info lists what combines.",
         )
     directory = download.find_small_files(job)
-    job.config = check.read_config(directory, job.spec)
+    job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
     check.check_exportable(job.config, job.spec)
     job.model_dir = download.find_weights(job)
+    job.reward_dir = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
     download.forget_token()
     download.go_offline()
     check.check_weights(job.model_dir, job.spec.model.name)
+    if job.reward_dir is not None:
+        check.read_config(job.reward_dir, job.settings.reward_model)
+        check.check_weights(job.reward_dir, job.settings.reward_model)
 
 
 def _load(job: Job) -> None:
@@ -106,7 +110,10 @@ def _load(job: Job) -> None:
     job.phase("load", None, "tokenizer")
     job.alive()
     job.tokenizer = job.provider.tokenizer(job)
-    job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
+    if job.family == "causal":
+        job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
+    else:
+        job.template = template.plain(job.tokenizer, job.config)
     job.artifacts.mkdir(exist_ok=True)
     template.save(job.template, job.spec.task, job.artifacts / "template.json")
 

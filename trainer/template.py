@@ -42,6 +42,22 @@ class Template:
     context_length: int | None
 
 
+# Models that read one text and write another, or point into it, take the text as it is.
+PLAIN_TEMPLATE = "{{ messages[0]['content'] }}"
+
+
+def plain(tokenizer: Any, config: dict[str, Any]) -> Template:
+    """The template of a model that is no chat model: the user's text alone."""
+    return Template(
+        chat_template=PLAIN_TEMPLATE,
+        bos_token=tokenizer.bos_token,
+        eos_token=tokenizer.eos_token,
+        stop=[tokenizer.eos_token] if tokenizer.eos_token else [],
+        source="plain",
+        context_length=context_length(tokenizer, config),
+    )
+
+
 def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | None) -> Template:
     """The template for `tokenizer`, which is installed on it so that saving keeps it.
 

@@ -9,6 +9,7 @@ from trainer.encode import encode
 from trainer.failures import Failure
 from trainer.generate import Questions, answer, ask
 from trainer.hardware import choose
+from trainer.lengths import choose_length, longest
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -63,14 +64,6 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
 
     Failure `bad_dataset_row` when no token would carry loss.
     """
-    settings, limit = job.settings, job.template.context_length
-    wanted = settings.max_seq_length
-    if limit is not None and wanted > limit:
-        job.warn(
-            "max_seq_length_capped",
-            f"max_seq_length {wanted} is more than the {limit} tokens that the model sees; {limit} is used.",
-        )
-        wanted = limit
 
     def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         conversations = [job.task.messages(row) for row in batch]
@@ -91,7 +84,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
         raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
     totals = dataset.data.column("total_tokens").to_numpy()
     prompt_lengths = dataset.data.column("prompt_tokens").to_numpy()
-    length = wanted if wanted > 0 else inferred_length(totals, limit)
+    length = choose_length(job, totals)
     cut, useless = int((totals > length).sum()), int((prompt_lengths >= length).sum())
     if useless == len(dataset):
         raise Failure(
@@ -107,14 +100,6 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
         )
         dataset = _cut(dataset, length, job)
     return dataset, length
-
-
-def inferred_length(totals: Any, limit: int | None) -> int:
-    """The 99.9th percentile of the rows' lengths, rounded up to a multiple of 8, at most `limit`."""
-    import numpy
-
-    length = int(-(-numpy.percentile(totals, 99.9, method="higher") // 8) * 8)
-    return min(length, limit) if limit is not None else length
 
 
 def prompts(dataset: Any) -> list[list[int]]:
@@ -149,11 +134,3 @@ def _cut(dataset: Any, length: int, job: Job) -> Any:
         new_fingerprint=name,
         load_from_cache_file=True,
     )
-
-
-def longest(totals: Any, count: int) -> list[int]:
-    """The indices of the `count` longest rows, longest first; fewer rows are repeated."""
-    import numpy
-
-    order = numpy.argsort(-numpy.asarray(totals), kind="stable")[:count].tolist()
-    return [order[index % len(order)] for index in range(count)]

@@ -39,8 +39,9 @@ class Standard:
                 f"{type(error).__name__}: {error}"[:2000],
             ) from error
 
-    def base(self, job: Job, hardware: Hardware, auto_class: str) -> Any:
-        """The frozen base model, loaded by transformers' class `auto_class`; beats while it loads.
+    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
+        """The frozen base model, loaded by transformers' class `auto_class` with further `options` of its
+        configuration; beats while it loads.
 
         Failure `bad_model` when the files do not make a model of that kind.
         """
@@ -61,6 +62,7 @@ class Standard:
                 use_safetensors=True,
                 trust_remote_code=False,
                 local_files_only=True,
+                **options,
             )
             _keep_differentiable(model)
             return model
@@ -78,7 +80,13 @@ class Standard:
             logging.set_tqdm_hook(before)
 
     def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
-        """`model` with LoRA on it, initialized from the run's seed.
+        """`model` with LoRA on it, initialized from the run's seed."""
+        import peft
+
+        return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
+
+    def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+        """The configuration of LoRA for `model`; sets the run's seed, from which it is then initialized.
 
         Failure `unsupported` when the target modules name nothing in this model.
         """
@@ -96,7 +104,7 @@ class Standard:
                 f"Leave it out for all linear layers, or choose from: {', '.join(linear)}.",
             )
         set_seed(settings.seed)
-        config = peft.LoraConfig(
+        return peft.LoraConfig(
             r=settings.lora_r,
             lora_alpha=settings.lora_alpha,
             lora_dropout=settings.lora_dropout,
@@ -105,7 +113,6 @@ class Standard:
             task_type=task_type,
             bias="none",
         )
-        return peft.get_peft_model(model, config)
 
 
 class _Beating:

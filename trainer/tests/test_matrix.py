@@ -47,6 +47,79 @@ def test_models_that_continue_a_text_train_for_every_task(models, tmp_path, task
     assert jobs.losses(spec)[1] > 0
 
 
+@pytest.mark.parametrize(
+    ("task", "kind"), itertools.product(("text-generation", "summarization"), ("t5", "bart"))
+)
+def test_encoder_decoder_models_train_where_a_text_is_written(models, tmp_path, task, kind):
+    spec, code = run(models, tmp_path, task, "sft", kind)
+    assert code == 0, jobs.journal(spec)[-1]
+    assert METRICS[task] <= set(jobs.journal(spec, "eval")[0]["metrics"])
+    assert len(jobs.journal(spec, "sample")) == 3
+    assert jobs.journal(spec, "metric")[-1]["tokens"] > 0
+    assert json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"] == "plain"
+
+
+def test_an_encoder_with_a_head_for_questions_trains_and_points(models, tmp_path):
+    task = "extractive-question-answering"
+    settings = {"max_steps": 60, "eval_steps": 60, "learning_rate": 1e-2, "per_device_train_batch_size": 16}
+    spec = jobs.make(
+        tmp_path, models("bert"), rows_of(task, 64), top={"task": task}, eval_split=0.2, lora_r=16, **settings
+    )
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    figures = jobs.journal(spec, "eval")[-1]["metrics"]
+    assert figures["f1"] > 50, jobs.journal(spec, "sample")
+    assert "perplexity" not in figures
+
+
+def test_an_answer_that_is_not_in_its_context_is_left_out_and_that_is_said(models, tmp_path):
+    task = "extractive-question-answering"
+    rows = rows_of(task, 12)
+    rows[3]["answer"] = "nowhere"
+    spec = jobs.make(tmp_path, models("bert"), rows, top={"task": task}, max_steps=1)
+    assert jobs.train(spec) == 0
+    assert [line["code"] for line in jobs.journal(spec, "warning")] == ["rows_left_out"]
+
+
+@pytest.mark.parametrize(
+    ("task", "strategy", "kind"),
+    [
+        ("extractive-question-answering", "sft", "t5"),
+        ("text-generation", "sft", "bert"),
+        ("summarization", "sft", "bert"),
+        ("summarization", "qlora", "bart"),
+        ("text-generation", "dpo", "t5"),
+        ("text-generation", "rlhf", "bert"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_the_architecture_s_name(
+    models, tmp_path, task, strategy, kind
+):
+    spec, code = run(models, tmp_path, task, strategy, kind)
+    line = jobs.journal(spec)[-1]
+    assert code == 1 and line["code"] == "unsupported"
+    assert task in line["message"] and strategy in line["message"] and "For" in line["message"]
+
+
+@pytest.mark.parametrize("kind", ["t5", "bert"])
+def test_other_families_stop_and_resume_exactly(models, tmp_path, kind):
+    from trainer.tests.test_run import copy, forget_after
+
+    task = "summarization" if kind == "t5" else "extractive-question-answering"
+    spec, code = run(
+        models, tmp_path / "whole", task, "sft", kind, max_steps=6, save_steps=3, lora_dropout=0.1
+    )
+    assert code == 0
+    again = copy(spec, tmp_path / "again")
+    forget_after(again, 3)
+    before = len(jobs.journal(again))
+    assert jobs.train(again) == 0
+    told = [line for line in jobs.journal(again)[before:] if line["type"] == "metric"]
+    assert {line["step"]: line["loss"] for line in told} == {
+        s: l for s, l in jobs.losses(spec).items() if s > 3
+    }
+    assert told[-1]["tokens"] == jobs.journal(spec, "metric")[-1]["tokens"]
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_qlora_trains_on_four_bits(models, tmp_path, task):
     spec, code = run(models, tmp_path, task, "qlora", "llama")

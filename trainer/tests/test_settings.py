@@ -136,7 +136,7 @@ def test_the_length_is_inferred_from_the_rows_or_cuts_them(run):
 
 
 def test_the_inferred_length_is_the_percentile_rounded_up_and_capped():
-    from trainer.strategies.sft import inferred_length
+    from trainer.lengths import inferred_length
 
     lengths = [10] * 2000 + [99] * 1
     assert inferred_length(lengths, None) == 16

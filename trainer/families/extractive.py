@@ -1,0 +1,190 @@
+"""Encoders that point into a text (BERT and its kin): the answer is a span of the context."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer import loop, probe, rows
+from trainer.failures import Failure
+from trainer.generate import Questions, ask
+from trainer.hardware import choose
+from trainer.lengths import choose_length, longest
+
+if TYPE_CHECKING:
+    from trainer.job import Job
+
+# Contexts that do not fit are read in windows that overlap by this part of their length.
+OVERLAP = 0.25
+# The longest answer that is looked for, in tokens.
+LONGEST_SPAN = 64
+
+
+def train(job: Job) -> dict[str, Any]:
+    """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model`, and no `references`, since what
+    they verify, a GGUF, is not made of such models."""
+    from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
+
+    settings = job.settings
+    if settings.packing:
+        raise Failure(
+            "unsupported", "packing is for models that continue a text.", "Leave packing out for this model."
+        )
+    if not job.tokenizer.is_fast:
+        raise Failure(
+            "bad_tokenizer",
+            "The model's tokenizer does not say where its tokens lie in the text.",
+            "Choose a model with a tokenizer.json.",
+        )
+    dataset, length = encoded_rows(job)
+    training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
+    hardware = choose(settings)
+    model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering")
+    model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
+    columns = ["input_ids", "start_positions", "end_positions"]
+    if "token_type_ids" in dataset.column_names:
+        columns.append("token_type_ids")
+    trainer = loop.job_trainer(Trainer, job)(
+        model=model,
+        args=TrainingArguments(
+            **loop.arguments(job, hardware, len(training), held_out is not None),
+            include_num_input_tokens_seen="non_padding",
+            prediction_loss_only=True,
+            label_names=["start_positions", "end_positions"],
+        ),
+        train_dataset=training.select_columns(columns),
+        eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
+        data_collator=DataCollatorWithPadding(job.tokenizer),
+        processing_class=job.tokenizer,
+    )
+    if held_out is not None:
+        questions = Questions.of(job, held_out)
+        trainer.more_metrics = lambda: ask(
+            job, trainer, questions, lambda texts: answer(job, trainer.model, texts, length)
+        )
+    probe.run(job, trainer, longest(training["total_tokens"], settings.per_device_train_batch_size))
+    result = loop.fit(trainer, job)
+    return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
+
+
+def encoded_rows(job: Job) -> tuple[Any, int]:
+    """The job's rows, each the window of its context that holds the answer, with the answer's place.
+
+    Rows whose answer does not stand in their context are left out, and that is said.
+    """
+    lengths = [
+        len(job.tokenizer(row["question"], row["context"]).input_ids)
+        for _, row in rows.read_rows(job.spec.dataset.path, job.fields)
+    ]
+    import numpy
+
+    length = choose_length(job, numpy.array(lengths))
+    typed = "token_type_ids" in job.tokenizer.model_input_names
+
+    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [_window(job, row, length, typed) for row in batch]
+
+    columns = {"input_ids": "ints", "start_positions": "int", "end_positions": "int", "total_tokens": "int"}
+    if typed:
+        columns["token_type_ids"] = "ints"
+    dataset, left_out = rows.build(job, "spans", columns, produce, ["extractive", length, len(job.tokenizer)])
+    if len(dataset) == 0:
+        raise Failure(
+            "bad_dataset_row",
+            "In no row does the answer stand in the context, letter for letter.",
+            "Copy the answers out of their contexts, or raise max_seq_length.",
+        )
+    if left_out:
+        job.warn(
+            "rows_left_out",
+            f"{left_out:,} rows are left out: their answer does not stand in their context as it is.",
+        )
+    return dataset, length
+
+
+def answer(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
+    """The span that the model points to in each text: the context, a blank line, the question."""
+    given = []
+    was_training = model.training
+    model.eval()
+    try:
+        for text in texts:
+            job.alive()
+            context, _, question = text.rpartition("\n\n")
+            given.append(_best_span(job, model, question, context, length))
+    finally:
+        model.train(was_training)
+    return given
+
+
+def windows(job: Job, question: str, context: str, length: int) -> Any:
+    """Question and context as token ids in overlapping windows of at most `length`, with their offsets."""
+    room = length - len(job.tokenizer(question, "").input_ids)
+    if room < 8:
+        raise Failure(
+            "bad_dataset_row",
+            f"A question takes {length - room} of {length} tokens, which leaves no room for its context.",
+            "Raise max_seq_length, or shorten the questions.",
+        )
+    return job.tokenizer(
+        question,
+        context,
+        truncation="only_second",
+        max_length=length,
+        stride=int(room * OVERLAP),
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+
+
+def _window(job: Job, row: dict[str, Any], length: int, typed: bool) -> dict[str, Any] | None:
+    """The first window that holds the row's answer whole, or None."""
+    start = row["context"].find(row["answer"])
+    if start < 0 or not row["answer"]:
+        return None
+    end = start + len(row["answer"])
+    encoded = windows(job, row["question"], row["context"], length)
+    for index, ids in enumerate(encoded["input_ids"]):
+        places = _places(encoded, index)
+        first = next((at for at, (low, high) in places.items() if low <= start < high), None)
+        last = next((at for at, (low, high) in places.items() if low < end <= high), None)
+        if first is not None and last is not None:
+            made = {
+                "input_ids": ids,
+                "start_positions": first,
+                "end_positions": last,
+                "total_tokens": len(ids),
+            }
+            return {**made, "token_type_ids": encoded["token_type_ids"][index]} if typed else made
+    return None
+
+
+def _places(encoded: Any, index: int) -> dict[int, tuple[int, int]]:
+    """For the tokens of the context in a window: where they lie in it."""
+    return {
+        at: tuple(offset)
+        for at, (part, offset) in enumerate(
+            zip(encoded.sequence_ids(index), encoded["offset_mapping"][index], strict=True)
+        )
+        if part == 1 and offset[1] > offset[0]
+    }
+
+
+def _best_span(job: Job, model: Any, question: str, context: str, length: int) -> str:
+    """The likeliest span over all windows, as it stands in the context."""
+    import torch
+
+    encoded = windows(job, question, context, length)
+    best, found = float("-inf"), ""
+    for index, ids in enumerate(encoded["input_ids"]):
+        inputs = {"input_ids": torch.tensor([ids], device=model.device)}
+        if "token_type_ids" in encoded:
+            inputs["token_type_ids"] = torch.tensor([encoded["token_type_ids"][index]], device=model.device)
+        with torch.inference_mode():
+            output = model(**inputs)
+        starts, ends = output.start_logits[0].tolist(), output.end_logits[0].tolist()
+        places = _places(encoded, index)
+        for first in places:
+            for last in range(first, min(first + LONGEST_SPAN, len(ids))):
+                if last in places and starts[first] + ends[last] > best:
+                    best, found = starts[first] + ends[last], context[places[first][0] : places[last][1]]
+    return found

@@ -1,0 +1,67 @@
+"""Rows of a prompt, a chosen and a rejected answer, as tokens; for every strategy that learns from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer import rows
+from trainer.failures import Failure
+from trainer.lengths import choose_length
+from trainer.template import split
+
+if TYPE_CHECKING:
+    from trainer.job import Job
+
+FIELDS = ("prompt", "chosen", "rejected")
+
+
+def messages(row: dict[str, Any]) -> list[dict[str, str]]:
+    """The conversation that a row prefers."""
+    return [
+        {"role": "user", "content": row["prompt"]},
+        {"role": "assistant", "content": row["chosen"]},
+    ]
+
+
+def encoded_pairs(job: Job) -> tuple[Any, int]:
+    """The job's rows as `prompt_ids`, `chosen_ids`, `rejected_ids` (answers end with the end of the turn),
+    and the length in tokens that a prompt with its answer may have. Rows that are longer are left out:
+    half an answer is preferred to nothing. Failure `bad_dataset_row` when none is left."""
+
+    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        texts: list[str] = []
+        for row in batch:
+            prompt, chosen = split(job.template, messages(row))
+            _, rejected = split(job.template, messages({**row, "chosen": row["rejected"]}))
+            texts += [prompt, chosen, rejected]
+        ids = job.tokenizer(texts, add_special_tokens=False).input_ids
+        return [
+            {
+                "prompt_ids": prompt,
+                "chosen_ids": chosen,
+                "rejected_ids": rejected,
+                "total_tokens": len(prompt) + max(len(chosen), len(rejected)),
+            }
+            for prompt, chosen, rejected in zip(ids[::3], ids[1::3], ids[2::3], strict=True)
+        ]
+
+    columns = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints", "total_tokens": "int"}
+    key = ["preferences", job.template.chat_template, job.template.stop, len(job.tokenizer)]
+    dataset, _ = rows.build(job, "pairs", columns, produce, key)
+    totals = dataset.data.column("total_tokens").to_numpy()
+    length = choose_length(job, totals)
+    fitting = (totals <= length).nonzero()[0]
+    if len(fitting) == 0:
+        raise Failure(
+            "bad_dataset_row",
+            f"No row leaves a token to learn from: each is longer than {length} tokens.",
+            "Raise max_seq_length, or add rows." if len(dataset) else "The dataset has no rows; add some.",
+        )
+    if len(fitting) < len(dataset):
+        job.warn(
+            "rows_left_out",
+            f"{len(dataset) - len(fitting):,} of {len(dataset):,} rows are longer than {length} tokens and "
+            "are left out.",
+        )
+        dataset = dataset.select(fitting)
+    return dataset, length
