@@ -21,7 +21,9 @@ std::vector<std::string> LibraryNames() {
 #endif
 }
 
-std::string Hyphenated(const unsigned char (&bytes)[16]) {
+using Uuid = unsigned char[16];
+
+std::string Hyphenated(const Uuid& bytes) {
   static const char* digits = "0123456789abcdef";
   std::string text;
   for (int i = 0; i < 16; ++i) {
@@ -52,8 +54,7 @@ CudaView ReadCuda() {
   const auto total_of = cuda.Symbol<int (*)(size_t*, int)>({"cuDeviceTotalMem_v2"});
   const auto attribute_of = cuda.Symbol<int (*)(int*, int, int)>({"cuDeviceGetAttribute"});
   // The first version gives the UUID of the whole GPU even for a MIG instance.
-  const auto uuid_of =
-      cuda.Symbol<int (*)(unsigned char(*)[16], int)>({"cuDeviceGetUuid_v2", "cuDeviceGetUuid"});
+  const auto uuid_of = cuda.Symbol<int (*)(Uuid*, int)>({"cuDeviceGetUuid_v2", "cuDeviceGetUuid"});
   const auto error_text = cuda.Symbol<int (*)(int, const char**)>({"cuGetErrorString"});
   // It keeps threads and exit handlers of its own once it is initialized.
   cuda.Keep();
@@ -94,7 +95,7 @@ CudaView ReadCuda() {
     if (name_of != nullptr && name_of(name, sizeof(name) - 1, device) == kSuccess) entry.name = name;
     size_t total = 0;
     if (total_of != nullptr && total_of(&total, device) == kSuccess) entry.total_bytes = total;
-    unsigned char uuid[16] = {};
+    Uuid uuid = {};
     if (uuid_of != nullptr && uuid_of(&uuid, device) == kSuccess) entry.uuid = Hyphenated(uuid);
     if (attribute_of != nullptr) {
       attribute_of(&entry.major, kComputeCapabilityMajor, device);
