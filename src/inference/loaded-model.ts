@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { getLlama, LlamaContext, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
@@ -5,6 +6,7 @@ import { createPieces } from './pieces.ts';
 import type { ToWorker } from './protocol.ts';
 import { readTemplate, type StoredTemplate } from './render.ts';
 import { createTextStream } from './text-stream.ts';
+import { threadsFor } from './threads.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 type Order = Extract<ToWorker, { type: 'generate' }>;
@@ -31,12 +33,19 @@ interface Room {
 
 /** One model in memory: its vocabulary, its template and, per adapter setting, one sequence kept warm. */
 export interface LoadedModel {
+  /** Follows whether a training runs beside the model, from its next evaluation on. */
+  setTraining(active: boolean): void;
   /** Answers one request; requests must not overlap. @throws AppError `invalid` for too long a prompt. */
   generate(order: Order, signal: AbortSignal, onText: (delta: string) => void): Promise<Answer>;
 }
 
 /** Loads a checked GGUF. @throws AppError `invalid` when llama.cpp refuses it. */
-export async function loadModel(llama: Llama, ggufPath: string, templatePath: string): Promise<LoadedModel> {
+export async function loadModel(
+  llama: Llama,
+  ggufPath: string,
+  templatePath: string,
+  trainingActive: boolean,
+): Promise<LoadedModel> {
   const file = await readGguf(ggufPath);
   const template = await readTemplate(templatePath);
   let model: LlamaModel;
@@ -46,7 +55,10 @@ export async function loadModel(llama: Llama, ggufPath: string, templatePath: st
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AppError('invalid', `llama.cpp cannot load the model file ${ggufPath}: ${reason}`, { cause });
   }
-  return createLoadedModel(llama, model, file, template);
+  const { size } = await stat(ggufPath);
+  const loaded = createLoadedModel(llama, model, file, template, size);
+  loaded.setTraining(trainingActive);
+  return loaded;
 }
 
 function createLoadedModel(
@@ -54,6 +66,7 @@ function createLoadedModel(
   model: LlamaModel,
   file: GgufFile,
   template: StoredTemplate,
+  bytes: number,
 ): LoadedModel {
   const pieces = createPieces(file);
   const encoder = new TextEncoder();
@@ -101,6 +114,9 @@ function createLoadedModel(
   }
 
   return {
+    setTraining(active) {
+      llama.maxThreads = threadsFor({ bytes, cores: llama.cpuMathCores, trainingActive: active });
+    },
     async generate(order, signal, onText) {
       const started = performance.now();
       const prompt = promptOf(order);

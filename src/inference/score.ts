@@ -3,8 +3,10 @@
  * after an export. One JSON request on stdin, one JSON answer on stdout; an error is a JSON object
  * `{code, message}` on stderr and exit code 1.
  */
+import { stat } from 'node:fs/promises';
 import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import * as v from 'valibot';
+import { threadsFor } from './threads.ts';
 
 const tokenIds = v.array(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
@@ -31,6 +33,9 @@ export interface ScoreAnswer {
 /** Answers one request. Throws when the file cannot be loaded. */
 export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
+  const { size } = await stat(request.gguf);
+  const threads = threadsFor({ bytes: size, cores: llama.cpuMathCores, trainingActive: false });
+  llama.maxThreads = threads;
   const model = await llama.loadModel({ modelPath: request.gguf });
   try {
     const texts = request.texts.map((text) => model.tokenize(text, true) as number[]);
@@ -41,6 +46,7 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
     );
     const context = await model.createContext({
       contextSize: longest + 1,
+      threads,
       batchSize: Math.min(longest + 1, 512),
       ...(request.adapters.length > 0
         ? { lora: { adapters: request.adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }

@@ -7,7 +7,6 @@ import { type FromWorker, type ToWorker, toWorker } from './protocol.ts';
 
 type Order = Extract<ToWorker, { type: 'generate' }>;
 
-let llama: Awaited<ReturnType<typeof getLlama>> | null = null;
 let model: Promise<LoadedModel> | null = null;
 let trainingActive = false;
 /** Requests are answered one after the other, in the order in which they came. */
@@ -30,15 +29,9 @@ function fail(id: number | null, error: unknown): void {
   });
 }
 
-/** Beside a training, threads that wait for each other at barriers cost both sides dearly: one is faster. */
-function setThreads(): void {
-  if (llama !== null) llama.maxThreads = trainingActive ? 1 : llama.cpuMathCores;
-}
-
 async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<LoadedModel> {
-  llama = await getLlama({ gpu: message.gpu, build: 'never', logLevel: LlamaLogLevel.error });
-  setThreads();
-  return loadModel(llama, message.ggufPath, message.templatePath);
+  const llama = await getLlama({ gpu: message.gpu, build: 'never', logLevel: LlamaLogLevel.error });
+  return loadModel(llama, message.ggufPath, message.templatePath, trainingActive);
 }
 
 async function answer(order: Order, signal: AbortSignal): Promise<void> {
@@ -97,7 +90,10 @@ function take(message: ToWorker): void {
       return;
     case 'training':
       trainingActive = message.active;
-      setThreads();
+      model?.then(
+        (loaded) => loaded.setTraining(trainingActive),
+        () => undefined,
+      );
   }
 }
 

@@ -31,6 +31,8 @@ CONVERSATIONS = [
     ],
 ]
 NEW_TOKENS = 24
+#: in logits; llama.cpp keeps keys and values in 16 bits
+CLEAR_LEAD = 0.01
 
 
 def sentencepiece_tokenizer(directory: Path, kind: str) -> Any:
@@ -132,7 +134,7 @@ def build_sentencepiece_model(kind: str, tokenizer: Any, seed: int = 7) -> Any:
 def make_base(
     kind: str, directory: Path, template: str | None = None, keep_sentencepiece: bool = True
 ) -> Path:
-    """Writes the base model; without `keep_sentencepiece` as transformers 5 saves it, tokenizer.json alone."""
+    """Writes the base; without `keep_sentencepiece` as transformers 5 saves it, tokenizer.json alone."""
     if kind not in SENTENCEPIECE_KINDS:
         return tiny.build(kind, directory, template)
     tokenizer = sentencepiece_tokenizer(directory, kind)
@@ -164,25 +166,31 @@ def make_adapter(base: Path, directory: Path, **options: Any) -> Any:
     return tuned.eval()
 
 
-def greedy(model: Any, ids: list[int], count: int, ends: set[int]) -> tuple[list[int], float]:
-    """The likeliest continuation up to one of `ends`, and the smallest lead of a choice over the next best.
+def greedy(model: Any, ids: list[int], count: int, ends: set[int]) -> dict[str, Any]:
+    """The likeliest continuation up to one of `ends`.
 
-    A lead near zero means that another engine may rightly choose otherwise.
+    `clear` is how many of its tokens come before the first choice that led by less than CLEAR_LEAD over the
+    next best, which another engine may rightly make otherwise; `logprobs` are those behind `ids`.
     """
     import torch
 
     out: list[int] = []
-    lead = float("inf")
+    clear: int | None = None
+    first: list[float] = []
     with torch.inference_mode():
         for _ in range(count):
-            logits = model(input_ids=torch.tensor([[*ids, *out]]), use_cache=False).logits[0, -1]
+            logits = model(input_ids=torch.tensor([[*ids, *out]]), use_cache=False).logits[0, -1].double()
+            if not first:
+                first = torch.log_softmax(logits, -1).tolist()
             best = logits.topk(2)
-            lead = min(lead, float(best.values[0] - best.values[1]))
+            if clear is None and float(best.values[0] - best.values[1]) < CLEAR_LEAD:
+                clear = len(out)
             token = int(best.indices[0])
             if token in ends:
                 break
             out.append(token)
-    return out, lead
+    ended = len(out) < count
+    return {"ids": out, "clear": len(out) if clear is None else clear, "ended": ended, "logprobs": first}
 
 
 def convert_to(
@@ -242,22 +250,12 @@ def build(kind: str, out: Path, quantization: str = "F32", template: str | None 
     for messages in CONVERSATIONS:
         text = templates.render(chosen, messages, True)
         ids = tokenizer(text, add_special_tokens=False).input_ids
-        tuned_ids, tuned_lead = greedy(tuned, ids, NEW_TOKENS, ends)
+        answers = {"tuned": greedy(tuned, ids, NEW_TOKENS, ends)}
         with tuned.disable_adapter():
-            base_ids, base_lead = greedy(tuned, ids, NEW_TOKENS, ends)
-        expected.append(
-            {
-                "messages": messages,
-                "prompt": text,
-                "ids": ids,
-                "tuned": _continuation(tokenizer, ids, tuned_ids),
-                "tuned_ids": tuned_ids,
-                "tuned_lead": tuned_lead,
-                "base": _continuation(tokenizer, ids, base_ids),
-                "base_ids": base_ids,
-                "base_lead": base_lead,
-            }
-        )
+            answers["base"] = greedy(tuned, ids, NEW_TOKENS, ends)
+        for answer in answers.values():
+            answer["text"] = _continuation(tokenizer, ids, answer["ids"])
+        expected.append({"messages": messages, "prompt": text, "ids": ids, **answers})
     (out / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), "utf-8")
     return out
 
