@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { createFinetuneFace } from './api/finetune/face.ts';
 import { createFlatFace } from './api/flat/face.ts';
 import { createHoneFace } from './api/hone/face.ts';
+import { createOpenAiFace } from './api/openai/face.ts';
 import { type Config, readConfig } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
 import { openStore } from './db/store.ts';
@@ -12,6 +13,7 @@ import { createCatalog } from './domain/catalog.ts';
 import { createDatasets } from './domain/datasets.ts';
 import { createFrames, type Frame } from './domain/frames.ts';
 import { createJobs } from './domain/jobs.ts';
+import { createLive } from './domain/live.ts';
 import { type Machine, readMachine } from './domain/machine.ts';
 import { createModels, type Models } from './domain/models.ts';
 import { createPlayground } from './domain/playground.ts';
@@ -67,6 +69,8 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     hub: { endpoint: config.hubEndpoint, token: config.hubToken, offline: config.hubOffline },
   });
 
+  const live = createLive(frames, logger);
+
   let known: { at: number; machine: Promise<Machine> } | null = null;
   const machine = () => {
     if (known === null || performance.now() - known.at > machineMaxAgeMs) {
@@ -106,7 +110,10 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
       lingerMs: config.limits.lingerMs,
     },
     settingsContext,
-    onActive: (active) => engine.setTrainingActive(active),
+    onActive: (active) => {
+      engine.setTrainingActive(active);
+      live.setTraining(active);
+    },
     logger,
   });
   const services: Services = {
@@ -122,7 +129,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     version,
     uploadLimitBytes: config.limits.uploadBytes,
   };
-  return { services, store, engine };
+  return { services, store, engine, live };
 }
 
 async function serve(config: Config): Promise<void> {
@@ -132,10 +139,10 @@ async function serve(config: Config): Promise<void> {
     if (dir !== null) mkdirSync(dir, { recursive: true });
   }
   let server: Server | null = null;
-  const { services, store, engine } = compose(config, logger, (frame, droppable) =>
+  const { services, store, engine, live } = compose(config, logger, (frame, droppable) =>
     server?.broadcast.publish(JSON.stringify(frame), droppable),
   );
-  const faces: Face[] = [createFinetuneFace(services), createFlatFace(services)];
+  const faces: Face[] = [createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)];
   const hone = createHoneFace(services, () => buildOpenApi(faces, { title: 'Hone', version }));
   faces.push(hone);
   server = createServer({
@@ -144,7 +151,7 @@ async function serve(config: Config): Promise<void> {
     allowedHosts: config.allowedHosts,
     jsonLimitBytes: config.limits.jsonBytes,
     assets: createAssets(join(config.installDir, 'dist', 'ui')),
-    socket: { path: '/ws/training', greet: (since) => greet(services, since), onCount: () => undefined },
+    socket: { path: '/ws/training', greet: (since) => greet(services, since), onCount: live.setListeners },
     onError: (error, request) =>
       logger.error({ ...request, error: error.message, stack: error.stack }, 'A request failed'),
   });
@@ -169,6 +176,7 @@ async function serve(config: Config): Promise<void> {
   }
   endOnSignal(config, logger, lock, async () => {
     server.close();
+    live.stop();
     await services.jobs.close();
     await engine.close();
     const job = services.jobs.unfinished();

@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { AppError } from '../errors.ts';
-import type { Engine, GenerateResult } from '../inference/engine.ts';
+import type { Engine, GenerateRequest, GenerateResult } from '../inference/engine.ts';
 import type { Model, Models } from './models.ts';
 
 /** What to answer, by which model. */
 export interface PlaygroundRequest {
   /** Digits for a flat id, a UUID otherwise. */
   readonly model: string;
-  readonly messages: readonly { readonly role: string; readonly content: string }[];
+  /** Messages go through the template that training used; text is continued as it is. */
+  readonly input: GenerateRequest['input'];
   readonly maxTokens: number;
   readonly temperature: number;
   readonly topP: number;
@@ -31,6 +32,12 @@ export interface Playground {
 
 /** Decisions, "Bounds of the playground": the longest prompt, in bytes. */
 export const maximumPromptBytes = 2 ** 20;
+
+/** One prompt of a user, as the playgrounds of both sets send it. */
+export const userPrompt = (prompt: string): GenerateRequest['input'] => ({
+  kind: 'messages',
+  messages: [{ role: 'user', content: prompt }],
+});
 
 export function createPlayground(options: { engine: Engine; models: () => Models }): Playground {
   const { engine, models } = options;
@@ -72,7 +79,7 @@ export function createPlayground(options: { engine: Engine; models: () => Models
             ggufPath: gguf,
             templatePath: template,
             ...(request.asBase && adapter !== null ? { adapterPath: adapter, asBase: true } : {}),
-            input: { kind: 'messages', messages: [...request.messages] },
+            input: request.input,
             maxTokens: request.maxTokens,
             temperature: request.temperature,
             topP: request.topP,

@@ -1,3 +1,4 @@
+import { userPrompt } from '../../domain/playground.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
@@ -329,7 +330,7 @@ function models(services: Services): Route[] {
         const result = await playground.generate(
           {
             model: body.model_id,
-            messages: [{ role: 'user', content: body.prompt }],
+            input: userPrompt(body.prompt),
             maxTokens: body.max_length,
             temperature: body.temperature,
             topP: body.top_p,

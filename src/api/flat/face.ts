@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
@@ -187,7 +188,7 @@ function models({ models: store, playground }: Services): Route[] {
         const result = await playground.generate(
           {
             model: String(body.model_id),
-            messages: [{ role: 'user', content: body.prompt }],
+            input: userPrompt(body.prompt),
             maxTokens: body.max_new_tokens,
             temperature: body.temperature,
             topP: body.top_p,

@@ -1,4 +1,5 @@
 import { jobName } from '../../domain/job.ts';
+import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { errorReply } from '../../http/error-reply.ts';
@@ -112,7 +113,7 @@ function others({ playground }: Services, openApi: () => unknown): Route[] {
         const result = await playground.generate(
           {
             model: body.model_id,
-            messages: [{ role: 'user', content: body.prompt }],
+            input: userPrompt(body.prompt),
             maxTokens: body.max_length,
             temperature: body.temperature,
             topP: body.top_p,

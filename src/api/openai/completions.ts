@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import type { Playground, PlaygroundRequest } from '../../domain/playground.ts';
+import { asAppError } from '../../errors.ts';
+import type { BodyWriter, Exchange } from '../../http/exchange.ts';
+import type { GenerateResult } from '../../inference/engine.ts';
+import { errorBody } from './errors.ts';
+
+/** How one kind of completion spells its whole answers and its pieces. */
+export interface Spelling {
+  readonly idPrefix: string;
+  readonly object: string;
+  readonly pieceObject: string;
+  /** The choice of a whole answer. */
+  whole(text: string): object;
+  /** The choice of a piece; the first one may say more. */
+  piece(text: string, first: boolean): object;
+}
+
+export const chatSpelling: Spelling = {
+  idPrefix: 'chatcmpl-',
+  object: 'chat.completion',
+  pieceObject: 'chat.completion.chunk',
+  whole: (content) => ({ message: { role: 'assistant', content, refusal: null }, logprobs: null }),
+  piece: (content, first) => ({
+    delta: { ...(first ? { role: 'assistant' } : {}), ...(content === '' && !first ? {} : { content }) },
+    logprobs: null,
+  }),
+};
+
+export const textSpelling: Spelling = {
+  idPrefix: 'cmpl-',
+  object: 'text_completion',
+  pieceObject: 'text_completion',
+  whole: (text) => ({ text, logprobs: null }),
+  piece: (text) => ({ text, logprobs: null }),
+};
+
+const usageOf = ({ promptTokens, generatedTokens }: GenerateResult) => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: generatedTokens,
+  total_tokens: promptTokens + generatedTokens,
+});
+
+const finishOf = ({ finishReason }: GenerateResult) => (finishReason === 'length' ? 'length' : 'stop');
+
+/**
+ * Answers a completion, whole or as server-sent events.
+ * @param modelName the name by which the client asked, which every object repeats.
+ * @returns the body, or `undefined` when it has been streamed.
+ */
+export async function complete(
+  playground: Playground,
+  exchange: Exchange,
+  request: PlaygroundRequest,
+  modelName: string,
+  spelling: Spelling,
+  stream: { readonly includeUsage: boolean } | null,
+): Promise<object | undefined> {
+  const head = {
+    id: `${spelling.idPrefix}${randomUUID().replaceAll('-', '')}`,
+    created: Math.floor(Date.now() / 1000),
+    model: modelName,
+  };
+  if (stream === null) {
+    const result = await playground.generate(request, { signal: exchange.signal });
+    const choice = { index: 0, ...spelling.whole(result.text), finish_reason: finishOf(result) };
+    return { ...head, object: spelling.object, choices: [choice], usage: usageOf(result) };
+  }
+
+  let writer: BodyWriter | null = null;
+  let written: Promise<unknown> = Promise.resolve();
+  const send = (data: object | string) => {
+    // The head goes out with the first piece, so that what fails before it is an answer with a status.
+    writer ??= exchange.stream(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    const open = writer;
+    const text = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+    written = written.then(() => open.write(text));
+  };
+  const piece = (choices: object[], usage: object | null) => ({
+    ...head,
+    object: spelling.pieceObject,
+    choices,
+    ...(stream.includeUsage ? { usage } : {}),
+  });
+  let first = true;
+  const sendText = (text: string) => {
+    send(piece([{ index: 0, ...spelling.piece(text, first), finish_reason: null }], null));
+    first = false;
+  };
+  try {
+    const result = await playground.generate(request, { signal: exchange.signal, onText: sendText });
+    if (first) sendText('');
+    send(piece([{ index: 0, ...spelling.piece('', false), finish_reason: finishOf(result) }], null));
+    if (stream.includeUsage) send(piece([], usageOf(result)));
+    send('[DONE]');
+  } catch (error) {
+    if (writer === null) throw error;
+    send(errorBody(asAppError(error)));
+  }
+  await written;
+  (writer as BodyWriter | null)?.end();
+  return undefined;
+}

@@ -1,0 +1,18 @@
+import type { AppError } from '../../errors.ts';
+import { statusOf } from '../../http/error-reply.ts';
+import { Reply } from '../../http/reply.ts';
+
+/** The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. */
+export function errorBody(error: AppError) {
+  const status = statusOf(error);
+  return {
+    error: {
+      message: error.message,
+      type: status >= 500 ? 'server_error' : 'invalid_request_error',
+      param: error.issues[0]?.loc.slice(1).join('.') ?? null,
+      code: error.kind === 'not_found' ? 'model_not_found' : null,
+    },
+  };
+}
+
+export const presentError = (error: AppError): Reply => Reply.json(statusOf(error), errorBody(error));

@@ -1,0 +1,104 @@
+import type { Model } from '../../domain/models.ts';
+import type { PlaygroundRequest } from '../../domain/playground.ts';
+import type { Services } from '../../domain/services.ts';
+import { type Face, type ResponseDoc, route } from '../../http/route.ts';
+import { chatSpelling, complete, textSpelling } from './completions.ts';
+import { presentError } from './errors.ts';
+import * as s from './schemas.ts';
+
+const tag = 'openai';
+const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
+const noModel: ResponseDoc = { description: 'There is no such model', schema: s.error };
+/** OpenAI's own defaults, but for the length, which they leave to the context. */
+const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
+
+/** `/v1`: what OpenAI's clients speak. A model is named by its name or either id. */
+export function createOpenAiFace({ models, playground }: Services): Face {
+  const present = (model: Model) => ({
+    id: model.name,
+    object: 'model',
+    created: Math.floor(Date.parse(model.createdAt) / 1000),
+    owned_by: 'hone',
+  });
+  const options = (
+    body: {
+      max_tokens?: number | null | undefined;
+      temperature?: number | null | undefined;
+      top_p?: number | null | undefined;
+      seed?: number | null | undefined;
+      stop?: string | string[] | null | undefined;
+    },
+    maxTokens: number | null | undefined,
+  ): Omit<PlaygroundRequest, 'model' | 'input'> => ({
+    maxTokens: maxTokens ?? body.max_tokens ?? defaults.maxTokens,
+    temperature: body.temperature ?? defaults.temperature,
+    topP: body.top_p ?? defaults.topP,
+    ...(body.seed == null ? {} : { seed: body.seed }),
+    ...(body.stop == null ? {} : { stop: [body.stop].flat() }),
+  });
+  const streaming = (body: {
+    stream?: boolean | null | undefined;
+    stream_options?: { include_usage?: boolean | null | undefined } | null | undefined;
+  }) => (body.stream ? { includeUsage: body.stream_options?.include_usage ?? false } : null);
+
+  const routes = [
+    route({
+      method: 'GET',
+      path: '/v1/models',
+      tag,
+      summary: 'The models that can answer',
+      responses: { 200: { description: 'The models', schema: s.models } },
+      handle: () => ({
+        object: 'list',
+        data: models
+          .list()
+          .filter((model) => models.fileOf(model, 'gguf') !== null)
+          .map(present),
+      }),
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/models/{model}',
+      tag,
+      summary: 'One model',
+      responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
+      handle: ({ params }) => present(models.findByName(params.model as string)),
+    }),
+    route({
+      method: 'POST',
+      path: '/v1/chat/completions',
+      tag,
+      summary: 'Answer a conversation, whole or streamed',
+      body: s.chatBody,
+      responses: { 200: { description: 'The answer', schema: s.chatCompletion }, 400: refused, 404: noModel },
+      handle: ({ body, exchange }) => {
+        const model = models.findByName(body.model).modelId;
+        const messages = body.messages.map(({ role, content }) => ({
+          role: role === 'developer' ? 'system' : role,
+          content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
+        }));
+        const request = {
+          model,
+          input: { kind: 'messages' as const, messages },
+          ...options(body, body.max_completion_tokens),
+        };
+        return complete(playground, exchange, request, body.model, chatSpelling, streaming(body));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/v1/completions',
+      tag,
+      summary: 'Continue a text, whole or streamed',
+      body: s.completionBody,
+      responses: { 200: { description: 'The text', schema: s.completion }, 400: refused, 404: noModel },
+      handle: ({ body, exchange }) => {
+        const model = models.findByName(body.model).modelId;
+        const text = [body.prompt].flat()[0] as string;
+        const request = { model, input: { kind: 'text' as const, text }, ...options(body, null) };
+        return complete(playground, exchange, request, body.model, textSpelling, streaming(body));
+      },
+    }),
+  ];
+  return { name: 'openai', routes, presentError };
+}

@@ -1,0 +1,72 @@
+import type { HardwareFrame } from '../hardware/frames.ts';
+import { type Sampler, startSampler } from '../hardware/sampler.ts';
+import type { Frames } from './frames.ts';
+
+/** Frames a second; a driver refreshes its own figures hardly more often (findings on NVML). */
+const rateHz = 5;
+
+/** Live figures of the machine, sampled only while somebody watches or a training runs. */
+export interface Live {
+  setListeners(count: number): void;
+  setTraining(active: boolean): void;
+  stop(): void;
+}
+
+export function createLive(frames: Frames, logger: { warn(fields: object, text: string): void }): Live {
+  let listeners = 0;
+  let training = false;
+  let sampler: Promise<Sampler> | null = null;
+  const onBatch = (batch: readonly HardwareFrame[]) => {
+    if (listeners === 0) return;
+    for (const frame of batch) frames.send('gpu', null, present(frame));
+  };
+  const update = () => {
+    const wanted = listeners > 0 || training;
+    if (wanted && sampler === null) {
+      sampler = startSampler({ hz: rateHz, onBatch });
+      sampler.then(({ reason }) => {
+        if (reason !== null) logger.warn({ reason }, 'Live hardware figures are not available');
+      });
+    } else if (!wanted && sampler !== null) {
+      void sampler.then((running) => running.stop());
+      sampler = null;
+    }
+  };
+  return {
+    setListeners(count) {
+      listeners = count;
+      update();
+    },
+    setTraining(active) {
+      training = active;
+      update();
+    },
+    stop() {
+      listeners = 0;
+      training = false;
+      update();
+    },
+  };
+}
+
+function present(frame: HardwareFrame): Record<string, unknown> {
+  return {
+    cpu_percent: frame.cpuPercent,
+    ram_used_bytes: frame.ramUsedBytes,
+    ram_total_bytes: frame.ramTotalBytes,
+    package_watts: frame.packageWatts,
+    gpu_state: frame.gpuState,
+    gpus: frame.gpus.map((gpu) => ({
+      index: gpu.index,
+      lost: gpu.lost,
+      utilization_percent: gpu.utilizationPercent,
+      memory_used_bytes: gpu.usedBytes,
+      memory_total_bytes: gpu.totalBytes,
+      temperature_celsius: gpu.temperatureCelsius,
+      power_watts: gpu.powerWatts,
+      sm_clock_mhz: gpu.smClockMHz,
+      memory_clock_mhz: gpu.memoryClockMHz,
+      throttle_reasons: gpu.throttleReasons,
+    })),
+  };
+}
