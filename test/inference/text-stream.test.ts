@@ -1,0 +1,53 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createTextStream } from '../../src/inference/text-stream.ts';
+
+const encoder = new TextEncoder();
+
+/** Everything that is shown when `text` comes in pieces of `size` bytes. */
+function streamed(text: string, size: number, stops: string[]): { shown: string[]; stopped: boolean } {
+  const stream = createTextStream(stops);
+  const bytes = encoder.encode(text);
+  const shown: string[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    const step = stream.push(bytes.subarray(at, at + size));
+    shown.push(step.text);
+    if (step.stopped) return { shown, stopped: true };
+  }
+  shown.push(stream.end());
+  return { shown, stopped: false };
+}
+
+test('a character split over tokens is shown whole', () => {
+  const text = 'Grüße 🚀 漢字 — ok';
+  for (let size = 1; size <= 8; size++) {
+    const { shown } = streamed(text, size, ['</s>', 'xyz']);
+    assert.is(shown.join(''), text);
+    assert.not.ok(shown.some((piece) => piece.includes('\uFFFD')));
+  }
+});
+
+test('an unfinished character at the end is not shown', () => {
+  const stream = createTextStream([]);
+  assert.is(stream.push(encoder.encode('a🚀').subarray(0, 3)).text, 'a');
+  assert.is(stream.end(), '');
+});
+
+test('nothing of a stop string is shown, wherever it is cut', () => {
+  for (let size = 1; size <= 12; size++) {
+    const { shown, stopped } = streamed('one <|end|> two', size, ['<|end|>', '###']);
+    assert.is(shown.join(''), 'one ');
+    assert.ok(stopped);
+  }
+});
+
+test('what only begins like a stop string is shown in the end', () => {
+  assert.is(streamed('a < b <| c', 1, ['<|end|>']).shown.join(''), 'a < b <| c');
+  assert.is(streamed('tail <|en', 2, ['<|end|>']).shown.join(''), 'tail <|en');
+});
+
+test('the first of several stop strings counts', () => {
+  assert.is(streamed('a##b%%c', 7, ['%%', '##']).shown.join(''), 'a');
+});
+
+test.run();
