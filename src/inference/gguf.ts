@@ -264,7 +264,9 @@ export async function readGguf(path: string): Promise<GgufFile> {
       : new AppError('invalid', `The model file ${path} cannot be opened (${cause.code}).`, { cause });
   });
   try {
-    const { size } = await file.stat();
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new AppError('invalid', `${path} is no file.`);
+    const { size } = stats;
     let wanted = Math.min(size, 4 * 2 ** 20);
     for (;;) {
       const buffer = Buffer.alloc(wanted);
