@@ -27,6 +27,9 @@ class Failure(Exception):
         }
 
 
+# How the C libraries below us say that the host has no memory left.
+NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "failed to map segment", "std::bad_alloc")
+
 SMALLER = (
     "Set per_device_train_batch_size to 1 (raise gradient_accumulation_steps to keep the batch), "
     "max_seq_length to a smaller value, or use_4bit to true; or choose a smaller model."
@@ -48,7 +51,7 @@ def explain(error: BaseException) -> Failure:
         return Failure("out_of_memory_gpu", "The GPU ran out of memory.", SMALLER, evidence)
     if "mps backend out of memory" in lower or "cuda out of memory" in lower:
         return Failure("out_of_memory_gpu", "The GPU ran out of memory.", SMALLER, evidence)
-    if "MemoryError" in names or "can't allocate memory" in lower or "cannot allocate memory" in lower:
+    if "MemoryError" in names or any(words in lower for words in NO_MEMORY):
         return Failure("out_of_memory_host", "The computer's memory ran out.", SMALLER, evidence)
     if any(getattr(link, "errno", None) in (errno.ENOSPC, errno.EDQUOT) for link in chain) or (
         "no space left on device" in lower

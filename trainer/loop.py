@@ -181,7 +181,10 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
     reporter = reporter_class()(job, trainer)
     trainer.reporter = reporter
     trainer.add_callback(reporter)
-    finished = job.resume is not None and job.resume.facts.get("finished", False)
+    # A stop in the very last evaluation leaves a run with no step to go, which must not train one more.
+    facts = job.resume.facts if job.resume else {}
+    finished = bool(facts) and (facts["finished"] or job.resume.step >= facts["total_steps"])
+    hooks = beat_in_layers(trainer.model, job)
     try:
         if finished:
             trainer._load_from_checkpoint(str(job.resume.path))
@@ -193,6 +196,8 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
         trainer._save_checkpoint(trainer.model, None)
     finally:
         reporter.close()
+        for hook in hooks:
+            hook.remove()
     step = trainer.state.global_step
     asked = None if finished else reporter.stop_reason
     best = trainer.state.best_global_step
@@ -205,6 +210,20 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
             reporter.metrics.update(reporter.evaluations.get(best, {}))
             reporter.metrics["best_step"] = best
     return {"step": step, "stopped": asked, "metrics": reporter.metrics}
+
+
+def beat_in_layers(model: Any, job: Job) -> list[Any]:
+    """Beats whenever a layer begins its forward or ends its backward pass: one step of a large model on a
+    CPU takes longer than a heartbeat may stay away. Returns the hooks, to be removed."""
+
+    def forward(module: Any, inputs: Any, output: Any) -> None:
+        job.heartbeat.beat()
+        first = output[0] if isinstance(output, tuple) else output
+        if getattr(first, "requires_grad", False):
+            first.register_hook(lambda gradient: job.heartbeat.beat())
+
+    lists = [module for module in model.modules() if type(module).__name__ == "ModuleList"]
+    return [layer.register_forward_hook(forward) for layers in lists for layer in layers]
 
 
 def reporter_class() -> type:
@@ -235,6 +254,7 @@ def reporter_class() -> type:
             return {
                 "tokens": self.tokens,
                 "elapsed_seconds": self._elapsed(),
+                "total_steps": self.trainer.state.max_steps,
                 "finished": self._finished(self.trainer.state) and self.stop_reason is None,
                 "metrics": self.metrics,
                 "evaluations": {str(step): metrics for step, metrics in self.evaluations.items()},

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from trainer.failures import explain
-from trainer.tests import jobs
+from trainer.tests import jobs, tiny
 
 
 def failed(spec):
@@ -168,27 +168,57 @@ def test_a_specification_that_breaks_the_contract_ends_in_a_journal(models, tmp_
     assert line["code"] == "internal" and "settings.learning_rat" in line["message"]
 
 
+# Leaves a child so much memory (MiB) beyond what its imports take.
 STARVED = """
 import resource, sys
 from pathlib import Path
-import bitsandbytes, peft, torch, transformers, trl
+import bitsandbytes, datasets, peft, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from trl import SFTConfig, SFTTrainer
 from trainer.tests import jobs
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20), used + (300 << 20)))
+resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[2]) << 20),) * 2)
 sys.exit(jobs.train(Path(sys.argv[1])))
 """
 
 
-def test_a_host_without_memory(models, tmp_path):
-    rows = [{"input": "word " * 200, "output": "answer " * 20}] * 256
-    spec = jobs.make(tmp_path, models("llama"), rows, per_device_train_batch_size=256)
-    environment = {**os.environ, "PYTHONPATH": str(jobs.ROOT)}
-    child = subprocess.run(
-        [sys.executable, "-c", STARVED, str(spec)], env=environment, capture_output=True, text=True
+def starve(spec, mebibytes):
+    """Runs the job in a child that may take only so much memory."""
+    return subprocess.run(
+        [sys.executable, "-c", STARVED, str(spec), str(mebibytes)],
+        env={**os.environ, "PYTHONPATH": str(jobs.ROOT)},
+        capture_output=True,
+        text=True,
     )
+
+
+def greedy_job(models, folder):
+    """A job whose single step, 128 rows of 180 tokens, takes more than a quarter of a GiB."""
+    rows = [{"input": "word " * 80, "output": "answer " * 10}] * 128
+    return jobs.make(folder, models("llama"), rows, per_device_train_batch_size=128, max_steps=2)
+
+
+def test_a_micro_batch_that_does_not_fit_is_divided_and_trains_the_same(models, tmp_path):
+    spec, free = greedy_job(models, tmp_path / "starved"), greedy_job(models, tmp_path / "free")
+    child = starve(spec, 200)
+    assert child.returncode == 0, child.stderr[-2000:]
+    (told,) = jobs.journal(spec, "warning")
+    assert told["code"] == "batch_reduced"
+    assert jobs.train(free) == 0 and not jobs.journal(free, "warning")
+    assert [line["step"] for line in jobs.journal(spec, "metric")] == [1, 2]
+    assert jobs.losses(spec) == pytest.approx(jobs.losses(free), rel=1e-4)
+    ends = [jobs.journal(which, "metric")[-1]["tokens"] for which in (spec, free)]
+    assert ends[0] == ends[1]
+
+
+def test_a_host_without_memory_for_a_single_row(tmp_path):
+    model = tiny.build("llama", tmp_path / "model", context=1 << 15)
+    rows = [{"input": "word " * 12_000, "output": "answer"}] * 2
+    spec = jobs.make(tmp_path / "job", model, rows, per_device_train_batch_size=2, max_steps=1)
+    child = starve(spec, 300)
     assert child.returncode == 1, child.stderr[-2000:]
     line = jobs.journal(spec)[-1]
-    assert line["code"] == "out_of_memory_host" and "per_device_train_batch_size" in line["advice"], line
+    assert line["code"] == "out_of_memory_host" and "use_4bit" in line["advice"], line
 
 
 def test_a_full_disk(models, tmp_path):

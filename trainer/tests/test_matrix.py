@@ -114,9 +114,8 @@ def test_other_families_stop_and_resume_exactly(models, tmp_path, kind):
     before = len(jobs.journal(again))
     assert jobs.train(again) == 0
     told = [line for line in jobs.journal(again)[before:] if line["type"] == "metric"]
-    assert {line["step"]: line["loss"] for line in told} == {
-        s: l for s, l in jobs.losses(spec).items() if s > 3
-    }
+    later = {at: loss for at, loss in jobs.losses(spec).items() if at > 3}
+    assert {line["step"]: line["loss"] for line in told} == later
     assert told[-1]["tokens"] == jobs.journal(spec, "metric")[-1]["tokens"]
 
 
