@@ -1,7 +1,7 @@
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const FRAME_MS = 100;
-/** Without a terminal, a line at most this often: enough to see life, few enough to read. */
-const PLAIN_MS = 5_000;
+/** Without a terminal, a line this often: enough to see life, few enough to read. */
+const PLAIN_MS = 10_000;
 
 const seconds = (ms) =>
   ms < 60_000
@@ -9,59 +9,74 @@ const seconds = (ms) =>
     : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 
 /**
- * Shows steps as they go: on a terminal one line that is rewritten, elsewhere plain lines.
+ * Shows steps as they go, several at once: on a terminal a line each that is rewritten, elsewhere plain
+ * lines.
  * @param stream where to write, a terminal or not.
  */
 export function createProgress(stream = process.stderr) {
   const live = stream.isTTY === true;
-  let label = '';
-  let detail = '';
-  let began = 0;
+  const active = new Set();
+  let drawn = 0;
   let frame = 0;
-  let lastPlain = 0;
   let timer = null;
 
-  const draw = () => {
-    frame = (frame + 1) % FRAMES.length;
-    const line = `${FRAMES[frame]} ${label} · ${seconds(performance.now() - began)}${detail && ` · ${detail}`}`;
-    stream.write(`\r\x1b[K${line.slice(0, (stream.columns ?? 100) - 1)}`);
+  const line = ({ label, detail, began }) =>
+    `${label} · ${seconds(performance.now() - began)}${detail && ` · ${detail}`}`;
+  const clear = () => {
+    if (drawn > 0) stream.write(`\x1b[${drawn}A\x1b[J`);
+    drawn = 0;
   };
-  const stop = () => {
+  const draw = () => {
+    clear();
+    frame = (frame + 1) % FRAMES.length;
+    for (const step of active) {
+      stream.write(`${`${FRAMES[frame]} ${line(step)}`.slice(0, (stream.columns || 100) - 1)}\n`);
+      drawn += 1;
+    }
+  };
+  const drawPlain = () => {
+    for (const step of active) stream.write(`${line(step)}\n`);
+  };
+  const say = (text) => {
+    clear();
+    stream.write(`${text}\n`);
+  };
+  const leave = (step) => {
+    active.delete(step);
+    if (active.size > 0) return;
     clearInterval(timer);
     timer = null;
-    if (live) stream.write('\r\x1b[K');
   };
 
   return {
-    /** Begins step `index` of `count`. */
-    begin(index, count, title) {
-      label = `[${index}/${count}] ${title}`;
-      detail = '';
-      began = performance.now();
-      lastPlain = began;
-      if (live) timer = setInterval(draw, FRAME_MS);
-      else stream.write(`${label} …\n`);
-    },
-    /** Says how far the step is. */
-    update(text) {
-      detail = text;
-      if (live || performance.now() - lastPlain < PLAIN_MS) return;
-      lastPlain = performance.now();
-      stream.write(`${label} · ${text}\n`);
-    },
     /** Says something that stays on the screen. */
-    say(text) {
-      if (live && timer) stream.write('\r\x1b[K');
-      stream.write(`${text}\n`);
-    },
-    done(note = 'done') {
-      stop();
-      stream.write(`${label}: ${note} (${seconds(performance.now() - began)})\n`);
-    },
-    fail(error) {
-      stop();
-      stream.write(`${label}: failed. ${error.message}\n`);
-      for (const line of error.tail ?? []) stream.write(`    ${line}\n`);
+    say,
+    /** Begins a step; `label` is its place and title. */
+    begin(label) {
+      const step = { label, detail: '', began: performance.now() };
+      active.add(step);
+      if (!live) say(`${label} …`);
+      timer ??= live ? setInterval(draw, FRAME_MS) : setInterval(drawPlain, PLAIN_MS);
+      return {
+        say,
+        /** Says how far the step is. */
+        update(text) {
+          step.detail = text;
+        },
+        done(note = 'done') {
+          leave(step);
+          say(`${label}: ${note} (${seconds(performance.now() - step.began)})`);
+        },
+        /** Leaves the step with an error and what its tool said last. */
+        fail(error) {
+          leave(step);
+          say(
+            [`${label}: failed. ${error.message}`, ...(error.tail ?? []).map((text) => `    ${text}`)].join(
+              '\n',
+            ),
+          );
+        },
+      };
     },
   };
 }

@@ -19,13 +19,18 @@ import { endTools } from './tool.mjs';
  * is made from, `makes` the paths that must be there afterwards, `needs` the prerequisites, and `run`
  * does the work; what `run` returns is said behind the title. A step that is `optional` for running the
  * service warns when it fails and is tried again by `test` and `doctor`.
+ *
+ * The lanes of a plan are independent and run side by side: one waits for the network while another
+ * compiles.
  */
-const service = [packages, converter, addon, bundles, python, accelerated];
-const plans = {
-  stop: [packages, bundles],
-  test: [...service, testTools, chromium],
-  'test:long': [...service, testTools, chromium],
-};
+const forNode = [packages, converter, addon, bundles];
+const forPython = [python, accelerated];
+const service = [forNode, forPython];
+const tests = [
+  [...forNode, chromium],
+  [...forPython, testTools],
+];
+const plans = { stop: [[packages, bundles]], test: tests, 'test:long': tests };
 const strict = new Set(['test', 'test:long', 'doctor']);
 const FAILED = 'failed ';
 
@@ -42,9 +47,9 @@ function isStale(step, retry) {
  * @returns whether the verb can run; what is wrong has been said.
  */
 export async function setUp(verb) {
-  const plan = plans[verb] ?? service;
+  const lanes = plans[verb] ?? service;
   const retry = strict.has(verb);
-  if (!plan.some((step) => isStale(step, retry))) return true;
+  if (!lanes.flat().some((step) => isStale(step, retry))) return true;
 
   const progress = createProgress();
   const release = await takeLock(inRoot('build', 'set-up.lock'), (pid) =>
@@ -58,7 +63,7 @@ export async function setUp(verb) {
   process.once('SIGINT', end);
   process.once('SIGTERM', end);
   try {
-    return await runPlan(plan, progress, verb);
+    return await runLanes(lanes, progress, verb);
   } finally {
     process.off('SIGINT', end);
     process.off('SIGTERM', end);
@@ -66,31 +71,44 @@ export async function setUp(verb) {
   }
 }
 
-async function runPlan(plan, progress, verb) {
+async function runLanes(lanes, progress, verb) {
   const retry = strict.has(verb);
-  let stale = plan.filter((step) => isStale(step, retry));
-  // What other steps are made from comes with the packages: with those, all may be out of date.
-  if (stale.includes(packages)) stale = plan;
+  let stale = lanes.flat().filter((step) => isStale(step, retry));
+  // What the steps after it are made from comes with the packages: with those, all may be out of date.
+  if (stale.includes(packages)) stale = lanes.flat();
   const missing = missingPrerequisites(stale.flatMap((step) => step.needs));
   if (missing.length > 0) {
     progress.say('Hone needs what is not on this machine:');
     for (const { what, install } of missing) progress.say(`  ${what}\n      ${install}`);
     return false;
   }
-  for (const [index, step] of stale.entries()) {
-    if (!isStale(step, retry)) continue;
-    progress.begin(index + 1, stale.length, step.title);
-    removeStamp(step.name);
-    try {
-      const note = await step.run(progress);
-      writeStamp(step.name, step.from());
-      progress.done(note);
-    } catch (error) {
-      progress.fail(error);
-      if (!step.optional || (verb.startsWith('test') && step !== chromium)) return false;
-      progress.say('    Hone goes on without it; `npm run doctor` tries again.');
-      writeStamp(step.name, FAILED + step.from());
+  let failed = false;
+  const runLane = async (lane) => {
+    for (const step of lane.filter((candidate) => stale.includes(candidate))) {
+      if (failed) return;
+      if (!isStale(step, retry)) continue;
+      const shown = progress.begin(`[${stale.indexOf(step) + 1}/${stale.length}] ${step.title}`);
+      removeStamp(step.name);
+      try {
+        const note = await step.run(shown);
+        writeStamp(step.name, step.from());
+        shown.done(note);
+      } catch (error) {
+        if (failed) {
+          shown.done('given up');
+          return;
+        }
+        shown.fail(error);
+        if (!step.optional || (verb.startsWith('test') && step !== chromium)) {
+          failed = true;
+          endTools('SIGTERM');
+          return;
+        }
+        progress.say('    Hone goes on without it; `npm run doctor` tries again.');
+        writeStamp(step.name, FAILED + step.from());
+      }
     }
-  }
-  return true;
+  };
+  await Promise.all(lanes.map(runLane));
+  return !failed;
 }

@@ -25,7 +25,7 @@ export function startBar(title: string, stream: NodeJS.WriteStream = process.std
     const percent = share === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
     return `${title.padEnd(9)} ${bar} ${percent} · ${time(performance.now() - began)}${text && ` · ${text}`}`;
   };
-  const draw = () => stream.write(`\r\x1b[K${line().slice(0, (stream.columns ?? 100) - 1)}`);
+  const draw = () => stream.write(`\r\x1b[K${line().slice(0, (stream.columns || 100) - 1)}`);
   const timer = live ? setInterval(draw, frameMs) : null;
   return {
     update(newShare, newText) {

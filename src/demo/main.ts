@@ -53,7 +53,7 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
       dataset: dataset.filename,
     });
     const answered = await askAll(client, job.model_id, readQuestions(options.installDir));
-    console.log(`${renderTable(answered, process.stdout.columns ?? 100)}\n`);
+    console.log(`${renderTable(answered, process.stdout.columns || 100)}\n`);
     const { model_path: gguf } = await client.get<{ model_path: string }>(
       `/api/playground/model_path?model_id=${job.model_id}`,
     );
