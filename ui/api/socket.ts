@@ -1,0 +1,85 @@
+import type { Frame } from './frames.ts';
+
+/** How the page stands to the service; `since` is when the last word came. */
+export type Connection =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  | { readonly state: 'reconnecting'; readonly since: number }
+  | { readonly state: 'stale'; readonly since: number };
+
+const firstDelayMs = 250;
+const longestDelayMs = 5_000;
+/** After this long without a connection, what is shown is called stale. */
+const staleAfterMs = 5_000;
+
+/** Listens on `/ws/training`; after a loss it connects again and asks for what it missed. */
+export class LiveSocket {
+  readonly #onFrame: (frame: Frame) => void;
+  readonly #onConnection: (connection: Connection) => void;
+  #socket: WebSocket | null = null;
+  #newestSeq: number | null = null;
+  #lostAt: number | null = null;
+  #attempts = 0;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #staleTimer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(onFrame: (frame: Frame) => void, onConnection: (connection: Connection) => void) {
+    this.#onFrame = onFrame;
+    this.#onConnection = onConnection;
+  }
+
+  start(): void {
+    this.#connect();
+    addEventListener('online', () => this.#hurry());
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible') this.#hurry();
+    });
+  }
+
+  /** Tries at once, where a wait is running. */
+  #hurry(): void {
+    if (this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#connect();
+  }
+
+  #connect(): void {
+    this.#timer = null;
+    const asked = this.#newestSeq;
+    const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
+    const query = asked === null ? '' : `?since=${asked}`;
+    const socket = new WebSocket(`${scheme}://${location.host}/ws/training${query}`);
+    this.#socket = socket;
+    socket.onmessage = ({ data }) => this.#take(JSON.parse(data as string) as Frame, asked);
+    socket.onclose = () => {
+      if (this.#socket === socket) this.#lost();
+    };
+  }
+
+  #take(frame: Frame, asked: number | null): void {
+    if (frame.type === 'snapshot') {
+      this.#attempts = 0;
+      this.#lostAt = null;
+      if (this.#staleTimer !== null) clearTimeout(this.#staleTimer);
+      this.#staleTimer = null;
+      // The frames that were missed follow the snapshot, so its own number would be too far ahead. A number
+      // below what was asked for means another data directory: begin anew.
+      if (asked === null || frame.seq < asked) this.#newestSeq = frame.seq;
+      this.#onConnection({ state: 'live' });
+    } else this.#newestSeq = frame.seq;
+    this.#onFrame(frame);
+  }
+
+  #lost(): void {
+    this.#lostAt ??= Date.now();
+    const since = this.#lostAt;
+    const stale = Date.now() - since >= staleAfterMs;
+    this.#onConnection({ state: stale ? 'stale' : 'reconnecting', since });
+    if (!stale) {
+      this.#staleTimer ??= setTimeout(() => this.#onConnection({ state: 'stale', since }), staleAfterMs);
+    }
+    const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#attempts);
+    this.#attempts += 1;
+    this.#timer = setTimeout(() => this.#connect(), delay * (0.75 + Math.random() / 2));
+  }
+}

@@ -1,0 +1,30 @@
+import { noAnswer, toServiceError } from './request.ts';
+import type { Uploaded } from './types.ts';
+
+const what = 'POST /api/upload_dataset';
+
+/**
+ * Uploads a dataset. XMLHttpRequest, since fetch tells nothing of how far a body has been sent.
+ * @param onProgress told the sent fraction, 0…1.
+ */
+export function uploadDataset(
+  file: File,
+  onProgress: (fraction: number) => void,
+  signal: AbortSignal,
+): Promise<Uploaded> {
+  return new Promise((resolve, reject) => {
+    const call = new XMLHttpRequest();
+    call.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
+    call.onload = () => {
+      if (call.status === 200) resolve(JSON.parse(call.responseText) as Uploaded);
+      else reject(toServiceError(what, call.status, call.responseText));
+    };
+    call.onerror = () => reject(noAnswer(what, 'the connection was lost'));
+    call.onabort = () => reject(new DOMException('The upload was cancelled.', 'AbortError'));
+    signal.addEventListener('abort', () => call.abort(), { once: true });
+    const body = new FormData();
+    body.append('file', file, file.name);
+    call.open('POST', '/api/upload_dataset');
+    call.send(body);
+  });
+}

@@ -1,0 +1,2 @@
+/** Stylesheets are bundled into `main.css`; importing one gives nothing. */
+declare module '*.css';

@@ -1,0 +1,367 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import uPlot from 'uplot';
+import { formatNumber } from '../format.ts';
+import { Watch } from '../state/store.ts';
+import { theme } from '../state/theme.ts';
+
+/** One line of a chart. */
+export interface ChartLine {
+  readonly label: string;
+  /** The custom property that holds its colour. */
+  readonly colour: string;
+  readonly values: readonly (number | null)[];
+  /** Drawn thin and pale, behind the others. */
+  readonly faint?: boolean;
+  /** Drawn as joined dots: a value for a few steps alone. */
+  readonly sparse?: boolean;
+}
+
+/** Rows of the data table; the whole series is in the CSV file. */
+const tableRows = 200;
+const zoomFactor = 0.7;
+const panFactor = 0.2;
+
+let nextId = 1;
+
+/**
+ * Lines over steps, with zoom, pan, a legend that follows the pointer or the arrow keys, and the same
+ * figures as a table. Its arrays may grow in place: a new `revision` says that they did.
+ */
+@customElement('hone-chart')
+export class Chart extends LitElement {
+  @property() heading = '';
+  @property({ attribute: false }) steps: readonly number[] = [];
+  @property({ attribute: false }) lines: readonly ChartLine[] = [];
+  @property({ attribute: false }) format: (value: number | null | undefined) => string = formatNumber;
+  @property({ attribute: false }) revision: unknown = null;
+  /** Charts with the same key share their pointer. */
+  @property() sync = '';
+  @state() private _index: number | null = null;
+  @state() private _tableOpen = false;
+  private _zoomed = false;
+  private _plot: uPlot | null = null;
+  private _shape = '';
+  private _frame = 0;
+  private readonly _id = `chart-${nextId++}`;
+  private readonly _resize = new ResizeObserver(() => this._fit());
+
+  constructor() {
+    super();
+    new Watch(this, theme);
+  }
+
+  /** Light DOM: one stylesheet, and labels that reach their controls. */
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    cancelAnimationFrame(this._frame);
+    this._frame = 0;
+    this._resize.disconnect();
+    this._plot?.destroy();
+    this._plot = null;
+    this._shape = '';
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.requestUpdate();
+  }
+
+  protected override updated(): void {
+    if (this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+  }
+
+  private get _area(): HTMLElement | null {
+    return this.querySelector('.chart-area');
+  }
+
+  private _draw(): void {
+    this._frame = 0;
+    const area = this._area;
+    if (area === null || !this.isConnected) return;
+    const dark = getComputedStyle(document.documentElement).colorScheme;
+    const shape = `${dark}|${theme.value}|${this.sync}|${this.lines.map((line) => `${line.label}${line.colour}`).join('|')}`;
+    const data = [this.steps, ...this.lines.map(({ values }) => values)] as uPlot.AlignedData;
+    if (this._plot === null || shape !== this._shape) {
+      this._plot?.destroy();
+      this._shape = shape;
+      this._zoomed = false;
+      this._plot = new uPlot(this._options(area), data, area);
+      this._resize.observe(area);
+      return;
+    }
+    if (this._zoomed) {
+      const { min, max } = this._plot.scales.x as uPlot.Scale;
+      this._plot.setData(data, false);
+      this._plot.setScale('x', { min: min as number, max: max as number });
+    } else this._plot.setData(data);
+  }
+
+  private _options(area: HTMLElement): uPlot.Options {
+    const style = getComputedStyle(this);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: colour('--text-muted'),
+      font: `11px ${style.fontFamily}`,
+      grid: { stroke: colour('--chart-grid'), width: 1 },
+      ticks: { show: false },
+    };
+    return {
+      width: Math.max(80, area.clientWidth),
+      height: Math.max(80, area.clientHeight),
+      padding: [10, 8, 0, 0],
+      legend: { show: false },
+      cursor: {
+        ...(this.sync === '' ? {} : { sync: { key: this.sync, setSeries: false } }),
+        points: { size: 7 },
+        drag: { x: true, y: false, setScale: true },
+      },
+      scales: { x: { time: false }, y: { range: (_plot, low, high) => padded(low, high) } },
+      axes: [
+        { ...axis, size: 26, gap: 4, space: 60 },
+        {
+          ...axis,
+          size: 58,
+          gap: 6,
+          values: (_plot, ticks) => ticks.map((tick) => this.format(tick)),
+        },
+      ],
+      series: [
+        {},
+        ...this.lines.map(
+          (line): uPlot.Series => ({
+            label: line.label,
+            stroke: colour(line.colour),
+            width: line.faint ? 1 : 1.75,
+            alpha: line.faint ? 0.38 : 1,
+            spanGaps: line.sparse ?? false,
+            points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
+          }),
+        ),
+      ],
+      hooks: {
+        setCursor: [
+          (plot) => {
+            const index = plot.cursor.idx ?? null;
+            if (index !== this._index) this._index = index;
+          },
+        ],
+        setSelect: [
+          (plot) => {
+            if (plot.select.width > 0) this._zoomed = true;
+          },
+        ],
+        ready: [(plot) => this._listen(plot)],
+      },
+    };
+  }
+
+  private _listen(plot: uPlot): void {
+    plot.over.addEventListener('dblclick', () => this._reset());
+    plot.over.addEventListener(
+      'wheel',
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        const at = plot.posToVal(event.offsetX, 'x');
+        this._zoom(event.deltaY < 0 ? zoomFactor : 1 / zoomFactor, at);
+      },
+      { passive: false },
+    );
+    plot.over.addEventListener(
+      'mousedown',
+      (event) => {
+        if (!event.shiftKey) return;
+        event.stopImmediatePropagation();
+        event.preventDefault();
+        let from = event.clientX;
+        const move = (moved: MouseEvent) => {
+          const { min, max } = plot.scales.x as { min: number; max: number };
+          this._show(min - ((moved.clientX - from) / plot.over.clientWidth) * (max - min), max - min);
+          from = moved.clientX;
+        };
+        addEventListener('mousemove', move);
+        addEventListener('mouseup', () => removeEventListener('mousemove', move), { once: true });
+      },
+      { capture: true },
+    );
+  }
+
+  private _fit(): void {
+    const area = this._area;
+    if (area === null || this._plot === null || area.clientWidth === 0) return;
+    if (this._plot.width !== area.clientWidth || this._plot.height !== area.clientHeight) {
+      this._plot.setSize({ width: area.clientWidth, height: area.clientHeight });
+    }
+  }
+
+  private _reset(): void {
+    this._zoomed = false;
+    this._draw();
+  }
+
+  /** Shows `width` steps from `from`, kept within the data. */
+  private _show(from: number, width: number): void {
+    const first = this.steps[0] ?? 0;
+    const last = this.steps.at(-1) ?? 1;
+    const span = Math.min(Math.max(width, 2), last - first);
+    if (this._plot === null || span <= 0) return;
+    const min = Math.min(Math.max(from, first), last - span);
+    this._zoomed = span < last - first;
+    this._plot.setScale('x', { min, max: min + span });
+  }
+
+  private _zoom(factor: number, around?: number): void {
+    const { min, max } = (this._plot?.scales.x ?? {}) as { min?: number; max?: number };
+    if (min == null || max == null) return;
+    const at = around ?? (min + max) / 2;
+    this._show(at - (at - min) * factor, (max - min) * factor);
+  }
+
+  private _pan(direction: number): void {
+    const { min, max } = (this._plot?.scales.x ?? {}) as { min?: number; max?: number };
+    if (min == null || max == null) return;
+    this._show(min + direction * panFactor * (max - min), max - min);
+  }
+
+  private _key(event: KeyboardEvent): void {
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => (event.shiftKey ? this._pan(-1) : this._point(-1)),
+      ArrowRight: () => (event.shiftKey ? this._pan(1) : this._point(1)),
+      '+': () => this._zoom(zoomFactor),
+      '-': () => this._zoom(1 / zoomFactor),
+      '0': () => this._reset(),
+    };
+    const action = actions[event.key];
+    if (action === undefined || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** Moves the pointer to a neighbouring point. */
+  private _point(by: number): void {
+    const plot = this._plot;
+    if (plot === null || this.steps.length === 0) return;
+    const index = Math.min(this.steps.length - 1, Math.max(0, (this._index ?? this.steps.length - 1) + by));
+    const left = plot.valToPos(this.steps[index] as number, 'x');
+    plot.setCursor({ left, top: plot.over.clientHeight / 2 });
+  }
+
+  protected override render(): TemplateResult {
+    const index = this._index ?? this.steps.length - 1;
+    const step = this.steps[index];
+    return html`
+      <section class="chart" aria-labelledby=${this._id}>
+        <header class="chart-head">
+          <h3 id=${this._id}>${this.heading}</h3>
+          <div class="chart-tools" role="group" aria-label="${this.heading}: view">
+            ${tool('Earlier', '‹', () => this._pan(-1))} ${tool('Later', '›', () => this._pan(1))}
+            ${tool('Zoom in', '+', () => this._zoom(zoomFactor))}
+            ${tool('Zoom out', '−', () => this._zoom(1 / zoomFactor))}
+            ${tool('Show all', '⤢', () => this._reset())}
+          </div>
+        </header>
+        <dl class="legend">
+          ${this.lines.map(
+            (line) => html`<div class=${line.faint ? 'faint' : ''}>
+              <dt><i class="swatch" data-colour=${line.colour.slice(2)}></i><bdi>${line.label}</bdi></dt>
+              <dd>${this.format(line.sparse && this._index === null ? lastOf(line.values) : line.values[index])}</dd>
+            </div>`,
+          )}
+          <div class="legend-step"><dt>Step</dt><dd>${step === undefined ? '–' : step.toLocaleString('en')}</dd></div>
+        </dl>
+        <div
+          class="chart-area"
+          tabindex="0"
+          role="group"
+          aria-label="${this.heading}: chart of ${this.steps.length} points. Arrow keys read points, plus and minus zoom, 0 shows all."
+          @keydown=${this._key}
+        ></div>
+        <details class="chart-data" @toggle=${this._toggled}>
+          <summary>Data table</summary>
+          ${this._tableOpen ? this._table() : nothing}
+        </details>
+      </section>
+    `;
+  }
+
+  private _toggled(event: Event): void {
+    this._tableOpen = (event.target as HTMLDetailsElement).open;
+  }
+
+  private _table(): TemplateResult {
+    const { steps, lines } = this;
+    const stride = Math.max(1, Math.ceil(steps.length / tableRows));
+    const rows: number[] = [];
+    for (let row = steps.length - 1; row >= 0; row -= stride) rows.push(row);
+    return html`
+      <p class="row between">
+        <span class="muted">
+          ${stride === 1 ? `All ${steps.length} points` : `Every ${stride}th of ${steps.length.toLocaleString('en')} points`}, newest first
+        </span>
+        <button type="button" class="small" @click=${this._download}>Download CSV</button>
+      </p>
+      <div class="scroll-box" tabindex="0" role="region" aria-label="${this.heading}: data">
+        <table class="figures">
+          <thead>
+            <tr>
+              <th scope="col">Step</th>
+              ${lines.map((line) => html`<th scope="col"><bdi>${line.label}</bdi></th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map(
+              (row) => html`<tr>
+                <th scope="row">${steps[row]?.toLocaleString('en')}</th>
+                ${lines.map((line) => html`<td>${this.format(line.values[row])}</td>`)}
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    `;
+  }
+
+  private _download(): void {
+    const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
+    const head = ['step', ...this.lines.map(({ label }) => quote(label))].join(',');
+    const rows = this.steps.map((step, row) =>
+      [step, ...this.lines.map(({ values }) => values[row] ?? '')].join(','),
+    );
+    const url = URL.createObjectURL(new Blob([[head, ...rows].join('\n')], { type: 'text/csv' }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = `${this.heading.toLowerCase().replace(/\W+/g, '-')}.csv`;
+    link.click();
+    URL.revokeObjectURL(url);
+  }
+}
+
+function tool(label: string, sign: string, act: () => void): TemplateResult {
+  return html`<button type="button" class="tool" aria-label=${label} title=${label} @click=${act}>
+    <span aria-hidden="true">${sign}</span>
+  </button>`;
+}
+
+function lastOf(values: readonly (number | null)[]): number | null {
+  for (let index = values.length - 1; index >= 0; index -= 1) {
+    const value = values[index];
+    if (value != null) return value;
+  }
+  return null;
+}
+
+/** A range with some air, also where all values are the same or there are none. */
+function padded(low: number | null, high: number | null): [number, number] {
+  if (low == null || high == null) return [0, 1];
+  if (low === high) {
+    const around = Math.abs(low) * 0.1 || 1;
+    return [low - around, high + around];
+  }
+  const air = (high - low) * 0.06;
+  return [low >= 0 && low - air < 0 ? 0 : low - air, high + air];
+}

@@ -1,0 +1,47 @@
+import { html, LitElement, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+
+const saidMs = 2_000;
+
+/** A button that copies a text. */
+@customElement('hone-copy')
+export class Copy extends LitElement {
+  @property({ attribute: false }) text = '';
+  @property() label = 'Copy';
+  @state() private _done: 'copied' | 'failed' | null = null;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private async _copy(): Promise<void> {
+    this._done = (await copyText(this.text)) ? 'copied' : 'failed';
+    setTimeout(() => {
+      this._done = null;
+    }, saidMs);
+  }
+
+  protected override render(): TemplateResult {
+    const said = this._done === 'copied' ? 'Copied' : this._done === 'failed' ? 'Select and copy it' : '';
+    return html`<button type="button" class="small" @click=${this._copy}>
+      ${said === '' ? this.label : said}
+    </button>`;
+  }
+}
+
+/** The clipboard's interface exists on localhost and https alone; elsewhere the old command works. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'off-screen';
+    document.body.append(area);
+    area.select();
+    const copied = document.execCommand('copy');
+    area.remove();
+    return copied;
+  }
+}

@@ -1,0 +1,38 @@
+import { html, LitElement, type TemplateResult } from 'lit';
+import { customElement, property } from 'lit/decorators.js';
+
+let nextId = 1;
+
+/** A modal dialog; the browser's own keeps the focus inside and gives it back. It tells of its end by `close`. */
+@customElement('hone-dialog')
+export class Dialog extends LitElement {
+  @property() heading = '';
+  @property({ attribute: false }) content: TemplateResult = html``;
+  private readonly _id = `dialog-${nextId++}`;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override firstUpdated(): void {
+    this.querySelector('dialog')?.showModal();
+  }
+
+  private _closed(): void {
+    this.dispatchEvent(new CustomEvent('dismiss', { bubbles: true }));
+  }
+
+  private _clicked(event: MouseEvent): void {
+    const dialog = event.currentTarget as HTMLDialogElement;
+    if (event.target === dialog) dialog.close();
+  }
+
+  protected override render(): TemplateResult {
+    return html`<dialog aria-labelledby=${this._id} @close=${this._closed} @click=${this._clicked}>
+      <div class="dialog-body">
+        <h2 id=${this._id}>${this.heading}</h2>
+        ${this.content}
+      </div>
+    </dialog>`;
+  }
+}

@@ -1,0 +1,108 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { ServiceError } from '../api/request.ts';
+import { stateName } from '../state/job-words.ts';
+
+/** Small pieces that every page is made of. They hold no state. */
+
+/** The state of a job, in a word and a colour. */
+export function stateBadge(state: string): TemplateResult {
+  return html`<span class="badge" data-state=${state}>${stateName(state)}</span>`;
+}
+
+/** A name that somebody gave: kept as text, in its own direction, broken where it must be. */
+export function nameText(name: string): TemplateResult {
+  return html`<bdi class="name">${name}</bdi>`;
+}
+
+/** How far something is; without a fraction, that it goes on. */
+export function progressBar(label: string, percent: number | null): TemplateResult {
+  return percent === null
+    ? html`<progress class="bar" aria-label=${label}></progress>`
+    : html`<progress class="bar" aria-label=${label} max="100" .value=${percent}></progress>`;
+}
+
+/** A figure with its name. */
+export function figure(name: string, value: string, note: string | null = null): TemplateResult {
+  return html`<div class="figure">
+    <dt>${name}</dt>
+    <dd>${value}${note === null ? nothing : html` <small>${note}</small>`}</dd>
+  </div>`;
+}
+
+/** Grey lines in the place of what is still being read. */
+export function skeleton(lines: number): TemplateResult {
+  return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: lines }, () => html`<i></i>`)}</div>
+    <span class="off-screen" role="status">Loading</span>`;
+}
+
+/** What a page shows where there is nothing yet. */
+export function empty(title: string, body: unknown): TemplateResult {
+  return html`<div class="empty">
+    <p class="empty-title">${title}</p>
+    <div>${body}</div>
+  </div>`;
+}
+
+/** An error: what happened, what to do next, and the detail to copy. */
+export function errorPanel(options: {
+  title: string;
+  cause: string;
+  next?: unknown;
+  detail?: string | null;
+}): TemplateResult {
+  return html`<div class="panel-error" role="alert">
+    <p class="panel-title">${options.title}</p>
+    <p class="wrap"><bdi>${options.cause}</bdi></p>
+    ${options.next ? html`<p class="wrap">${options.next}</p>` : nothing}
+    ${
+      options.detail
+        ? html`<details>
+            <summary>Detail</summary>
+            <pre class="log" tabindex="0" role="region" aria-label="Error detail">${options.detail}</pre>
+            <hone-copy .text=${options.detail} label="Copy detail"></hone-copy>
+          </details>`
+        : nothing
+    }
+  </div>`;
+}
+
+const nextSteps: Readonly<Record<number, string>> = {
+  0: 'Start it again with “npm start”; this page connects by itself.',
+  403: 'Check the name. For a private or gated model, accept its terms on the hub and set HUB_TOKEN before starting Hone.',
+  413: 'Split the file, or leave out rows.',
+  502: 'Check the network. A model that was downloaded before, or a local folder, works without it.',
+  507: 'Free some disk space, then try again.',
+};
+
+/** An answer of the service that is no success. */
+export function serviceErrorPanel(title: string, error: ServiceError, next?: unknown): TemplateResult {
+  return errorPanel({
+    title,
+    cause: error.message,
+    next: next ?? nextSteps[error.status],
+    detail: error.detail,
+  });
+}
+
+/** One of several choices, with a sentence. */
+export function option(
+  group: string,
+  value: string,
+  title: unknown,
+  sentence: unknown,
+  chosen: boolean,
+  choose: () => void,
+  disabled = false,
+): TemplateResult {
+  return html`<label class="option" data-disabled=${disabled ? 'yes' : nothing}>
+    <input
+      type="radio"
+      name=${group}
+      .value=${value}
+      .checked=${chosen}
+      ?disabled=${disabled}
+      @change=${choose}
+    />
+    <span><b>${title}</b>${sentence === '' ? nothing : html`<small>${sentence}</small>`}</span>
+  </label>`;
+}

@@ -1,0 +1,30 @@
+import { html, LitElement, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import { toasts } from '../state/app.ts';
+import { Watch } from '../state/store.ts';
+
+/** The short messages at the foot of the page. */
+@customElement('hone-toasts')
+export class ToastList extends LitElement {
+  constructor() {
+    super();
+    new Watch(this, toasts);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="toasts" role="status" aria-live="polite">
+      ${toasts.value.map(
+        ({ id, kind, text }) => html`<div class="toast" data-kind=${kind}>
+          <span class="wrap"><bdi>${text}</bdi></span>
+          <button type="button" class="tool" aria-label="Close message" @click=${() => toasts.close(id)}>
+            <span aria-hidden="true">×</span>
+          </button>
+        </div>`,
+      )}
+    </div>`;
+  }
+}

@@ -1,0 +1,10 @@
+import './styles/main.css';
+import './elements/chart.ts';
+import './elements/connection-badge.ts';
+import './elements/copy.ts';
+import './elements/dialog.ts';
+import './elements/toasts.ts';
+import './pages/app.ts';
+import { connect } from './state/app.ts';
+
+connect();

@@ -1,0 +1,282 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { GpuSample } from '../api/frames.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { HardwareSpecs, Job } from '../api/types.ts';
+import { figure, nameText, progressBar, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { formatAgo, formatBytes, formatDuration, formatNumber, spanSeconds } from '../format.ts';
+import { currentJobId, hardware, jobs, models, router, runOf, sample, toasts } from '../state/app.ts';
+import { isActive, profileName, taskName } from '../state/job-words.ts';
+import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
+import { lossLines } from './run-charts.ts';
+import { runError, runFigures, runProgress } from './run-view.ts';
+import { exampleModel, hasExample, startExample } from './start-example.ts';
+
+const recentRuns = 6;
+/** Gigabytes per billion parameters: bytes of a weight times the overhead of training (specification). */
+const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
+
+/** What this machine can do, what it does, and what it did last. */
+@customElement('hone-dashboard')
+export class Dashboard extends LitElement {
+  @state() private _profile: string | null = null;
+  @state() private _example: string | null = null;
+  @state() private _starting = false;
+  @state() private _error: ServiceError | null = null;
+  private _followed: string | null = null;
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, currentJobId, jobs, models, hardware, sample);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    hardware.ensure();
+    service.recommendedModels('text-generation').then(
+      ({ compute_profile }) => {
+        this._profile = compute_profile;
+      },
+      () => undefined,
+    );
+    void hasExample().then(async (there) => {
+      if (there) this._example = await exampleModel().catch(() => null);
+    });
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+    this._followed = null;
+  }
+
+  /** The run that the page leads with: the current one. */
+  private _run() {
+    const jobId = currentJobId.value;
+    if (jobId === null) return null;
+    const run = runOf(jobId);
+    if (this._followed !== jobId) {
+      this._unfollow?.();
+      this._followed = jobId;
+      this._unfollow = run.subscribe(() => this.requestUpdate());
+    }
+    return run;
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">
+      <h1>Dashboard</h1>
+      <div class="dashboard">
+        <div class="column">${this._leading()}${this._recent()}</div>
+        <div class="column side">${this._machine()}${this._live()}</div>
+      </div>
+    </div>`;
+  }
+
+  private _leading(): TemplateResult {
+    const known = jobs.value;
+    if (known.value === null) {
+      return known.error === null
+        ? html`<section class="card tall">${skeleton(7)}</section>`
+        : html`<section class="card">${serviceErrorPanel('The runs could not be read', known.error)}</section>`;
+    }
+    const run = this._run();
+    const job = run?.value.job;
+    if (run === null) return known.value.total === 0 ? this._firstStep() : this._idle();
+    if (!job) return html`<section class="card tall">${skeleton(7)}</section>`;
+    return html`<section class="card" aria-labelledby="current">
+      <header class="card-head">
+        <div>
+          <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
+          <h2 id="current"><a href="/training/${job.job_id}">${nameText(job.model_name)}</a></h2>
+          <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${job.strategy}</p>
+        </div>
+        ${stateBadge(job.state)}
+      </header>
+      ${runError(job)} ${runProgress(job)}
+      <hone-chart
+        heading="Loss"
+        class="chart-medium"
+        .steps=${run.series.steps}
+        .lines=${lossLines(run.series)}
+        .revision=${run.series.steps.length}
+      ></hone-chart>
+      ${runFigures(job, run)}
+      <footer class="row">
+        <a class="button" href="/training/${job.job_id}">Open the run</a>
+        ${
+          job.state === 'completed'
+            ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`
+            : nothing
+        }
+        ${isActive(job.state) ? nothing : html`<a class="button" href="/training">New training</a>`}
+      </footer>
+    </section>`;
+  }
+
+  private _firstStep(): TemplateResult {
+    return html`<section class="card welcome" aria-labelledby="first">
+      <p class="eyebrow">First step</p>
+      <h2 id="first">Train a model of your own</h2>
+      <p class="lead">
+        Give Hone examples of what to answer. It tunes a small language model on this machine, checks the
+        result against the original, and hands you one file that runs anywhere.
+      </p>
+      ${this._error === null ? nothing : serviceErrorPanel('The example could not be started', this._error)}
+      <div class="row wrap-row">
+        ${
+          this._example === null
+            ? nothing
+            : html`<button class="primary" type="button" ?disabled=${this._starting} @click=${this._startExample}>
+                ${this._starting ? 'Starting…' : 'Train on the example'}
+              </button>`
+        }
+        <a class="button ${this._example === null ? 'primary' : ''}" href="/training">Bring your own data</a>
+      </div>
+      ${
+        this._example === null
+          ? nothing
+          : html`<p class="muted">
+              400 customer messages, each with the team that answers it, on ${nameText(this._example)}, which is
+              downloaded from the hub once.
+            </p>`
+      }
+    </section>`;
+  }
+
+  private _idle(): TemplateResult {
+    return html`<section class="card" aria-labelledby="idle">
+      <h2 id="idle">Nothing is running</h2>
+      <p class="muted">This machine is free for the next training.</p>
+      <p><a class="button primary" href="/training">New training</a></p>
+    </section>`;
+  }
+
+  private async _startExample(): Promise<void> {
+    if (this._starting || this._example === null) return;
+    this._starting = true;
+    this._error = null;
+    try {
+      router.go(`/training/${await startExample(this._example)}`);
+    } catch (error) {
+      this._error = asServiceError(error);
+      toasts.show('The example could not be started.', 'error');
+    } finally {
+      this._starting = false;
+    }
+  }
+
+  private _recent(): TemplateResult | typeof nothing {
+    const page = jobs.value.value;
+    if (page === null || page.jobs.length === 0) return nothing;
+    return html`<section class="card" aria-labelledby="recent">
+      <header class="card-head">
+        <h2 id="recent">Last runs</h2>
+        <a href="/training/runs">All ${page.total.toLocaleString('en')}</a>
+      </header>
+      <ul class="list">
+        ${page.jobs.slice(0, recentRuns).map((job) => recentRun(job))}
+      </ul>
+    </section>`;
+  }
+
+  private _machine(): TemplateResult {
+    const { value, error } = hardware.value;
+    return html`<section class="card" aria-labelledby="machine">
+      <header class="card-head">
+        <h2 id="machine">This machine</h2>
+        ${this._profile === null ? nothing : html`<span class="tag">${profileName(this._profile)} profile</span>`}
+      </header>
+      ${
+        value === null
+          ? error === null
+            ? skeleton(5)
+            : serviceErrorPanel('The hardware could not be read', error)
+          : machineFacts(value)
+      }
+    </section>`;
+  }
+
+  private _live(): TemplateResult | typeof nothing {
+    const now = sample.value;
+    if (now === null) return nothing;
+    return html`<section class="card" aria-labelledby="live">
+      <h2 id="live">Right now</h2>
+      ${meter('Processor', now.cpu_percent, now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)} %`)}
+      ${meter(
+        'Memory',
+        share(now.ram_used_bytes, now.ram_total_bytes),
+        `${formatBytes(now.ram_used_bytes)} of ${formatBytes(now.ram_total_bytes)}`,
+      )}
+      ${now.gpus.map((gpu) => gpuMeters(gpu))}
+      ${now.gpu_state === 'late' ? html`<p class="muted">The GPU driver has not answered for a while.</p>` : nothing}
+    </section>`;
+  }
+}
+
+function recentRun(job: Job): TemplateResult {
+  const loss = job.metrics?.final_loss ?? (job.last_metric as { loss?: number | null } | null)?.loss;
+  return html`<li>
+    <a class="list-link" href="/training/${job.job_id}">
+      <span class="list-main">${nameText(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
+      <span class="list-figures">
+        <span>${loss == null ? '' : `loss ${formatNumber(loss)}`}</span>
+        <span>${formatDuration(spanSeconds(job.started_at, job.ended_at))}</span>
+        <span>${formatAgo(job.created_at)}</span>
+      </span>
+      ${stateBadge(job.state)}
+    </a>
+  </li>`;
+}
+
+function machineFacts(facts: HardwareSpecs): TemplateResult {
+  const gpu = facts.gpu_memory_gb > 0;
+  const memory = gpu ? facts.gpu_memory_gb : facts.ram_gb;
+  const upTo = (perBillion: number) => `${formatNumber(memory / perBillion, 2)} B`;
+  return html`<dl class="facts">
+      ${figure('GPU', gpu ? facts.gpu_name : 'None')}
+      ${gpu ? figure('GPU memory', `${facts.gpu_memory_gb} GB`) : nothing}
+      ${figure('Memory', `${facts.ram_gb} GB`)}
+      ${figure('Free disk', `${facts.disk_space_gb} GB`)}
+      ${figure('Processor cores', String(facts.cpu_cores))}
+      ${facts.cuda_version === null ? nothing : figure('CUDA', facts.cuda_version)}
+      ${facts.torch_version === null ? nothing : figure('PyTorch', facts.torch_version)}
+    </dl>
+    <p class="note">
+      ${
+        gpu
+          ? html`Room to train models up to about <b>${upTo(gbPerBillion.fourBit)}</b> parameters in 4-bit, or
+              <b>${upTo(gbPerBillion.sixteenBit)}</b> in 16-bit.`
+          : html`Without a GPU, training runs on the processor. Memory would hold up to about
+              <b>${upTo(gbPerBillion.sixteenBit * 2)}</b> parameters; below 0.5 B it takes minutes rather than hours.`
+      }
+    </p>`;
+}
+
+function share(used: number | null, total: number | null): number | null {
+  return used === null || total === null || total === 0 ? null : (used / total) * 100;
+}
+
+function meter(name: string, percent: number | null, text: string): TemplateResult {
+  return html`<div class="meter">
+    <p class="row between"><span>${name}</span><span class="tabular">${text}</span></p>
+    ${percent === null ? nothing : progressBar(name, percent)}
+  </div>`;
+}
+
+function gpuMeters(gpu: GpuSample): TemplateResult {
+  const name = gpu.name ?? `GPU ${gpu.index}`;
+  if (gpu.lost) return html`<p class="muted">${name} cannot be reached any more.</p>`;
+  const warmth = gpu.temperature_celsius === null ? '' : `${Math.round(gpu.temperature_celsius)} °C`;
+  const power = gpu.power_watts === null ? '' : `${Math.round(gpu.power_watts)} W`;
+  const load = gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)} %`;
+  return html`${meter(name, gpu.utilization_percent, [load, warmth, power].filter(Boolean).join(' · '))}
+    ${meter(`${name} memory`, share(gpu.used_bytes, gpu.total_bytes), `${formatBytes(gpu.used_bytes)} of ${formatBytes(gpu.total_bytes)}`)}`;
+}

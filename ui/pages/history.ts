@@ -1,0 +1,133 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { Job } from '../api/types.ts';
+import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { formatDuration, formatMoment, formatNumber, spanSeconds } from '../format.ts';
+import { jobs, router } from '../state/app.ts';
+import { Watch } from '../state/store.ts';
+import { trainingTabs } from './training-tabs.ts';
+
+/** As many curves as can be told apart. */
+export const comparedLimit = 6;
+
+/** Every run, newest first; chosen ones are compared. */
+@customElement('hone-history')
+export class History extends LitElement {
+  @state() private _chosen: readonly string[] = [];
+  @state() private _search = '';
+
+  constructor() {
+    super();
+    new Watch(this, jobs);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private _choose(jobId: string, chosen: boolean): void {
+    const others = this._chosen.filter((other) => other !== jobId);
+    this._chosen = chosen ? [...others, jobId].slice(-comparedLimit) : others;
+  }
+
+  private _compare(): void {
+    router.go(
+      `/training/compare?${this._chosen.map((jobId) => `run=${encodeURIComponent(jobId)}`).join('&')}`,
+    );
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">
+      ${trainingTabs('/training/runs')}
+      <header class="page-head">
+        <h1>Runs</h1>
+        <div class="actions">
+          <button type="button" ?disabled=${this._chosen.length < 2} @click=${this._compare}>
+            Compare ${this._chosen.length > 0 ? this._chosen.length : ''} chosen
+          </button>
+          <a class="button primary" href="/training">New training</a>
+        </div>
+      </header>
+      <section class="card" aria-label="Runs">${this._body()}</section>
+    </div>`;
+  }
+
+  private _body(): TemplateResult {
+    const { value, error } = jobs.value;
+    if (value === null) {
+      return error === null ? skeleton(8) : serviceErrorPanel('The runs could not be read', error);
+    }
+    if (value.jobs.length === 0) {
+      return empty('No runs yet', html`Start one under <a href="/training">New training</a>.`);
+    }
+    const words = this._search.trim().toLowerCase();
+    const found = value.jobs.filter((job) =>
+      `${job.job_id} ${job.model_name} ${job.dataset} ${job.state} ${job.strategy}`
+        .toLowerCase()
+        .includes(words),
+    );
+    return html`
+      <div class="row between wrap-row">
+        <input
+          type="search"
+          class="search"
+          placeholder="Search runs"
+          aria-label="Search runs"
+          .value=${this._search}
+          @input=${(event: Event) => {
+            this._search = (event.target as HTMLInputElement).value;
+          }}
+        />
+        <span class="muted tabular" role="status">
+          ${found.length.toLocaleString('en')} of ${value.total.toLocaleString('en')}
+        </span>
+      </div>
+      <div class="scroll-box" tabindex="0" role="region" aria-label="Table of runs">
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col"><span class="off-screen">Compare</span></th>
+              <th scope="col">Run</th>
+              <th scope="col">Model and dataset</th>
+              <th scope="col">State</th>
+              <th scope="col" class="right">Steps</th>
+              <th scope="col" class="right">Loss</th>
+              <th scope="col" class="right">Evaluation</th>
+              <th scope="col" class="right">Time</th>
+              <th scope="col" class="right">Started</th>
+            </tr>
+          </thead>
+          <tbody>${found.map((job) => this._row(job))}</tbody>
+        </table>
+      </div>
+      ${found.length === 0 ? empty('No run matches', 'Try fewer letters.') : nothing}
+      ${
+        value.jobs.length < value.total
+          ? html`<p class="note">The newest ${value.jobs.length} of ${value.total} runs are shown.</p>`
+          : nothing
+      }
+    `;
+  }
+
+  private _row(job: Job): TemplateResult {
+    const last = job.last_metric as { step?: number; loss?: number | null } | null;
+    return html`<tr>
+      <td>
+        <input
+          type="checkbox"
+          aria-label="Compare ${job.job_id}"
+          .checked=${this._chosen.includes(job.job_id)}
+          @change=${(event: Event) => this._choose(job.job_id, (event.target as HTMLInputElement).checked)}
+        />
+      </td>
+      <th scope="row"><a href="/training/${job.job_id}">${job.job_id}</a></th>
+      <td class="two-lines">${nameText(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></td>
+      <td>${stateBadge(job.state)}</td>
+      <td class="right">${last?.step === undefined ? '–' : last.step.toLocaleString('en')}</td>
+      <td class="right">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>
+      <td class="right">${formatNumber(job.metrics?.eval_loss)}</td>
+      <td class="right">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
+      <td class="right">${formatMoment(job.created_at)}</td>
+    </tr>`;
+  }
+}

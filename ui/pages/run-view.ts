@@ -1,0 +1,77 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Point } from '../api/frames.ts';
+import type { Job } from '../api/types.ts';
+import { errorPanel, figure, progressBar } from '../elements/parts.ts';
+import { formatBytes, formatCount, formatDuration, formatNumber, spanSeconds } from '../format.ts';
+import { isActive, phaseName, stages } from '../state/job-words.ts';
+import type { Run } from '../state/run.ts';
+
+/** What the dashboard and the page of a run have in common. */
+
+/** Where a run is: percent, phase, the stages, and how long it will take. */
+export function runProgress(job: Job): TemplateResult {
+  const last = job.last_metric as Point | null;
+  const active = isActive(job.state);
+  const eta = active && job.phase === 'train' ? last?.eta_seconds : null;
+  return html`<div class="run-progress">
+    <div class="row between baseline">
+      <p class="run-phase">${active ? phaseName(job.phase) || job.message : job.message}</p>
+      <p class="run-percent">${job.state === 'completed' ? '100' : job.progress.toFixed(1)}<small> %</small></p>
+    </div>
+    ${progressBar('Progress of the run', job.progress)}
+    <div class="row between wrap-row">
+      ${stageList(job)}
+      <p class="muted tabular">
+        ${active && job.detail ? html`<bdi>${job.detail}</bdi>` : nothing}
+        ${eta == null ? nothing : html`about <b>${formatDuration(eta)}</b> left`}
+      </p>
+    </div>
+  </div>`;
+}
+
+function stageList(job: Job): TemplateResult {
+  const at = stages.findIndex(({ phases }) => phases.includes(job.phase ?? ''));
+  return html`<ol class="stages" aria-label="Stages">
+    ${stages.map(({ name }, index) => {
+      const state = job.state === 'completed' || index < at ? 'done' : index === at ? 'now' : 'ahead';
+      return html`<li data-state=${state} aria-current=${state === 'now' && isActive(job.state) ? 'step' : nothing}>
+        ${name}<span class="off-screen">${state === 'done' ? ', done' : ''}</span>
+      </li>`;
+    })}
+  </ol>`;
+}
+
+/** The figures of the newest step. */
+export function runFigures(job: Job, run: Run): TemplateResult {
+  const last = job.last_metric as Point | null;
+  const { smoothed } = run.series;
+  return html`<dl class="figures-grid">
+    ${figure('Step', formatCount(last?.step), last?.total_steps ? `of ${formatCount(last.total_steps)}` : null)}
+    ${figure('Epoch', formatNumber(last?.epoch, 3), last?.total_epochs ? `of ${formatNumber(last.total_epochs, 3)}` : null)}
+    ${figure('Loss', formatNumber(last?.loss), smoothed.length > 0 ? `${formatNumber(smoothed.at(-1))} smoothed` : null)}
+    ${figure('Learning rate', formatNumber(last?.learning_rate, 3))}
+    ${figure('Gradient norm', formatNumber(last?.grad_norm, 3))}
+    ${figure('Tokens/s', formatCount(last?.tokens_per_second), last?.tokens ? `${formatCount(last.tokens)} in all` : null)}
+    ${figure('Elapsed', formatDuration(spanSeconds(job.started_at, job.ended_at)))}
+    ${figure('Memory', formatBytes(last?.memory_bytes))}
+  </dl>`;
+}
+
+/** Why a run failed, with what to do; nothing for one that did not. */
+export function runError(job: Job): TemplateResult | typeof nothing {
+  const { error } = job;
+  if (error === null) return nothing;
+  const how = [
+    error.code === null ? null : `code ${error.code}`,
+    error.exit_code === null ? null : `exit code ${error.exit_code}`,
+    error.exit_signal === null ? null : `signal ${error.exit_signal}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+  return errorPanel({
+    title: job.state === 'interrupted' ? 'The run was interrupted' : 'The run failed',
+    cause: error.message ?? 'The training failed.',
+    next: error.advice,
+    detail: [how, error.evidence].filter(Boolean).join('\n\n') || null,
+  });
+}

@@ -1,0 +1,400 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ExportFrame, LogFrame } from '../api/frames.ts';
+import { service } from '../api/service.ts';
+import type { JobDetail } from '../api/types.ts';
+import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { formatBytes, formatMoment, formatNumber } from '../format.ts';
+import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
+import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
+import { recall, remember } from '../state/memory.ts';
+import { asServiceError } from '../state/remote.ts';
+import type { Run } from '../state/run.ts';
+import { metricName, runCharts } from './run-charts.ts';
+import { runError, runFigures, runProgress } from './run-view.ts';
+import { settingLabel, settingText } from './settings-fields.ts';
+import './stop-dialog.ts';
+import { trainingTabs } from './training-tabs.ts';
+
+const logBytes = 65_536;
+const logEveryMs = 2_000;
+const views = ['Charts', 'Samples', 'Events', 'Log', 'Settings'] as const;
+type View = (typeof views)[number];
+
+/** One run: how it stands, its curves, what it said, and what can be done with it. */
+@customElement('hone-run')
+export class RunPage extends LitElement {
+  @property() jobId = '';
+  @state() private _dialog: 'stop' | 'delete' | null = null;
+  @state() private _busy = false;
+  @state() private _log: string | null = null;
+  private _followed = '';
+  private _unfollow: (() => void) | null = null;
+  private _frame = 0;
+  private _logTimer: ReturnType<typeof setInterval> | null = null;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._logTimer = setInterval(() => {
+      if (this._view === 'Log' && isActive(this._run.value.job?.state ?? '')) void this._readLog();
+    }, logEveryMs);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    if (this._logTimer !== null) clearInterval(this._logTimer);
+    cancelAnimationFrame(this._frame);
+    this._frame = 0;
+    this._unfollow?.();
+    this._followed = '';
+  }
+
+  private get _run(): Run {
+    return runOf(this.jobId);
+  }
+
+  private get _view(): View {
+    const asked = router.value.query.get('view');
+    return views.find((view) => view.toLowerCase() === asked) ?? 'Charts';
+  }
+
+  protected override willUpdate(): void {
+    if (this._followed === this.jobId) return;
+    this._unfollow?.();
+    this._followed = this.jobId;
+    this._log = null;
+    // Frames may come by the hundred a second; a screen shows sixty.
+    const unfollowRun = this._run.subscribe(() => {
+      if (this._frame === 0) {
+        this._frame = requestAnimationFrame(() => {
+          this._frame = 0;
+          this.requestUpdate();
+        });
+      }
+    });
+    const unfollowRoute = router.subscribe(() => this.requestUpdate());
+    this._unfollow = () => {
+      unfollowRun();
+      unfollowRoute();
+    };
+    this._run.series.weight = recall('smoothing', 0.9);
+  }
+
+  protected override updated(): void {
+    if (this._view === 'Log' && this._log === null) void this._readLog();
+  }
+
+  private async _readLog(): Promise<void> {
+    this._log ??= '';
+    const jobId = this.jobId;
+    const text = await service.log(jobId, logBytes).catch((error) => asServiceError(error).message);
+    if (jobId !== this.jobId || text === this._log) return;
+    const box = this.querySelector('.log-view');
+    const atEnd = box === null || box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
+    this._log = text;
+    await this.updateComplete;
+    if (atEnd) this.querySelector('.log-view')?.scrollTo({ top: 1e9 });
+  }
+
+  protected override render(): TemplateResult {
+    const { job, error } = this._run.value;
+    if (job === null) {
+      return html`<div class="page">
+        ${trainingTabs('')}
+        <h1>${this.jobId}</h1>
+        ${
+          error === null
+            ? html`<section class="card tall">${skeleton(9)}</section>`
+            : error.status === 404
+              ? empty('There is no such run', html`<a href="/training/runs">All runs</a>`)
+              : serviceErrorPanel('The run could not be read', error)
+        }
+      </div>`;
+    }
+    return html`<div class="page">
+      ${trainingTabs('')}
+      <header class="page-head">
+        <div>
+          <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
+          <h1>${nameText(job.model_name)}</h1>
+          <p class="muted">
+            ${taskName(job.task)} on ${nameText(job.dataset)} · ${job.strategy} · ${job.provider}
+          </p>
+        </div>
+        <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
+      </header>
+      ${runError(job)}
+      <section class="card" aria-label="Progress">${runProgress(job)} ${runFigures(job, this._run)}</section>
+      ${this._result(job)}
+      <nav class="views" aria-label="Views of this run">
+        ${views.map(
+          (view) => html`<a
+            href="/training/${job.job_id}?view=${view.toLowerCase()}"
+            aria-current=${view === this._view ? 'true' : nothing}
+            >${view}</a
+          >`,
+        )}
+      </nav>
+      ${this._content(job)} ${this._dialogs(job)}
+    </div>`;
+  }
+
+  private _actions(job: JobDetail): TemplateResult {
+    return html`
+      ${
+        isActive(job.state)
+          ? html`<button
+              type="button"
+              class="danger"
+              ?disabled=${!isStoppable(job.state)}
+              @click=${() => this._open('stop')}
+            >
+              ${job.state === 'stopping' ? 'Stopping…' : 'Stop…'}
+            </button>`
+          : nothing
+      }
+      ${
+        job.state === 'completed'
+          ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>
+              <a class="button" href="/models/${job.model_id}">Its files</a>`
+          : nothing
+      }
+      ${
+        job.resumable
+          ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>Resume</button>`
+          : nothing
+      }
+      ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
+      ${
+        isEnded(job.state)
+          ? html`<button type="button" ?disabled=${this._busy} @click=${() => this._open('delete')}>Delete…</button>`
+          : nothing
+      }
+    `;
+  }
+
+  private _open(dialog: 'stop' | 'delete'): void {
+    this._dialog = dialog;
+  }
+
+  private _dialogs(job: JobDetail): TemplateResult | typeof nothing {
+    if (this._dialog === 'stop') {
+      return html`<hone-stop-dialog .jobId=${job.job_id} @dismiss=${this._dismiss}></hone-stop-dialog>`;
+    }
+    if (this._dialog === 'delete') {
+      const content = html`<p>
+          Its checkpoints, curves and log go for good.
+          ${job.state === 'completed' ? 'The model that it made stays.' : 'It cannot be resumed after that.'}
+        </p>
+        <div class="row end">
+          <button type="button" @click=${this._closeDialog}>Keep it</button>
+          <button type="button" class="danger" ?disabled=${this._busy} @click=${this._delete}>Delete the run</button>
+        </div>`;
+      return html`<hone-dialog
+        heading="Delete ${job.job_id}?"
+        .content=${content}
+        @dismiss=${this._dismiss}
+      ></hone-dialog>`;
+    }
+    return nothing;
+  }
+
+  private _closeDialog(): void {
+    this.querySelector('dialog')?.close();
+  }
+
+  private _dismiss(): void {
+    this._dialog = null;
+  }
+
+  private async _resume(): Promise<void> {
+    await this._do(async () => {
+      await service.resume(this.jobId);
+      currentJobId.set(this.jobId);
+      await this._run.load();
+    });
+  }
+
+  private async _delete(): Promise<void> {
+    await this._do(async () => {
+      const { message } = await service.removeJob(this.jobId);
+      this._closeDialog();
+      forgetRun(this.jobId);
+      toasts.show(message);
+      router.go('/training/runs');
+    });
+  }
+
+  /** Does one thing at a time, and says so where it fails. */
+  private async _do(act: () => Promise<void>): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    try {
+      await act();
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+      void this._run.load();
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  private _result(job: JobDetail): TemplateResult | typeof nothing {
+    const metrics = Object.entries(job.metrics ?? {});
+    if (metrics.length === 0 && job.verification === null) return nothing;
+    return html`<section class="card" aria-labelledby="result">
+      <h2 id="result">Result</h2>
+      <dl class="figures-grid">
+        ${metrics.map(
+          ([key, value]) =>
+            html`<div class="figure"><dt>${metricName(key)}</dt><dd>${formatNumber(value)}</dd></div>`,
+        )}
+        ${verificationFigures(job.verification)}
+      </dl>
+    </section>`;
+  }
+
+  private _content(job: JobDetail): TemplateResult {
+    switch (this._view) {
+      case 'Charts':
+        return this._run.series.steps.length === 0
+          ? html`<section class="card">
+              ${empty(
+                'No curves yet',
+                isActive(job.state)
+                  ? 'The first point comes with the first step.'
+                  : 'This run ended before its first step.',
+              )}
+            </section>`
+          : html`<section class="card" aria-label="Charts">
+              <div class="row end smoothing">
+                <label for="smoothing">Smoothing</label>
+                <input
+                  id="smoothing"
+                  type="range"
+                  min="0"
+                  max="0.99"
+                  step="0.01"
+                  .value=${String(this._run.series.weight)}
+                  @input=${this._smooth}
+                />
+                <output class="tabular">${this._run.series.weight.toFixed(2)}</output>
+              </div>
+              ${runCharts(this._run.series)}
+              <p class="note">
+                Drag across a chart to zoom, hold Shift to move, double-click to see all; or use the buttons and the
+                keyboard.
+              </p>
+            </section>`;
+      case 'Samples':
+        return html`<section class="card" aria-label="Samples">${samples(this._run)}</section>`;
+      case 'Events':
+        return html`<section class="card" aria-label="Events">${events(this._run)}</section>`;
+      case 'Log':
+        return html`<section class="card" aria-label="Log">
+          ${
+            this._log
+              ? html`<div class="row end"><hone-copy .text=${this._log} label="Copy log"></hone-copy></div>
+                  <pre class="log log-view" tabindex="0" role="region" aria-label="Log of the trainer">${this._log}</pre>`
+              : empty('The log is empty', 'What the trainer prints appears here.')
+          }
+        </section>`;
+      case 'Settings':
+        return html`<section class="card" aria-label="Settings">${settingsTable(job)}</section>`;
+    }
+  }
+
+  private _smooth(event: Event): void {
+    const weight = Number((event.target as HTMLInputElement).value);
+    this._run.series.weight = weight;
+    remember('smoothing', weight);
+    this.requestUpdate();
+  }
+}
+
+/** What the verification after the export found. */
+export function verificationFigures(verification: Readonly<Record<string, unknown>> | null): unknown {
+  if (verification === null) return nothing;
+  const entry = (name: string, value: string, state = '') =>
+    html`<div class="figure" data-state=${state}><dt>${name}</dt><dd>${value}</dd></div>`;
+  const { passed, ...figures } = verification;
+  return html`
+    ${typeof passed === 'boolean' ? entry('Verified', passed ? 'passed' : 'failed', passed ? 'good' : 'bad') : nothing}
+    ${Object.entries(figures)
+      .filter(([, value]) => typeof value === 'number')
+      .map(([key, value]) => entry(verificationName(key), formatNumber(value as number, 3)))}
+  `;
+}
+
+const verificationNames: Readonly<Record<string, string>> = {
+  agreement: 'Agrees with the adapter',
+  max_logprob_difference: 'Largest difference, log p',
+  difference_from_base: 'Difference from the base',
+};
+const verificationName = (key: string) => verificationNames[key] ?? key.replaceAll('_', ' ');
+
+function samples(run: Run): TemplateResult {
+  const found = run.events.filter(
+    (event): event is LogFrame => event.type === 'log' && event.kind === 'sample',
+  );
+  if (found.length === 0) {
+    return empty(
+      'No samples yet',
+      'Name a few prompts under “Sample prompts” when you start a run; the model answers them as it learns.',
+    );
+  }
+  return html`<ul class="samples">
+    ${found
+      .slice()
+      .reverse()
+      .map(
+        (sample) => html`<li>
+          <p class="eyebrow tabular">Step ${sample.step}</p>
+          <p class="wrap muted"><bdi>${sample.prompt}</bdi></p>
+          <p class="wrap sample-text"><bdi>${sample.text}</bdi></p>
+        </li>`,
+      )}
+  </ul>`;
+}
+
+function events(run: Run): TemplateResult {
+  const found = run.events.filter((event) => event.type === 'export' || event.kind !== 'sample');
+  if (found.length === 0) return empty('Nothing to tell yet', 'Checkpoints, warnings and files appear here.');
+  return html`<ol class="events">
+    ${found
+      .slice()
+      .reverse()
+      .map(
+        (event) => html`<li data-level=${event.type === 'log' ? event.level : 'info'}>
+          <time class="tabular muted" datetime=${event.time}>${new Date(event.time).toLocaleTimeString('en-GB')}</time>
+          <span class="wrap"><bdi>${eventText(event)}</bdi></span>
+        </li>`,
+      )}
+  </ol>`;
+}
+
+function eventText(event: LogFrame | ExportFrame): string {
+  if (event.type === 'export') {
+    return `${event.path.replace(/^artifacts\//, '')} written, ${formatBytes(event.bytes)}`;
+  }
+  return `${event.message ?? event.kind}${event.best ? ' (the best so far)' : ''}`;
+}
+
+function settingsTable(job: JobDetail): TemplateResult {
+  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Settings of the run">
+    <table class="pairs">
+      <tbody>
+        ${Object.entries(job.settings).map(
+          ([name, value]) => html`<tr>
+            <th scope="row">${settingLabel(name)} <code class="muted">${name}</code></th>
+            <td class="wrap"><bdi>${settingText(value)}</bdi></td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,195 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property } from 'lit/decorators.js';
+import type { FieldFault } from '../api/request.ts';
+import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { info, settings } from '../state/app.ts';
+import { draft } from '../state/draft.ts';
+import { Watch } from '../state/store.ts';
+import {
+  rangeText,
+  type SettingField,
+  type SettingGroup,
+  settingGroups,
+  settingText,
+} from './settings-fields.ts';
+
+const quantizations = [
+  'F16',
+  'Q8_0',
+  'Q6_K',
+  'Q5_K_M',
+  'Q4_K_M',
+  'Q4_0',
+  'Q3_K_M',
+  'Q2_K',
+  'IQ4_XS',
+] as const;
+
+/** Lists that the service may give beside its tasks and strategies. */
+interface Lists {
+  readonly optimizers?: readonly string[];
+  readonly lr_scheduler_types?: readonly string[];
+}
+
+/** Every setting with its recommended value, its range and a sentence; what is rarely changed is folded. */
+@customElement('hone-settings-form')
+export class SettingsForm extends LitElement {
+  @property({ attribute: false }) faults: readonly FieldFault[] = [];
+
+  constructor() {
+    super();
+    new Watch(this, draft, settings, info);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override render(): TemplateResult {
+    const { value, error } = settings.value;
+    if (value === null) {
+      return html`${error === null ? skeleton(8) : serviceErrorPanel('The recommended settings could not be read', error)}`;
+    }
+    return html`${settingGroups.map((group) => this._group(group, value))} ${this._export()}`;
+  }
+
+  private _group(group: SettingGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
+    const fields = html`<div class="fields">
+      ${group.fields.map((field) => this._field(field, recommended[field.name]))}
+    </div>`;
+    if (group.open) {
+      return html`<h3>${group.title}</h3>
+        ${fields}`;
+    }
+    const changed = group.fields.filter(({ name }) => draft.value.settings[name] !== undefined).length;
+    const wrong = group.fields.some(({ name }) => this.faults.some(({ field }) => field === name));
+    return html`<details class="fold" ?open=${wrong}>
+      <summary>
+        ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
+      </summary>
+      ${fields}
+    </details>`;
+  }
+
+  private _field(field: SettingField, recommended: unknown): TemplateResult {
+    const { name } = field;
+    const text = draft.value.settings[name];
+    const fault = this.faults.find((entry) => entry.field === name)?.message;
+    const id = `setting-${name}`;
+    return html`<div class="field" data-changed=${text === undefined ? nothing : 'yes'}>
+      <label for=${id}>${field.label}</label>
+      ${this._control(field, id, text, recommended, fault !== undefined)}
+      <p class="hint" id="${id}-hint">
+        ${field.sentence} ${rangeText(field) === '' ? nothing : html`<span class="range">${rangeText(field)}.</span>`}
+      </p>
+      ${
+        text === undefined
+          ? nothing
+          : html`<button type="button" class="link" @click=${() => draft.setting(name, null)}>
+              Back to ${recommended == null ? (field.automatic ?? 'automatic') : settingText(recommended)}
+              <span class="off-screen">for ${field.label}</span>
+            </button>`
+      }
+      ${fault === undefined ? nothing : html`<p class="fault" id="${id}-fault">${fault}</p>`}
+    </div>`;
+  }
+
+  private _control(
+    field: SettingField,
+    id: string,
+    text: string | undefined,
+    recommended: unknown,
+    wrong: boolean,
+  ): TemplateResult {
+    const { name, kind } = field;
+    const described = wrong ? `${id}-fault ${id}-hint` : `${id}-hint`;
+    const set = (event: Event) => {
+      const value = (event.target as HTMLInputElement).value;
+      draft.setting(name, value === given ? null : value);
+    };
+    // An emptied field stays empty while it is being edited, and takes the recommendation once it is left.
+    const leave = (event: Event) => {
+      if ((event.target as HTMLInputElement).value.trim() === '') draft.setting(name, null);
+    };
+    const given =
+      recommended == null
+        ? ''
+        : typeof recommended === 'boolean'
+          ? recommended
+            ? 'on'
+            : 'off'
+          : String(recommended);
+    if (kind === 'switch' || kind === 'choice') {
+      const choices = kind === 'switch' ? ['on', 'off'] : this._choices(field, given);
+      const chosen = text ?? given;
+      return html`<select
+        id=${id}
+        aria-describedby=${described}
+        aria-invalid=${wrong ? 'true' : nothing}
+        .value=${chosen}
+        @change=${set}
+      >
+        ${given === '' ? html`<option value="" ?selected=${chosen === ''}>automatic</option>` : nothing}
+        ${choices.map((choice) => html`<option value=${choice} ?selected=${choice === chosen}>${choice}</option>`)}
+      </select>`;
+    }
+    if (kind === 'lines') {
+      return html`<textarea
+        id=${id}
+        rows="3"
+        placeholder=${field.automatic ?? ''}
+        aria-describedby=${described}
+        aria-invalid=${wrong ? 'true' : nothing}
+        .value=${text ?? ''}
+        @input=${set}
+        @change=${leave}
+      ></textarea>`;
+    }
+    return html`<input
+      id=${id}
+      type="text"
+      inputmode=${kind === 'names' ? 'text' : 'decimal'}
+      autocomplete="off"
+      placeholder=${field.automatic ?? 'automatic'}
+      aria-describedby=${described}
+      aria-invalid=${wrong ? 'true' : nothing}
+      .value=${text ?? given}
+      @input=${set}
+      @change=${leave}
+    />`;
+  }
+
+  /** The choices of a field: its own, the service's, or where neither tells, the recommended one alone. */
+  private _choices(field: SettingField, given: string): readonly string[] {
+    const lists = (info.value.value ?? {}) as Lists;
+    const told = field.name === 'optim' ? lists.optimizers : lists.lr_scheduler_types;
+    return field.choices ?? told ?? [given];
+  }
+
+  private _export(): TemplateResult {
+    const chosen = draft.value.quantizations;
+    const toggle = (name: string, on: boolean) => {
+      const next = quantizations.filter((other) => (other === name ? on : chosen.includes(other)));
+      draft.change({ quantizations: next });
+    };
+    return html`<details class="fold">
+      <summary>Export <span class="tag">${chosen.length === 0 ? 'none' : chosen.join(', ')}</span></summary>
+      <fieldset class="quantizations">
+        <legend class="hint">
+          GGUF files to make, best first. Q8_0 is nearly exact; Q4_K_M is half its size. With none, there is an adapter
+          but nothing for the playground.
+        </legend>
+        ${quantizations.map(
+          (name) => html`<label class="check">
+            <input
+              type="checkbox"
+              .checked=${chosen.includes(name)}
+              @change=${(event: Event) => toggle(name, (event.target as HTMLInputElement).checked)}
+            />
+            <code>${name}</code>
+          </label>`,
+        )}
+      </fieldset>
+    </details>`;
+  }
+}

@@ -1,0 +1,88 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import { serviceErrorPanel } from '../elements/parts.ts';
+import { forgetRun, router, runOf, toasts } from '../state/app.ts';
+import { isActive, isEnded } from '../state/job-words.ts';
+import { asServiceError } from '../state/remote.ts';
+
+/** The three ways on from a running training: go on, stop and save, or discard. */
+@customElement('hone-stop-dialog')
+export class StopDialog extends LitElement {
+  @property() jobId = '';
+  @state() private _doing: 'stop' | 'discard' | null = null;
+  @state() private _error: ServiceError | null = null;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private _close(): void {
+    this.querySelector('dialog')?.close();
+  }
+
+  private async _act(what: 'stop' | 'discard'): Promise<void> {
+    if (this._doing !== null) return;
+    this._doing = what;
+    this._error = null;
+    const { jobId } = this;
+    try {
+      // The service stops whatever runs; this asks first whether that is still the run of this page.
+      if (isActive((await service.job(jobId)).state)) toasts.show((await service.stop()).message);
+      else toasts.show(`${jobId} had already ended; nothing was stopped.`);
+      if (what === 'discard') await this._discard(jobId);
+      else void runOf(jobId).load();
+      this._close();
+    } catch (error) {
+      this._error = asServiceError(error);
+      void runOf(jobId).load();
+    } finally {
+      this._doing = null;
+    }
+  }
+
+  /** Deletes the run once it has ended; one that completed after all is kept. */
+  private async _discard(jobId: string): Promise<void> {
+    const run = runOf(jobId);
+    await run.load();
+    await new Promise<void>((resolve) => {
+      const ended = () => isEnded(run.value.job?.state ?? 'running');
+      if (ended()) return resolve();
+      const end = run.subscribe(() => {
+        if (!ended()) return;
+        end();
+        resolve();
+      });
+    });
+    if (run.value.job?.state === 'completed') {
+      toasts.show(`${jobId} was completed before it could be stopped, so it is kept.`);
+      return;
+    }
+    const { message } = await service.removeJob(jobId);
+    forgetRun(jobId);
+    toasts.show(message);
+    router.go('/training/runs');
+  }
+
+  protected override render(): TemplateResult {
+    const busy = this._doing !== null;
+    const content = html`
+      ${this._error === null ? nothing : serviceErrorPanel('The run could not be stopped', this._error)}
+      <div class="choices">
+        <button type="button" autofocus @click=${this._close}>
+          <b>Continue training</b><span>Nothing changes.</span>
+        </button>
+        <button type="button" ?disabled=${busy} @click=${() => this._act('stop')}>
+          <b>${this._doing === 'stop' ? 'Saving a checkpoint…' : 'Stop and save'}</b>
+          <span>A checkpoint is saved. You can resume from this very step, today or next week.</span>
+        </button>
+        <button type="button" class="danger" ?disabled=${busy} @click=${() => this._act('discard')}>
+          <b>${this._doing === 'discard' ? 'Stopping…' : 'Discard'}</b>
+          <span>The run ends and its checkpoints, curves and log are deleted.</span>
+        </button>
+      </div>
+    `;
+    return html`<hone-dialog heading="Stop ${this.jobId}?" .content=${content}></hone-dialog>`;
+  }
+}

@@ -1,0 +1,94 @@
+import type { Frame, HardwareSample } from '../api/frames.ts';
+import { noOffers, type Offers, readOffers } from '../api/offers.ts';
+import { service } from '../api/service.ts';
+import { type Connection, LiveSocket } from '../api/socket.ts';
+import type { Dataset, HardwareSpecs, Info, JobPage, Model, RecommendedSettings } from '../api/types.ts';
+import { Remote } from './remote.ts';
+import { Router } from './router.ts';
+import { Run } from './run.ts';
+import { Store } from './store.ts';
+import { Toasts } from './toasts.ts';
+
+/** How many runs the history reads at once. */
+const historyPage = 200;
+/** Runs that are kept in memory beside the one that is followed. */
+const keptRuns = 6;
+
+export const router = new Router();
+export const toasts = new Toasts();
+export const connection = new Store<Connection>({ state: 'connecting' });
+export const offers = new Store<Offers>(noOffers);
+export const info = new Remote<Info>(service.info);
+export const hardware = new Remote<HardwareSpecs>(service.hardware);
+export const settings = new Remote<RecommendedSettings>(service.settings);
+export const datasets = new Remote<Dataset[]>(service.datasets);
+export const models = new Remote<Model[]>(service.models);
+export const jobs = new Remote<JobPage>(() => service.jobs(historyPage));
+/** The job that the service tells of first: the one that runs, or the newest that was not acknowledged. */
+export const currentJobId = new Store<string | null>(null);
+/** The machine's live figures; `null` until the service has sent some. */
+export const sample = new Store<HardwareSample | null>(null);
+
+const runs = new Map<string, Run>();
+
+/** The run of a job, read on first use. */
+export function runOf(jobId: string): Run {
+  let run = runs.get(jobId);
+  if (run === undefined) {
+    run = new Run(jobId, () => offers.value.has('GET /api/jobs/{job_id}/events'));
+    runs.set(jobId, run);
+    void offersRead.then(() => run?.load());
+    for (const other of runs.keys()) {
+      if (runs.size <= keptRuns) break;
+      if (other !== jobId && other !== currentJobId.value) runs.delete(other);
+    }
+  }
+  return run;
+}
+
+/** Forgets a run that was deleted. */
+export function forgetRun(jobId: string): void {
+  runs.delete(jobId);
+  if (currentJobId.value === jobId) currentJobId.set(null);
+  void jobs.refresh();
+}
+
+function take(frame: Frame): void {
+  if (frame.type === 'snapshot') {
+    currentJobId.set(frame.job_id ?? null);
+    // A new connection: whatever changed in between is asked for.
+    void jobs.refresh();
+    void models.refresh();
+    for (const run of runs.values()) void run.load();
+    return;
+  }
+  if (frame.type === 'gpu') {
+    sample.set(frame);
+    return;
+  }
+  if (frame.type === 'model') void models.refresh();
+  if (frame.type === 'status') {
+    void jobs.refresh();
+    if (frame.job_id !== undefined) currentJobId.set(frame.job_id);
+  }
+  if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
+}
+
+let offersRead: Promise<void> = Promise.resolve();
+
+/** Connects the page to its service. */
+export function connect(): void {
+  offersRead = readOffers()
+    .then((found) => offers.set(found))
+    .catch(() => undefined);
+  new LiveSocket(take, (next) => {
+    if (next.state === 'live' && offers.value === noOffers) {
+      void readOffers()
+        .then((found) => offers.set(found))
+        .catch(() => undefined);
+    }
+    connection.set(next);
+  }).start();
+  jobs.ensure();
+  models.ensure();
+}

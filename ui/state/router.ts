@@ -1,0 +1,53 @@
+import { Store } from './store.ts';
+
+/** Where the page is: the path's segments, and its query. */
+export interface Place {
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+/** The page's own history: paths that the service answers with the page itself. */
+export class Router extends Store<Place> {
+  constructor() {
+    super(placeOf(location));
+    addEventListener('popstate', () => this.set(placeOf(location)));
+    document.addEventListener('click', (event) => this.#follow(event));
+  }
+
+  /** Goes to a path of this page. */
+  go(path: string, options: { replace?: boolean } = {}): void {
+    if (path === location.pathname + location.search) return;
+    if (options.replace) history.replaceState(null, '', path);
+    else history.pushState(null, '', path);
+    this.set(placeOf(location));
+    if (!options.replace) scrollTo(0, 0);
+  }
+
+  /** Plain clicks on links of this page change the page without loading it anew. */
+  #follow(event: MouseEvent): void {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement);
+    if (link === undefined || link.target !== '' || link.hasAttribute('download')) return;
+    const url = new URL(link.href);
+    if (url.origin !== location.origin || url.pathname.startsWith('/api/') || url.hash !== '') return;
+    event.preventDefault();
+    this.go(url.pathname + url.search);
+  }
+}
+
+function placeOf({ pathname, search }: Location): Place {
+  return {
+    segments: pathname
+      .split('/')
+      .filter(Boolean)
+      .map((segment) => {
+        try {
+          return decodeURIComponent(segment);
+        } catch {
+          return segment;
+        }
+      }),
+    query: new URLSearchParams(search),
+  };
+}

@@ -1,0 +1,109 @@
+import type { ExportFrame, Frame, LogFrame } from '../api/frames.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { JobDetail } from '../api/types.ts';
+import { isEnded } from './job-words.ts';
+import { asServiceError } from './remote.ts';
+import { RunSeries } from './series.ts';
+import { Store } from './store.ts';
+
+/** More points than this are thinned by the service: a screen has fewer columns. */
+const pointLimit = 100_000;
+const eventLimit = 1_000;
+
+export interface RunRecord {
+  readonly job: JobDetail | null;
+  readonly error: ServiceError | null;
+}
+
+/** One run as the page follows it: its record, series and events, kept up by the socket's frames. */
+export class Run extends Store<RunRecord> {
+  readonly jobId: string;
+  readonly series = new RunSeries();
+  readonly events: (LogFrame | ExportFrame)[] = [];
+  readonly #hasEvents: () => boolean;
+  #loading: Promise<void> | null = null;
+  /** Frames that came while the series was being read. */
+  #waiting: Frame[] | null = null;
+
+  constructor(jobId: string, hasEvents: () => boolean) {
+    super({ job: null, error: null });
+    this.jobId = jobId;
+    this.#hasEvents = hasEvents;
+  }
+
+  /** Reads the whole run; a second call while one is under way joins it. */
+  load(): Promise<void> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    this.#waiting = [];
+    try {
+      const [job, series, stored] = await Promise.all([
+        service.job(this.jobId),
+        service.series(this.jobId, pointLimit),
+        this.#hasEvents() ? service.events(this.jobId).catch(() => null) : null,
+      ]);
+      this.series.clear();
+      for (const point of series.train) this.series.add(point);
+      for (const point of series.eval) this.series.addEval(point);
+      if (stored !== null) this.events.splice(0, this.events.length, ...stored.events);
+      this.set({ job, error: null });
+    } catch (error) {
+      this.set({ job: this.value.job, error: asServiceError(error) });
+    }
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    for (const frame of waiting ?? []) this.take(frame);
+  }
+
+  async #refreshJob(): Promise<void> {
+    try {
+      this.set({ job: await service.job(this.jobId), error: null });
+    } catch (error) {
+      this.set({ job: this.value.job, error: asServiceError(error) });
+    }
+  }
+
+  /** Applies a frame of this run. */
+  take(frame: Frame): void {
+    if (this.#waiting !== null) {
+      this.#waiting.push(frame);
+      return;
+    }
+    const { job } = this.value;
+    switch (frame.type) {
+      case 'metrics':
+        if (frame.kind === 'eval') this.series.addEval(frame);
+        else {
+          this.series.add(frame);
+          if (job !== null && frame.progress !== undefined) {
+            this.set({ job: { ...job, progress: frame.progress, last_metric: { ...frame } }, error: null });
+            return;
+          }
+        }
+        this.touch();
+        break;
+      case 'status':
+      case 'progress': {
+        if (job === null) break;
+        const { progress, phase, phase_progress, detail } = frame;
+        const state = frame.type === 'status' ? frame.state : job.state;
+        this.set({ job: { ...job, state, progress, phase, phase_progress, detail }, error: null });
+        if (isEnded(state) || state !== job.state) void this.#refreshJob();
+        break;
+      }
+      case 'log':
+      case 'export':
+        if (this.events.some(({ seq }) => seq === frame.seq)) break;
+        this.events.push(frame);
+        if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);
+        this.touch();
+        break;
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { Store } from './store.ts';
+
+export interface Toast {
+  readonly id: number;
+  readonly kind: 'info' | 'error';
+  readonly text: string;
+}
+
+const shownMs = 8_000;
+
+/** Short messages that come and go; what needs a decision is shown in its place instead. */
+export class Toasts extends Store<readonly Toast[]> {
+  #next = 1;
+
+  constructor() {
+    super([]);
+  }
+
+  show(text: string, kind: Toast['kind'] = 'info'): void {
+    const id = this.#next;
+    this.#next += 1;
+    this.set([...this.value.slice(-3), { id, kind, text }]);
+    setTimeout(() => this.close(id), shownMs);
+  }
+
+  close(id: number): void {
+    this.set(this.value.filter((toast) => toast.id !== id));
+  }
+}
