@@ -23,21 +23,21 @@ function reader(progress, total) {
   };
 }
 
+/** Whether pip of the trainer's environment can print its progress as lines: from 24.1 on. */
+export async function pipTellsProgress() {
+  const version = await runTool(venvPython, ['-c', 'import pip; print(pip.__version__)']);
+  const [major, minor] = version.split('.').map(Number);
+  return major > 24 || (major === 24 && minor >= 1);
+}
+
 /**
  * Runs pip of the trainer's environment, with its progress.
  * @param total how many packages are wanted, as far as known.
  * @throws ToolError with pip's last lines.
  */
-export function pip(args, progress, total = 0) {
-  const fixed = [
-    '-m',
-    'pip',
-    'install',
-    '--no-input',
-    '--disable-pip-version-check',
-    '--progress-bar',
-    'raw',
-  ];
+export async function pip(args, progress, total = 0) {
+  const bar = (await pipTellsProgress()) ? 'raw' : 'off';
+  const fixed = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', bar];
   const env = { ...process.env, PYTHONUNBUFFERED: '1', PIP_ROOT_USER_ACTION: 'ignore' };
   return runTool(venvPython, [...fixed, ...args], { env, onLine: reader(progress, total) });
 }

@@ -4,7 +4,7 @@ import { inRoot, root, venvPython } from '../paths.mjs';
 import { findPython, hasNvidiaDriver } from '../prerequisites.mjs';
 import { digest } from '../stamp.mjs';
 import { runTool } from '../tool.mjs';
-import { pip } from './pip.mjs';
+import { pip, pipTellsProgress } from './pip.mjs';
 
 const VENV = inRoot('trainer', '.venv');
 /** Lies in the environment while pip is at work in it. */
@@ -13,7 +13,6 @@ const REQUIREMENTS = 'trainer/requirements.txt';
 /** PyTorch's builds without CUDA for Linux: a twentieth of the default one's size. */
 const CPU_INDEX = 'https://download.pytorch.org/whl/cpu';
 const CPU_INDEX_WAIT_SECONDS = 8;
-/** The first pip that can print its progress as lines is 24.1. */
 const PIP = 'pip==26.3';
 
 /** Whether the environment is whole and of a Python that we support. */
@@ -39,6 +38,16 @@ function requirements() {
   return readFileSync(inRoot(REQUIREMENTS), 'utf8')
     .split('\n')
     .filter((line) => line.includes('=='));
+}
+
+/** A pip that can print its progress; an older one does its work as well, in silence. */
+async function renewPip(progress) {
+  if (await pipTellsProgress()) return;
+  try {
+    await runTool(venvPython, ['-m', 'pip', 'install', '--quiet', '--no-input', '--retries', '1', PIP]);
+  } catch {
+    progress.say(`    ${PIP} cannot be had; the one that came with Python will do.`);
+  }
 }
 
 /** Chooses the build of torch where there is a choice: on Linux, by the driver. */
@@ -80,12 +89,12 @@ export const python = {
       await runTool(command, [...before, '-m', 'venv', VENV]);
     }
     writeFileSync(UNFINISHED, '');
-    const [major, minor] = (await installed('pip')).split('.').map(Number);
-    if (major < 24 || (major === 24 && minor < 1)) {
-      await runTool(venvPython, ['-m', 'pip', 'install', '--quiet', '--no-input', PIP]);
+    const wanted = requirements();
+    if (wanted.length > 0) {
+      await renewPip(progress);
+      await chooseTorch(progress);
+      await pip(['-r', inRoot(REQUIREMENTS)], progress, wanted.length);
     }
-    await chooseTorch(progress);
-    await pip(['-r', inRoot(REQUIREMENTS)], progress, requirements().length);
     rmSync(UNFINISHED, { force: true });
   },
 };
