@@ -51,6 +51,10 @@ export interface Limits {
   readonly lingerMs: number;
   readonly shutdownMs: number;
   readonly playgroundIdleMs: number;
+  /** Patience with the model hub: silence, first wait between attempts, all waits of one request. */
+  readonly hubTimeoutMs: number;
+  readonly hubBackoffMs: number;
+  readonly hubWaitMs: number;
 }
 
 const defaultLimits: Limits = {
@@ -62,6 +66,9 @@ const defaultLimits: Limits = {
   lingerMs: 30_000,
   shutdownMs: 4_000,
   playgroundIdleMs: 600_000,
+  hubTimeoutMs: 20_000,
+  hubBackoffMs: 500,
+  hubWaitMs: 30_000,
 };
 
 /** The platform's per-user data directory (XDG Base Directory Specification on Linux). */

@@ -16,6 +16,7 @@ import { createJobs } from './domain/jobs.ts';
 import { createLive } from './domain/live.ts';
 import { type Machine, readMachine } from './domain/machine.ts';
 import { createModels, type Models } from './domain/models.ts';
+import { createPlanner } from './domain/planner.ts';
 import { createPlayground } from './domain/playground.ts';
 import { createSelection } from './domain/selection.ts';
 import type { Services } from './domain/services.ts';
@@ -63,11 +64,17 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     modelsDir: config.modelsDir,
     release: playground.release,
   });
-  const selection = createSelection({
-    store: store.session,
-    catalog,
-    hub: { endpoint: config.hubEndpoint, token: config.hubToken, offline: config.hubOffline },
-  });
+  const hub = {
+    endpoint: config.hubEndpoint,
+    token: config.hubToken,
+    offline: config.hubOffline,
+    patience: {
+      timeoutMs: config.limits.hubTimeoutMs,
+      backoffMs: config.limits.hubBackoffMs,
+      waitMs: config.limits.hubWaitMs,
+    },
+  };
+  const selection = createSelection({ store: store.session, catalog, hub });
 
   const live = createLive(frames, logger);
 
@@ -110,13 +117,16 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
       lingerMs: config.limits.lingerMs,
     },
     settingsContext,
+    takeTrace: live.takeTrace,
     onActive: (active) => {
       engine.setTrainingActive(active);
       live.setTraining(active);
     },
     logger,
   });
+  const planner = createPlanner({ machine, settingsContext, datasets, hub });
   const services: Services = {
+    planner,
     catalog,
     datasets,
     frames,

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { copyFile, link, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { DatasetRow, DatasetStore } from '../db/datasets.ts';
 import { AppError } from '../errors.ts';
+import { converterFor } from './row-converter.ts';
 import { createRowValidator, type RowShape, type Validation } from './row-validator.ts';
 
 export type Dataset = DatasetRow<Validation>;
@@ -24,6 +26,10 @@ export interface Datasets {
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
   remove(name: string): Promise<void>;
+  /** The first rows, parsed; a line that is no JSON is given as `{ line }`. */
+  firstRows(name: string, count: number): Promise<unknown[]>;
+  /** Writes a dataset of a foreign shape anew in ours. @throws AppError `invalid` where there is nothing to convert. */
+  convert(name: string): Promise<Dataset>;
   /**
    * Finds a dataset for training by uploaded name or path, and checks every row.
    * @throws AppError `invalid` with the first faults, `not_found` when there is none.
@@ -115,6 +121,35 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       store.remove(name);
     },
 
+    async firstRows(name, count) {
+      const rows: unknown[] = [];
+      for await (const line of readLines(join(dir, this.get(name).name))) {
+        if (rows.length >= count) break;
+        if (line.trim() !== '') rows.push(parseOr(line, { line: line.slice(0, 1000) }));
+      }
+      return rows;
+    },
+
+    async convert(name) {
+      const dataset = this.get(name);
+      const [first] = await this.firstRows(name, 1);
+      const convert = converterFor(first);
+      if (convert === null) {
+        throw new AppError(
+          'invalid',
+          `The rows of ${name} have none of the shapes that can be converted (Alpaca, OpenAI messages, ShareGPT).`,
+        );
+      }
+      async function* converted() {
+        for await (const line of readLines(join(dir, dataset.name))) {
+          if (line.trim() === '') continue;
+          for (const row of convert?.(parseOr(line, null)) ?? [])
+            yield Buffer.from(`${JSON.stringify(row)}\n`);
+        }
+      }
+      return this.upload(`${name.replace(/\.jsonl$/i, '')}-converted.jsonl`, converted());
+    },
+
     async forTraining(reference, shape) {
       const stored = store.get(reference) ?? (await storedByPath(reference));
       const path = stored === null ? reference : join(dir, stored.name);
@@ -174,6 +209,17 @@ async function validateFile(path: string, shape: RowShape | null): Promise<Valid
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 18 }))
     validator.push(chunk as Buffer);
   return validator.finish();
+}
+
+const readLines = (path: string) =>
+  createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+
+function parseOr<T>(line: string, fallback: T): unknown | T {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return fallback;
+  }
 }
 
 /** Gives a job rows of its own, which no later upload changes. */

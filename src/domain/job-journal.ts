@@ -15,9 +15,15 @@ export interface Applied {
 
 /**
  * Applies journal lines to a job: the record after them, and a frame for each that somebody watching wants.
+ * @param takeTrace what the machine did since the last step; `null` where nothing was sampled.
  * `done` and `failed` change nothing here, since a model may have to be put in place first.
  */
-export function applyLines(job: Job, lines: readonly JournalLine[], emit: Emit): Applied {
+export function applyLines(
+  job: Job,
+  lines: readonly JournalLine[],
+  emit: Emit,
+  takeTrace: () => Record<string, unknown> | null,
+): Applied {
   let current = job;
   let ending: Ending | null = null;
   const change = (fields: JobChange) => {
@@ -41,7 +47,13 @@ export function applyLines(job: Job, lines: readonly JournalLine[], emit: Emit):
       }
       case 'metric': {
         change({ lastMetric: line });
-        emit('metrics', job.id, { kind: 'train', ...withoutHead(line), progress: progressOf(current) });
+        const hardware = takeTrace();
+        emit('metrics', job.id, {
+          kind: 'train',
+          ...withoutHead(line),
+          progress: progressOf(current),
+          ...(hardware === null ? {} : { hardware }),
+        });
         break;
       }
       case 'eval':

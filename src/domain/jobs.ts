@@ -55,6 +55,8 @@ export interface JobsOptions {
     readonly lingerMs: number;
   };
   readonly settingsContext: (profile: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
+  /** What the machine did since it was last asked, for the trace of a step. */
+  readonly takeTrace: () => Record<string, unknown> | null;
   /** Told when a training begins or ends to use the machine. */
   readonly onActive: (active: boolean) => void;
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
@@ -209,7 +211,7 @@ export function createJobs(options: JobsOptions): Jobs {
     for await (const event of events) {
       if (event.kind === 'lines') {
         const ending = frames.commit((emit) => {
-          const applied = applyLines(read(id), event.lines, emit);
+          const applied = applyLines(read(id), event.lines, emit, options.takeTrace);
           const { state, phase, phaseProgress, phaseDetail, lastMetric, artifacts } = applied.job;
           // The offset of a line that ends the job is stored with that end.
           const journalOffset = applied.ending === null ? event.offset : read(id).journalOffset;

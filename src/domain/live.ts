@@ -1,5 +1,6 @@
 import type { HardwareFrame } from '../hardware/frames.ts';
 import { type Sampler, startSampler } from '../hardware/sampler.ts';
+import { createTracer } from '../hardware/trace.ts';
 import type { Frames } from './frames.ts';
 
 /** Frames a second; a driver refreshes its own figures hardly more often (findings on NVML). */
@@ -9,6 +10,8 @@ const rateHz = 5;
 export interface Live {
   setListeners(count: number): void;
   setTraining(active: boolean): void;
+  /** What the machine did since the last call; `null` when nothing was sampled meanwhile. */
+  takeTrace(): Record<string, unknown> | null;
   stop(): void;
 }
 
@@ -16,7 +19,9 @@ export function createLive(frames: Frames, logger: { warn(fields: object, text: 
   let listeners = 0;
   let training = false;
   let sampler: Promise<Sampler> | null = null;
+  const tracer = createTracer();
   const onBatch = (batch: readonly HardwareFrame[]) => {
+    if (training) for (const frame of batch) tracer.add(frame);
     if (listeners === 0) return;
     for (const frame of batch) frames.send('gpu', null, present(frame));
   };
@@ -40,6 +45,19 @@ export function createLive(frames: Frames, logger: { warn(fields: object, text: 
     setTraining(active) {
       training = active;
       update();
+    },
+    takeTrace() {
+      const trace = tracer.take();
+      if (trace.frames === 0) return null;
+      return {
+        seconds: trace.seconds,
+        gpu_peak_bytes: trace.gpuPeakBytes,
+        gpu_mean_utilization_percent: trace.gpuMeanUtilizationPercent,
+        gpu_watt_hours: trace.gpuWattHours,
+        cpu_mean_percent: trace.cpuMeanPercent,
+        ram_peak_bytes: trace.ramPeakBytes,
+        cpu_watt_hours: trace.cpuWattHours,
+      };
     },
     stop() {
       listeners = 0;

@@ -1,6 +1,7 @@
 import type { SessionStore } from '../db/session.ts';
 import { AppError } from '../errors.ts';
-import { type HubAccess, type HubModel, readModelInfo } from '../hub/model-info.ts';
+import type { HubAccess } from '../hub/access.ts';
+import { type HubModel, readModelInfo } from '../hub/model-info.ts';
 import { checkLocalModel, locateModel } from './base-model.ts';
 import type { Catalog } from './catalog.ts';
 import type { Profile } from './profile.ts';

@@ -4,6 +4,7 @@ import type { Frames } from './frames.ts';
 import type { Jobs } from './jobs.ts';
 import type { Machine } from './machine.ts';
 import type { Models } from './models.ts';
+import type { Planner } from './planner.ts';
 import type { Playground } from './playground.ts';
 import type { Selection } from './selection.ts';
 import type { Settings } from './settings.ts';
@@ -16,6 +17,7 @@ export interface Services {
   readonly frames: Frames;
   readonly jobs: Jobs;
   readonly models: Models;
+  readonly planner: Planner;
   readonly playground: Playground;
   readonly selection: Selection;
   readonly machine: () => Promise<Machine>;

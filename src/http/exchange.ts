@@ -210,7 +210,8 @@ export class Exchange {
         return !this.aborted;
       },
       end: () => {
-        if (!this.aborted) res.cork(() => res.end());
+        if (this.aborted) return;
+        res.cork(() => (this.method === 'HEAD' ? res.endWithoutBody() : res.end()));
       },
     };
   }

@@ -1,60 +1,104 @@
-import { HubApiError, modelInfo } from '@huggingface/hub';
+import { modelInfo } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
+import { type HubAccess, redact } from './access.ts';
+import { findCached } from './cached-model.ts';
+import { statusOfHub } from './hub-failure.ts';
+import { createHubFetch } from './hub-fetch.ts';
 
-/** How the hub is reached. The token leaves this machine for `endpoint` alone. */
-export interface HubAccess {
-  readonly endpoint: string;
-  readonly token: string | null;
-  readonly offline: boolean;
-}
-
-/** What the hub says of a model repository. */
+/** What the hub says of a model repository; `null` where only this machine's cache could be asked. */
 export interface HubModel {
   readonly id: string;
   readonly author: string;
-  readonly downloads: number;
-  readonly likes: number;
+  readonly downloads: number | null;
+  readonly likes: number | null;
   readonly gated: boolean;
+  /** Of the weights as safetensors; `null` where the hub does not tell. */
+  readonly parameters: number | null;
+  readonly isPrivate: boolean;
+  /** As the model card says it: an identifier of the hub's list of licences. */
+  readonly license: string | null;
 }
 
-const timeoutMs = 20_000;
-
 /**
- * Asks the hub for a repository.
+ * Asks the hub for a repository, and whether this token may read its files; where the hub cannot be reached,
+ * looks whether the model lies in the shared cache.
  * @throws AppError `forbidden` when it is missing, private or gated for this token; `upstream` when the hub
- *   cannot be reached or fails.
+ *   cannot be reached or fails, and the cache has nothing.
  */
 export async function readModelInfo(access: HubAccess, repository: string): Promise<HubModel> {
-  if (access.offline) {
-    throw new AppError(
-      'upstream',
-      `The model hub ${access.endpoint} is not asked for "${repository}", since HF_HUB_OFFLINE is set. Unset it, or use the path of a local folder.`,
-    );
-  }
   try {
-    const info = await modelInfo({
-      name: repository,
-      hubUrl: access.endpoint,
-      additionalFields: ['author'],
-      ...(access.token === null ? {} : { accessToken: access.token }),
-      fetch: (url, init) =>
-        fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs), redirect: 'error' }),
-    });
-    return {
-      id: info.name,
-      author: info.author ?? repository.split('/')[0] ?? '',
-      downloads: info.downloads,
-      likes: info.likes,
-      gated: info.gated !== false,
-    };
+    return await askHub(access, repository);
   } catch (error) {
+    const failure = toAppError(access, repository, error);
+    if (failure.kind !== 'upstream' || !(await findCached(repository))) throw failure;
+    return {
+      id: repository,
+      author: repository.split('/')[0] as string,
+      downloads: null,
+      likes: null,
+      gated: false,
+      isPrivate: false,
+      license: null,
+      parameters: null,
+    };
+  }
+}
+
+/** As `readModelInfo`, of the hub alone; `null` for a repository that the hub does not show. */
+export async function askForRepository(access: HubAccess, repository: string): Promise<HubModel | null> {
+  try {
+    return await readRepository(access, repository, createHubFetch(access, `asked for "${repository}"`));
+  } catch (error) {
+    const status = statusOfHub(access, error);
+    if (status === 404 || status === 401) return null;
     throw toAppError(access, repository, error);
   }
 }
 
+async function askHub(access: HubAccess, repository: string): Promise<HubModel> {
+  const hubFetch = createHubFetch(access, `asked for "${repository}"`);
+  const model = await readRepository(access, repository, hubFetch);
+  if (model.gated) {
+    // What a gated repository is called is public; its files are for those whom its owner gave access.
+    const answer = await hubFetch(`${access.endpoint}/api/models/${repository}/auth-check`);
+    if (answer.status === 401 || answer.status === 403) {
+      throw new AppError(
+        'forbidden',
+        `The model "${repository}" is not accessible: it is gated, and permission is lacking. Accept its licence at ${access.endpoint}/${repository}, and set HUB_TOKEN to a token of that account.`,
+      );
+    }
+  }
+  return model;
+}
+
+async function readRepository(
+  access: HubAccess,
+  repository: string,
+  hubFetch: typeof fetch,
+): Promise<HubModel> {
+  const info = await modelInfo({
+    name: repository,
+    hubUrl: access.endpoint,
+    additionalFields: ['author', 'cardData', 'safetensors'],
+    fetch: hubFetch,
+  });
+  const license = (info.cardData as { license?: unknown } | undefined)?.license;
+  return {
+    id: info.name ?? repository,
+    author: info.author ?? (repository.split('/')[0] as string),
+    downloads: info.downloads ?? null,
+    likes: info.likes ?? null,
+    gated: Boolean(info.gated),
+    isPrivate: info.private === true,
+    license: typeof license === 'string' ? license : null,
+    parameters: info.safetensors?.total ?? null,
+  };
+}
+
 function toAppError(access: HubAccess, repository: string, error: unknown): AppError {
-  const status = error instanceof HubApiError ? error.statusCode : null;
-  if (status === 401 || status === 403 || status === 404) {
+  if (error instanceof AppError) return error;
+  const status = statusOfHub(access, error);
+  if (status !== null && status >= 400 && status < 500) {
     const advice =
       access.token === null
         ? 'If it is private or gated, set HUB_TOKEN to a token with access to it.'
@@ -62,20 +106,12 @@ function toAppError(access: HubAccess, repository: string, error: unknown): AppE
     return new AppError(
       'forbidden',
       `The model "${repository}" is not accessible: it is missing, or permission is lacking. ${advice}`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
-  const said =
-    status === null
-      ? (((error as Error).cause as Error | undefined)?.message ?? (error as Error).message)
-      : `it answered ${status}`;
   return new AppError(
     'upstream',
-    `The model hub ${access.endpoint} could not be asked for "${repository}": ${said}. Try again later, or use the path of a local folder.`,
-    {
-      cause: error,
-    },
+    `The model hub ${access.endpoint} could not be asked for "${repository}": ${redact(access, (error as Error).message).slice(0, 300)}. Try again later, or use the path of a local folder.`,
+    { cause: error },
   );
 }

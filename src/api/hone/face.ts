@@ -1,11 +1,14 @@
+import { listFiles, openFile } from '../../domain/downloads.ts';
 import { jobName } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
+import { trainingRequest } from '../../domain/training-request.ts';
 import { AppError } from '../../errors.ts';
 import { errorReply } from '../../http/error-reply.ts';
+import { sendFile } from '../../http/file-reply.ts';
 import { Reply } from '../../http/reply.ts';
 import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
-import { presentJob, presentJobDetail } from './presenters.ts';
+import { presentDatasetDetail, presentJob, presentJobDetail, presentPlan } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const tag = 'hone';
@@ -23,7 +26,7 @@ function jobNumber(name: string | undefined): number {
 export function createHoneFace(services: Services, openApi: () => unknown): Face {
   return {
     name: 'hone',
-    routes: [...jobs(services), ...others(services, openApi)],
+    routes: [...jobs(services), ...data(services), ...files(services), ...others(services, openApi)],
     presentError: errorReply,
   };
 }
@@ -92,6 +95,84 @@ function jobs({ jobs: store }: Services): Route[] {
         await store.remove(id);
         return { status: 'deleted', message: `Job ${jobName(id)} has been deleted` };
       },
+    }),
+  ];
+}
+
+const noDataset: ResponseDoc = { description: 'There is no such dataset', schema: s.error };
+const noModel: ResponseDoc = { description: 'There is no such model or file', schema: s.error };
+const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
+
+function data({ datasets, planner }: Services): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/datasets/{name}',
+      tag,
+      summary: 'One dataset: its faults and its first rows',
+      query: s.rowsQuery,
+      responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
+      handle: async ({ params, query }) => {
+        const dataset = datasets.get(params.name as string);
+        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, query.rows));
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/datasets/{name}',
+      tag,
+      summary: 'Delete a dataset; jobs keep the rows that they train on',
+      responses: { 200: { description: 'The dataset is deleted', schema: s.deleted }, 404: noDataset },
+      handle: async ({ params }) => {
+        await datasets.remove(params.name as string);
+        return { status: 'deleted', message: `Dataset ${params.name} has been deleted` };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/convert',
+      tag,
+      summary: 'Write rows of another tool’s shape (Alpaca, messages, ShareGPT) anew as input and output',
+      responses: {
+        200: { description: 'The new dataset', schema: s.dataset },
+        400: { description: 'There is nothing to convert', schema: s.error },
+        404: noDataset,
+      },
+      handle: async ({ params }) => {
+        const dataset = await datasets.convert(params.name as string);
+        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, 20));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/estimate',
+      tag,
+      summary: 'What memory and disk a training would need, and what to change if it does not fit',
+      body: trainingRequest,
+      responses: { 200: { description: 'The estimate', schema: s.estimate }, 400: refused },
+      handle: async ({ body }) => presentPlan(await planner.plan(body)),
+    }),
+  ];
+}
+
+function files({ models }: Services): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/models/{model_id}/files',
+      tag,
+      summary: 'The files of a model',
+      responses: { 200: { description: 'Names and sizes', schema: s.files }, 404: noModel },
+      handle: async ({ params }) => ({ files: await listFiles(models.find(params.model_id as string)) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/models/{model_id}/files/{name}',
+      tag,
+      summary: 'Download a file of a model (slashes in its name as %2F)',
+      responses: { 200: { description: 'The file', contentType: 'application/octet-stream' }, 404: noModel },
+      handle: async ({ params, exchange }) =>
+        sendFile(exchange, await openFile(models.find(params.model_id as string), params.name as string)),
     }),
   ];
 }

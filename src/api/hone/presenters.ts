@@ -1,5 +1,7 @@
+import type { Dataset } from '../../domain/datasets.ts';
 import { type Job, jobName, messageOf, progressOf } from '../../domain/job.ts';
 import { resumableStates } from '../../domain/job-states.ts';
+import type { Plan } from '../../domain/planner.ts';
 
 export function presentJob(job: Job) {
   const failed = job.state === 'failed' || job.state === 'interrupted';
@@ -44,5 +46,48 @@ export function presentJobDetail(job: Job) {
     settings: spec?.settings ?? {},
     export: spec?.export ?? null,
     artifacts: job.artifacts,
+  };
+}
+
+export function presentPlan(plan: Plan) {
+  const { fine, available } = plan;
+  return {
+    parameters: plan.parameters,
+    precision: plan.precision,
+    simple_gb: plan.simpleGb,
+    memory: fine && {
+      weights_bytes: fine.weightsBytes,
+      adapter_bytes: fine.adapterBytes,
+      optimizer_bytes: fine.optimizerBytes,
+      activations_bytes: fine.activationsBytes,
+      logits_bytes: fine.logitsBytes,
+      runtime_bytes: fine.runtimeBytes,
+      total_bytes: fine.totalBytes,
+    },
+    disk: fine && {
+      download_bytes: fine.disk.downloadBytes,
+      checkpoints_bytes: fine.disk.checkpointsBytes,
+      export_bytes: fine.disk.exportBytes,
+      total_bytes: fine.disk.totalBytes,
+    },
+    available: {
+      memory_bytes: available.memoryBytes,
+      memory_of: available.memoryOf,
+      disk_bytes: available.diskBytes,
+    },
+    fits: plan.fits,
+    advice: plan.advice,
+  };
+}
+
+export function presentDatasetDetail(dataset: Dataset, rows: readonly unknown[]) {
+  const { valid, shape, errors, totalErrors } = dataset.validation;
+  return {
+    filename: dataset.name,
+    num_examples: dataset.numExamples,
+    size_mb: Math.round(dataset.sizeBytes / 1e3) / 1e3,
+    uploaded_at: dataset.uploadedAt,
+    validation: { valid, shape, errors, total_errors: totalErrors },
+    rows,
   };
 }

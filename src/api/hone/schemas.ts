@@ -44,6 +44,8 @@ export const generateBody = v.object({
   top_p: v.optional(topPBound, generationDefaults.topP),
 });
 
+export const rowsQuery = v.object({ rows: wholeNumber(20, 200) });
+
 export const job = v.object({
   job_id: v.string(),
   model_id: v.string(),
@@ -95,3 +97,45 @@ export const generated = v.object({
 });
 export const deleted = v.object({ status: v.string(), message: v.string() });
 export const error = v.object({ error: v.string(), detail: v.string(), status_code: v.number() });
+
+const bytes = v.number();
+export const estimate = v.object({
+  parameters: v.nullable(v.number()),
+  precision: v.string(),
+  simple_gb: v.nullable(v.record(v.string(), v.number())),
+  memory: v.nullable(
+    v.object({
+      weights_bytes: bytes,
+      adapter_bytes: bytes,
+      optimizer_bytes: bytes,
+      activations_bytes: bytes,
+      logits_bytes: bytes,
+      runtime_bytes: bytes,
+      total_bytes: bytes,
+    }),
+  ),
+  disk: v.nullable(
+    v.object({
+      download_bytes: bytes,
+      checkpoints_bytes: bytes,
+      export_bytes: bytes,
+      total_bytes: bytes,
+    }),
+  ),
+  available: v.object({
+    memory_bytes: bytes,
+    memory_of: v.picklist(['gpu', 'ram']),
+    disk_bytes: v.nullable(bytes),
+  }),
+  fits: v.nullable(v.boolean()),
+  advice: v.array(v.string()),
+});
+export const dataset = v.object({
+  filename: v.string(),
+  num_examples: v.number(),
+  size_mb: v.number(),
+  uploaded_at: v.string(),
+  validation: v.looseObject({ valid: v.boolean() }),
+  rows: v.array(v.unknown()),
+});
+export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });

@@ -1,0 +1,28 @@
+/** Characters that end a line or are not seen: none of them may reach a card raw. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const unseen = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+/** A text as a double-quoted scalar of YAML, which JSON's strings are but for some characters. */
+export function yamlText(text: string): string {
+  return JSON.stringify(text).replace(
+    unseen,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** A text as inline code of Markdown, within which nothing is markup; fit for a cell of a table. */
+export function codeSpan(text: string): string {
+  const line = text.replace(unseen, ' ').replaceAll('|', '\\|').trim();
+  if (line === '') return '` `';
+  const fence = '`'.repeat(longestRun(line) + 1);
+  const pad = line.startsWith('`') || line.endsWith('`') ? ' ' : '';
+  return fence + pad + line + pad + fence;
+}
+
+/** A block of code; its fence is longer than any run of backticks in it. */
+export function codeBlock(language: string, code: string): string {
+  const fence = '`'.repeat(Math.max(3, longestRun(code) + 1));
+  return `${fence}${language}\n${code}\n${fence}`;
+}
+
+const longestRun = (text: string) => Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));

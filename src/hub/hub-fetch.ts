@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
+import { attempts, type HubAccess, redact, uploadFactor } from './access.ts';
+import { CountedBlob } from './counted-blob.ts';
+
+/** Answers of the hub's API are small; a larger one is not what was asked for. */
+const answerLimitBytes = 64 * 2 ** 20;
+const redirectLimit = 5;
+
+/** Statuses of a hub that is busy or being restarted. */
+const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+/** What a part of an upload is called, and how much of it has been handed to the network. */
+export type OnSent = (path: string, part: number, sentBytes: number) => void;
+
+/** A thing that may be different in a moment: no connection, silence, a hub that says that it is busy. */
+interface Trouble {
+  readonly said: string;
+  /** How long the hub asks to wait, or `null`. */
+  readonly waitMs: number | null;
+}
+
+/**
+ * The `fetch` that every call to the hub goes through.
+ *
+ * It alone knows the token: it is added to requests for the hub's own origin and to no other, and a redirect
+ * to another origin is an error. Connection errors, silence, 429 and 5xx are tried again, within bounds; any
+ * other status is an answer. Answers are read whole here, so that one that breaks off is tried again, too.
+ *
+ * @param doing what the requests are for, for messages: "asked for …".
+ * @throws AppError `upstream` when the hub stays unreachable, busy or redirects elsewhere.
+ */
+export function createHubFetch(
+  access: HubAccess,
+  doing: string,
+  options: { signal?: AbortSignal; onSent?: OnSent } = {},
+): typeof fetch {
+  const hub = new URL(access.endpoint);
+  const unreachable = (said: string, cause?: unknown) =>
+    new AppError(
+      'upstream',
+      `The model hub ${hub.origin} could not be ${doing}: ${redact(access, said)}. Check the network and HF_ENDPOINT, or try again later.`,
+      { cause },
+    );
+
+  async function once(url: URL, init: RequestInit): Promise<Response | Trouble> {
+    const ours = url.origin === hub.origin;
+    const headers = new Headers(init.headers);
+    headers.delete('authorization');
+    if (ours && access.token !== null) headers.set('authorization', `Bearer ${access.token}`);
+    const writes = (init.method ?? 'GET') !== 'GET';
+    const silence = new Silence(access.patience.timeoutMs * (writes ? uploadFactor : 1));
+    const signals = [silence.signal, init.signal, options.signal].filter((signal) => signal != null);
+    try {
+      const response = await fetch(url, {
+        ...init,
+        headers,
+        redirect: 'manual',
+        signal: AbortSignal.any(signals),
+        ...(init.body instanceof Blob ? { body: counted(init, silence) } : {}),
+      });
+      silence.heard();
+      const body = await readWhole(response, silence);
+      if (passing.has(response.status)) {
+        return { said: `it answered ${response.status}`, waitMs: retryAfterMs(response.headers) };
+      }
+      const answer = new Response(
+        nullBodied.has(response.status) ? null : (body as Uint8Array<ArrayBuffer>),
+        response,
+      );
+      Object.defineProperty(answer, 'url', { value: url.href });
+      return answer;
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      if (init.signal?.aborted || options.signal?.aborted) throw error;
+      if (silence.signal.aborted) {
+        return { said: `it gave no answer for ${silence.limitMs / 1000} s`, waitMs: null };
+      }
+      const cause = (error as Error).cause as (Error & { code?: string }) | undefined;
+      return { said: cause?.message || cause?.code || (error as Error).message, waitMs: null };
+    } finally {
+      silence.end();
+    }
+  }
+
+  function counted(init: RequestInit, silence: Silence): Blob {
+    // The library names what it uploads in a field of its own beside those of fetch.
+    const { progressHint } = init as { progressHint?: { path?: string; part?: number } };
+    return new CountedBlob(init.body as Blob, (sentBytes) => {
+      silence.heard();
+      options.onSent?.(progressHint?.path ?? '', progressHint?.part ?? 0, sentBytes);
+    });
+  }
+
+  /** One request with its further attempts. */
+  async function persist(url: URL, init: RequestInit): Promise<Response> {
+    let waitedMs = 0;
+    for (let attempt = 1; ; attempt += 1) {
+      const result = await once(url, init);
+      if (result instanceof Response) return result;
+      const { patience } = access;
+      // Half of the wait is drawn, so that those who were turned away together do not return together.
+      const drawn = patience.backoffMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+      const waitMs = result.waitMs ?? drawn;
+      if (attempt === attempts) throw unreachable(`${result.said}, ${attempts} times`);
+      if (waitedMs + waitMs > patience.waitMs) {
+        throw unreachable(
+          result.waitMs === null
+            ? result.said
+            : `${result.said} and asks to wait ${Math.ceil(result.waitMs / 1000)} s`,
+        );
+      }
+      waitedMs += waitMs;
+      await sleep(waitMs, undefined, options.signal ? { signal: options.signal } : {});
+    }
+  }
+
+  return async (input, init = {}) => {
+    let url = new URL(input instanceof Request ? input.url : input);
+    if (access.offline) {
+      throw new AppError(
+        'upstream',
+        `The model hub ${hub.origin} is not ${doing}, since HF_HUB_OFFLINE is set. Unset it to use the hub.`,
+      );
+    }
+    if (!/^https?:$/.test(url.protocol) || (hub.protocol === 'https:' && url.protocol === 'http:')) {
+      throw unreachable(
+        `it names an address at ${url.protocol}//${url.host}, which is not as safe as its own`,
+      );
+    }
+    for (let redirects = 0; redirects <= redirectLimit; redirects += 1) {
+      const response = await persist(url, init);
+      const location = response.headers.get('location');
+      if (response.status < 300 || response.status >= 400 || location === null) return response;
+      const next = URL.canParse(location, url) ? new URL(location, url) : null;
+      // A renamed repository answers so. Elsewhere the token may not go, nor may what is being uploaded.
+      if (next === null || next.origin !== url.origin) {
+        throw unreachable(
+          `it redirects to another host (${next?.host ?? 'an unreadable address'}), which Hone does not follow`,
+        );
+      }
+      url = next;
+    }
+    throw unreachable(`it redirects more than ${redirectLimit} times`);
+  };
+}
+
+/** Statuses that have no body (Fetch, "null body status"). */
+const nullBodied: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+
+async function readWhole(response: Response, silence: Silence): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    silence.heard();
+    bytes += chunk.byteLength;
+    if (bytes > answerLimitBytes) throw new Error('its answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** `Retry-After` in milliseconds (RFC 9110, 10.2.3: seconds or a date), or `null`. */
+export function retryAfterMs(headers: Headers): number | null {
+  const text = headers.get('retry-after')?.trim();
+  if (!text) return null;
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+}
+
+/** Aborts when nothing was heard for a while. */
+class Silence {
+  readonly limitMs: number;
+  private readonly controller = new AbortController();
+  private timer: NodeJS.Timeout;
+
+  constructor(limitMs: number) {
+    this.limitMs = limitMs;
+    this.timer = setTimeout(() => this.controller.abort(), limitMs);
+  }
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+  heard(): void {
+    this.timer.refresh();
+  }
+  end(): void {
+    clearTimeout(this.timer);
+  }
+}

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { commitIter } from '@huggingface/hub';
+import type { HubAccess } from './access.ts';
+import { toPushFailure } from './hub-failure.ts';
+import { createHubFetch } from './hub-fetch.ts';
+import { readRemoteFiles, type RemoteFile } from './push-repository.ts';
+
+/** A file to be pushed: its path in the repository, and where its bytes are. */
+export interface LocalFile {
+  readonly path: string;
+  readonly content: { readonly file: string } | { readonly text: string };
+}
+
+/** How far a push is: what it does, and the share of the bytes that the hub lacked. */
+export interface PushProgress {
+  readonly phase: 'comparing' | 'uploading' | 'committing';
+  readonly fraction: number;
+}
+
+/**
+ * Uploads what a repository lacks of `files`, in one commit, so that a half-pushed model is never seen. What
+ * an earlier push left in the hub's storage is not sent again: files are known there by their sha256. (The
+ * newer Xet storage is left out for that reason: its chunks of a broken-off push are not found again.)
+ *
+ * @returns the paths that were committed; none when the repository had everything.
+ * @throws AppError as `toPushFailure` says it.
+ */
+export async function pushFiles(
+  access: HubAccess,
+  repository: string,
+  files: readonly LocalFile[],
+  options: { title: string; onProgress: (progress: PushProgress) => void },
+): Promise<string[]> {
+  options.onProgress({ phase: 'comparing', fraction: 0 });
+  const remote = await readRemoteFiles(access, repository);
+  const missing: { file: LocalFile; sizeBytes: number }[] = [];
+  for (const file of files) {
+    const sizeBytes = await sizeOf(file);
+    const there = remote.get(file.path);
+    if (there === undefined || !(await isSame(file, sizeBytes, there))) missing.push({ file, sizeBytes });
+  }
+  if (missing.length === 0) return [];
+
+  const sent = new SentBytes(missing.map(({ file, sizeBytes }) => [file.path, sizeBytes]));
+  const tell = (phase: PushProgress['phase']) => options.onProgress({ phase, fraction: sent.fraction() });
+  try {
+    const events = commitIter({
+      repo: { type: 'model', name: repository },
+      hubUrl: access.endpoint,
+      title: options.title,
+      useXet: false,
+      operations: missing.map(({ file: { path, content } }) => ({
+        operation: 'addOrUpdate',
+        path,
+        content: 'text' in content ? new Blob([content.text]) : pathToFileURL(content.file),
+      })),
+      fetch: createHubFetch(access, `reached for the push to ${repository}`, {
+        onSent(path, part, bytes) {
+          sent.partSent(path, part, bytes);
+          tell('uploading');
+        },
+      }),
+    });
+    for await (const event of events) {
+      if (event.event === 'phase') {
+        if (event.phase !== 'preuploading') {
+          tell(event.phase === 'committing' ? 'committing' : 'uploading');
+        }
+      } else if (event.state === 'uploading' && event.progress === 1) {
+        sent.fileSent(event.path);
+        tell('uploading');
+      }
+    }
+  } catch (error) {
+    throw toPushFailure(access, `take the push to ${repository}`, error);
+  }
+  return missing.map(({ file }) => file.path);
+}
+
+async function sizeOf({ content }: LocalFile): Promise<number> {
+  return 'text' in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
+}
+
+async function isSame(file: LocalFile, sizeBytes: number, there: RemoteFile): Promise<boolean> {
+  if (there.sizeBytes !== sizeBytes) return false;
+  if (there.sha256 !== null) return (await digest(file, 'sha256')) === there.sha256;
+  // Git's name of a file: the sha1 of its bytes behind a header (gitformat-pack, "loose objects").
+  return (await digest(file, 'sha1', `blob ${sizeBytes}\0`)) === there.blobId;
+}
+
+async function digest({ content }: LocalFile, algorithm: 'sha256' | 'sha1', header = ''): Promise<string> {
+  const hash = createHash(algorithm).update(header);
+  if ('text' in content) return hash.update(content.text).digest('hex');
+  for await (const chunk of createReadStream(content.file, { highWaterMark: 2 ** 20 })) {
+    hash.update(chunk as Buffer);
+  }
+  return hash.digest('hex');
+}
+
+/** Adds up what has been sent of several files, some of them in parts. */
+class SentBytes {
+  private readonly sizes: ReadonlyMap<string, number>;
+  private readonly parts = new Map<string, Map<number, number>>();
+  private readonly done = new Set<string>();
+
+  constructor(sizes: readonly (readonly [string, number])[]) {
+    this.sizes = new Map(sizes);
+  }
+
+  partSent(path: string, part: number, bytes: number): void {
+    const parts = this.parts.get(path) ?? new Map<number, number>();
+    this.parts.set(path, parts.set(part, bytes));
+  }
+
+  fileSent(path: string): void {
+    this.done.add(path);
+  }
+
+  fraction(): number {
+    let all = 0;
+    let sent = 0;
+    for (const [path, size] of this.sizes) {
+      all += size;
+      const parts = [...(this.parts.get(path)?.values() ?? [])].reduce((sum, bytes) => sum + bytes, 0);
+      sent += this.done.has(path) ? size : Math.min(parts, size);
+    }
+    return all === 0 ? 1 : sent / all;
+  }
+}

@@ -1,0 +1,77 @@
+import { whoAmI } from '@huggingface/hub';
+import { AppError } from '../errors.ts';
+import type { HubAccess } from './access.ts';
+import { toPushFailure } from './hub-failure.ts';
+import { createHubFetch } from './hub-fetch.ts';
+
+/** The parts of the answer of whoami-v2 that say what a token may do; the library types only some of them. */
+interface Whoami {
+  readonly name: string;
+  readonly orgs?: readonly { readonly name: string; readonly roleInOrg?: string }[];
+  readonly auth?: {
+    readonly accessToken?: {
+      readonly role?: string;
+      readonly fineGrained?: {
+        readonly scoped?: readonly {
+          readonly entity?: { readonly type?: string; readonly name?: string };
+          readonly permissions?: readonly string[];
+        }[];
+      };
+    };
+  };
+}
+
+/**
+ * Asks the hub whose token this is, and refuses what it cannot do before anything is uploaded.
+ * @throws AppError `forbidden` without a token, or with one that may not write to the repository.
+ */
+export async function checkPushPermission(access: HubAccess, repository: string): Promise<void> {
+  if (access.token === null) {
+    throw new AppError(
+      'forbidden',
+      `Pushing to the hub needs a token, and none is set. Make one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
+    );
+  }
+  let who: Whoami;
+  try {
+    who = (await whoAmI({
+      // `fetch` adds the token; the library never sees it.
+      accessToken: '',
+      hubUrl: access.endpoint,
+      fetch: createHubFetch(access, `asked whether the token may write to ${repository}`),
+    })) as Whoami;
+  } catch (error) {
+    throw toPushFailure(access, `say what the token may write to`, error);
+  }
+  const refusal = reasonAgainst(who, repository);
+  if (refusal !== null) {
+    throw new AppError(
+      'forbidden',
+      `The token in HUB_TOKEN may not write to ${repository}: ${refusal}. Tokens are made and changed at ${access.endpoint}/settings/tokens.`,
+    );
+  }
+}
+
+/** Why a token cannot write, or `null` when it can, or when the hub does not say. */
+function reasonAgainst(who: Whoami, repository: string): string | null {
+  const owner = repository.split('/')[0] as string;
+  const token = who.auth?.accessToken;
+  if (token?.role === undefined) return null;
+  if (token.role === 'read') return 'it is a token for reading. Use one of the type "write" or "fine-grained"';
+  if (token.role === 'fineGrained') {
+    if (token.fineGrained?.scoped === undefined) return null;
+    const writable = token.fineGrained.scoped.filter(({ permissions }) => permissions?.includes('repo.write'));
+    return writable.some(({ entity }) => same(entity?.name, owner) || same(entity?.name, repository))
+      ? null
+      : 'it is fine-grained and lacks "write access to contents" for that account or repository';
+  }
+  if (same(who.name, owner)) return null;
+  const organization = who.orgs?.find(({ name }) => same(name, owner));
+  if (organization === undefined) {
+    const own = [who.name, ...(who.orgs ?? []).map(({ name }) => name)].slice(0, 20).join(', ');
+    return `"${owner}" is neither its account nor one of its organizations (${own}). Choose a repo_name that begins with one of these`;
+  }
+  return organization.roleInOrg === 'read' ? `its account may only read in the organization "${owner}"` : null;
+}
+
+const same = (a: string | undefined, b: string) => a?.toLowerCase() === b.toLowerCase();

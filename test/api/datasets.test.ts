@@ -1,0 +1,143 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  until,
+} from '../service.ts';
+
+let service: TestService;
+
+test.before(async () => {
+  service = await startService();
+  await service.upload('support.jsonl', supportRows());
+});
+test.after(endAll);
+
+const lines = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).join('\n');
+
+test('a dataset is listed, read with its first rows, replaced and deleted', async () => {
+  const { body: list } = await service.call('GET', '/api/datasets');
+  assert.is(list.datasets[0].filename, 'support.jsonl');
+  assert.is(list.datasets[0].num_examples, 400);
+  assert.ok(Math.abs(Date.parse(list.datasets[0].uploaded_at) - Date.now()) < 600_000);
+  const { body } = await service.call('GET', '/api/datasets/support.jsonl?rows=3');
+  assert.equal(
+    body.rows,
+    supportRows()
+      .split('\n')
+      .slice(0, 3)
+      .map((line) => JSON.parse(line)),
+  );
+  await service.upload('twice.jsonl', lines(Array(10).fill({ input: 'a', output: 'b' })));
+  await service.upload('twice.jsonl', lines(Array(12).fill({ input: 'c', output: 'd' })));
+  const { body: replaced } = await service.call('GET', '/api/datasets/twice.jsonl?rows=1');
+  assert.is(replaced.num_examples, 12);
+  assert.equal(replaced.rows, [{ input: 'c', output: 'd' }]);
+  assert.is((await service.call('DELETE', '/api/datasets/twice.jsonl')).status, 200);
+  assert.is((await service.call('GET', '/api/datasets/twice.jsonl')).status, 404);
+  assert.is((await service.call('GET', '/api/datasets/..%2F..%2Fetc%2Fpasswd')).status, 404);
+  assert.is((await service.call('GET', '/api/datasets/support.jsonl?rows=999')).status, 400);
+});
+
+test('rows of other tools are named, and converted without losing a turn', async () => {
+  const shapes: [string, string, unknown, unknown[]][] = [
+    ['alpaca', 'Alpaca', { instruction: 'Say it', output: 'it' }, [{ input: 'Say it', output: 'it' }]],
+    [
+      'messages',
+      'OpenAI messages',
+      {
+        messages: [
+          { role: 'system', content: 'S' },
+          { role: 'user', content: 'U' },
+          { role: 'assistant', content: 'A' },
+          { role: 'user', content: 'V' },
+          { role: 'assistant', content: 'B' },
+        ],
+      },
+      [
+        { input: 'S\n\nU', output: 'A' },
+        { input: 'S\n\nU\n\nA\n\nV', output: 'B' },
+      ],
+    ],
+    [
+      'sharegpt',
+      'ShareGPT',
+      {
+        conversations: [
+          { from: 'human', value: 'U' },
+          { from: 'gpt', value: 'A' },
+        ],
+      },
+      [{ input: 'U', output: 'A' }],
+    ],
+  ];
+  for (const [name, shape, row, converted] of shapes) {
+    const uploaded = await service.upload(`${name}.jsonl`, lines(Array(12).fill(row)));
+    assert.is(uploaded.body.validation.valid, false);
+    assert.match(uploaded.body.validation.errors[0], shape);
+    const { status, body } = await service.call('POST', `/api/datasets/${name}.jsonl/convert`);
+    assert.is(status, 200, JSON.stringify(body));
+    assert.is(body.filename, `${name}-converted.jsonl`);
+    assert.is(body.validation.valid, true);
+    assert.equal(body.rows.slice(0, converted.length), converted);
+  }
+  assert.is((await service.call('POST', '/api/datasets/support.jsonl/convert')).status, 400);
+});
+
+test('after a crash between file and table, both agree again', async () => {
+  const { dataDir } = service;
+  await service.end('SIGKILL');
+  const dir = join(dataDir, 'datasets');
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'found.jsonl'), lines(Array(11).fill({ input: 'a', output: 'b' })));
+  writeFileSync(join(dir, '.upload-left'), 'half');
+  const db = new Database(join(dataDir, 'database', 'hone.sqlite'));
+  db.prepare("INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}')").run();
+  db.close();
+  service = await startService({ dataDir });
+  const names = await until(async () => {
+    const { datasets } = (await service.call('GET', '/api/datasets')).body;
+    const found: string[] = datasets.map((dataset: Json) => dataset.filename);
+    return found.includes('found.jsonl') ? found : null;
+  }, 'the found file was read');
+  assert.ok(names?.includes('support.jsonl'));
+  assert.not(names?.includes('ghost.jsonl'));
+  assert.not(names?.some((name) => name.startsWith('.upload')));
+});
+
+test('an estimate tells memory and disk part by part, and changes nothing', async () => {
+  const { status, body } = await service.call('POST', '/api/estimate', quickRequest());
+  assert.is(status, 200, JSON.stringify(body));
+  assert.ok(body.parameters > 50_000 && body.parameters < 2_000_000);
+  const { total_bytes: total, ...parts } = body.memory;
+  assert.ok(
+    Math.abs(total - Object.values(parts as Record<string, number>).reduce((sum, part) => sum + part, 0)) < 1,
+  );
+  assert.ok(Math.abs(body.simple_gb['4-bit'] - (body.parameters / 1e9) * 0.5 * 1.5) < 1e-9);
+  assert.ok(Math.abs(body.simple_gb['32-bit'] - (body.parameters / 1e9) * 4 * 1.5) < 1e-9);
+  assert.is(body.fits, true);
+  assert.match(body.advice[0], '400 examples');
+  const larger = (
+    await service.call(
+      'POST',
+      '/api/estimate',
+      quickRequest({ per_device_train_batch_size: 64, max_seq_length: 4096 }),
+    )
+  ).body;
+  assert.ok(larger.memory.activations_bytes > 100 * body.memory.activations_bytes);
+  const known = (await service.call('POST', '/api/estimate', quickRequest({ model_name: 'Qwen/Qwen3-8B' })))
+    .body;
+  assert.is(known.parameters, 8.2e9);
+  assert.is((await service.call('POST', '/api/estimate', { task: 'x' })).status, 400);
+  assert.equal((await service.call('GET', '/api/jobs')).body.total, 0);
+});
+
+test.run();
