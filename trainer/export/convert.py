@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -19,10 +20,12 @@ from trainer.failures import Failure
 from . import pretokenizer
 from .adapter import Adapter
 from .view import display_name, prefix_space
-from .weights import StoredTensor
+from .weights import CHUNK_BYTES, StoredTensor
 
 #: types that the converter writes itself; every other one goes through the quantizer
 DIRECT_TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "BF16": "MOSTLY_BF16", "Q8_0": "MOSTLY_Q8_0"}
+#: as 32-bit floats; larger tensors that stay as they are never lie in memory as a whole
+LARGE_BYTES = 64 << 20
 
 
 def load_converter(converter_dir: Path):
@@ -76,6 +79,11 @@ def model_class(conversion, hparams: dict):
         ) from error
 
 
+def _large(stored: StoredTensor) -> bool:
+    """Whether a tensor, as an embedding of a large vocabulary, is worth writing piece by piece."""
+    return len(stored.shape) == 2 and math.prod(stored.shape) * 4 > LARGE_BYTES
+
+
 def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
     """The converter's placeholder for a tensor whose values `load()` gives when it is written."""
     import torch
@@ -87,6 +95,19 @@ def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
     meta = lazy.meta_with_dtype_and_shape(dtype, stored.shape)
     # the argument stands in for the file: the placeholder asks for one
     return lazy(meta=meta, args=(stored,), func=lambda _: load())
+
+
+def _by_rows(conversion, stored: StoredTensor, rows: int):
+    """The converter's own placeholder for a tensor that is read, quantized and written piece by piece."""
+    row_bytes = 4 * math.prod(stored.shape[1:])
+    step = max(1, CHUNK_BYTES // row_bytes)
+    pieces = [
+        lambda start=start: stored.read(range(start, min(start + step, rows))).numpy()
+        for start in range(0, rows, step)
+    ]
+    import numpy
+
+    return conversion.base.gguf.LazyChunkedTensor(pieces, (rows, *stored.shape[1:]), numpy.float32)
 
 
 def convert(
@@ -116,6 +137,10 @@ def convert(
     base = model_class(conversion, hparams)
     space = prefix_space(base_dir, text_starts_with_special)
 
+    # large tensors that the adapter leaves alone, by their placeholder, which `kept` keeps from being reused
+    untouched: dict[int, StoredTensor] = {}
+    kept: list = []
+
     class Merged(base):  # type: ignore[misc, valid-type]
         model_arch = base.model_arch
 
@@ -128,12 +153,29 @@ def convert(
                 def load(stored=stored, update=update):
                     return stored.read() if update is None else update.apply(stored.read())
 
-                def generate(stored=stored, load=load):
-                    return lazy_tensor(conversion, stored, load) if self.lazy else load()
+                def generate(stored=stored, load=load, update=update):
+                    if not self.lazy:
+                        return load()
+                    lazy = lazy_tensor(conversion, stored, load)
+                    if update is None and stored.floating and _large(stored):
+                        untouched[id(lazy)] = stored
+                        kept.append(lazy)
+                    return lazy
 
                 if item := self.filter_tensors((tensor_name, generate)):
                     found[item[0]] = item[1]
             return found
+
+        def modify_tensors(self, data_torch, name, bid):
+            stored = untouched.get(id(data_torch))
+            for new_name, tensor in super().modify_tensors(data_torch, name, bid):
+                # Gemma cuts rows without a token off its embedding and leaves the others as they are
+                rows = new_name == "token_embd.weight" and base.__name__.startswith("Gemma")
+                same = tensor is data_torch or (rows and tensor.shape[1:] == data_torch.shape[1:])
+                if stored is not None and same and tensor.shape[0] <= stored.shape[0]:
+                    yield new_name, _by_rows(conversion, stored, tensor.shape[0])
+                else:
+                    yield new_name, tensor
 
         def set_vocab(self):
             try:

@@ -62,20 +62,25 @@ class StoredTensor:
         """Whether it is read as float32."""
         return self.dtype in FLOATING
 
-    def read(self):
-        """The tensor itself: float32 for every floating type, its own type otherwise."""
+    def read(self, rows: range | None = None):
+        """The tensor itself, or these rows of it: float32 for floating types, its own type otherwise."""
         import torch
 
         stored = getattr(torch, TORCH_NAMES[self.dtype])
-        out = torch.empty(self.shape, dtype=torch.float32 if self.floating else stored)
-        flat = out.view(-1)
         width = DTYPE_BYTES[self.dtype]
+        shape, start, size = self.shape, self.offset, self.size
+        if rows is not None:
+            row = self.size // self.shape[0]
+            shape = (len(rows), *self.shape[1:])
+            start, size = self.offset + rows.start * row, len(rows) * row
+        out = torch.empty(shape, dtype=torch.float32 if self.floating else stored)
+        flat = out.view(-1)
         done = 0
         with open(self.file, "rb", buffering=0) as handle:
-            handle.seek(self.offset)
-            buffer = bytearray(min(CHUNK_BYTES, self.size))
-            while done < self.size:
-                view = memoryview(buffer)[: min(len(buffer), self.size - done)]
+            handle.seek(start)
+            buffer = bytearray(min(CHUNK_BYTES, size))
+            while done < size:
+                view = memoryview(buffer)[: min(len(buffer), size - done)]
                 filled = 0
                 while filled < len(view):
                     got = handle.readinto(view[filled:])
