@@ -29,7 +29,7 @@ class Recipe:
     rope_theta: float = 10_000.0
     # Three times the usual: at this width small weights cost a hundred steps before attention wakes.
     initializer_range: float = 0.06
-    steps: int = 200
+    steps: int = 180
     batch: int = 48
     peak_learning_rate: float = 3e-3
     warmup_steps: int = 15
