@@ -12,6 +12,7 @@ import { runDoctor } from './doctor.ts';
 import { createCatalog } from './domain/catalog.ts';
 import { createDatasets } from './domain/datasets.ts';
 import { createFrames, type Frame } from './domain/frames.ts';
+import { createHubPush } from './domain/hub-push.ts';
 import { createJobs } from './domain/jobs.ts';
 import { createLive } from './domain/live.ts';
 import { type Machine, readMachine } from './domain/machine.ts';
@@ -58,12 +59,6 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     logger,
   });
   const playground = createPlayground({ engine, models: () => models });
-  const models: Models = createModels({
-    store,
-    frames,
-    modelsDir: config.modelsDir,
-    release: playground.release,
-  });
   const hub = {
     endpoint: config.hubEndpoint,
     token: config.hubToken,
@@ -74,6 +69,16 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
       waitMs: config.limits.hubWaitMs,
     },
   };
+  const hubPush = createHubPush({ hub, frames, models: () => models, logger });
+  const models: Models = createModels({
+    store,
+    frames,
+    modelsDir: config.modelsDir,
+    release: async (model) => {
+      hubPush.release(model);
+      await playground.release(model);
+    },
+  });
   const selection = createSelection({ store: store.session, catalog, hub });
 
   const live = createLive(frames, logger);
@@ -130,6 +135,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     catalog,
     datasets,
     frames,
+    hubPush,
     jobs,
     models,
     playground,

@@ -9,6 +9,10 @@ export type BaseModel = { readonly name: string; readonly path: string | null };
 /** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
 const hubId = /^[A-Za-z0-9](?:[\w.-]{0,94}[A-Za-z0-9_])?\/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/;
 
+/** Whether a text can name a repository on the hub. */
+export const isHubId = (text: string): boolean =>
+  hubId.test(text) && !text.includes('--') && !text.includes('..');
+
 function refuse(msg: string): never {
   throw new AppError('invalid', msg, { issues: [{ loc: ['body', 'model_name'], msg, type: 'value_error' }] });
 }
@@ -19,7 +23,7 @@ export function locateModel(reference: string): BaseModel {
   if (reference.startsWith('~/')) return { name: reference, path: join(homedir(), reference.slice(2)) };
   if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
     return { name: reference, path: resolve(reference) };
-  if (!hubId.test(reference) || reference.includes('--') || reference.includes('..')) {
+  if (!isHubId(reference)) {
     refuse(`"${reference.slice(0, 200)}" is neither a hub id (owner/name) nor the path of a local folder`);
   }
   return { name: reference, path: null };

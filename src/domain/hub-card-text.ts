@@ -10,13 +10,15 @@ export function yamlText(text: string): string {
   );
 }
 
-/** A text as inline code of Markdown, within which nothing is markup; fit for a cell of a table. */
+/**
+ * A text as inline code of Markdown, within which nothing is markup; fit for a cell of a table. What could
+ * end the code or the cell makes it plain text in character references instead, which mark nothing up.
+ */
 export function codeSpan(text: string): string {
-  const line = text.replace(unseen, ' ').replaceAll('|', '\\|').trim();
-  if (line === '') return '` `';
-  const fence = '`'.repeat(longestRun(line) + 1);
-  const pad = line.startsWith('`') || line.endsWith('`') ? ' ' : '';
-  return fence + pad + line + pad + fence;
+  const line = text.replace(unseen, ' ').trim();
+  if (line === '') return '–';
+  if (!/[`|]/.test(line)) return `\`${line}\``;
+  return line.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** A block of code; its fence is longer than any run of backticks in it. */

@@ -1,5 +1,5 @@
-import type { Model } from './models.ts';
 import { codeBlock, codeSpan, yamlText } from './hub-card-text.ts';
+import type { Model } from './models.ts';
 
 /** What a model card tells beside the model itself. */
 export interface CardFacts {
@@ -96,7 +96,13 @@ function table(heading: string, values: Readonly<Record<string, unknown>>, other
   const rows = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
   if (rows.length === 0) return otherwise;
   const cell = (value: unknown) =>
-    codeSpan(Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value));
+    codeSpan(
+      Array.isArray(value)
+        ? value.join(', ')
+        : typeof value === 'object'
+          ? JSON.stringify(value)
+          : String(value),
+    );
   return [
     `| ${heading} | Value |`,
     '|---|---|',
@@ -138,7 +144,10 @@ function usage(facts: CardFacts): string[] {
               : `${download}\nllama-cli -m ${name}/${gguf} -cnv`,
           ),
           '### Ollama',
-          codeBlock('sh', `${download}\ncd ${name}\nollama create ${name.toLowerCase()} -f Modelfile\nollama run ${name.toLowerCase()}`),
+          codeBlock(
+            'sh',
+            `${download}\ncd ${name}\nollama create ${name.toLowerCase()} -f Modelfile\nollama run ${name.toLowerCase()}`,
+          ),
         ];
   return [
     ...(gguf === undefined ? [] : hone),

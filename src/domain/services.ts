@@ -1,6 +1,7 @@
 import type { Catalog } from './catalog.ts';
 import type { Datasets } from './datasets.ts';
 import type { Frames } from './frames.ts';
+import type { HubPush } from './hub-push.ts';
 import type { Jobs } from './jobs.ts';
 import type { Machine } from './machine.ts';
 import type { Models } from './models.ts';
@@ -15,6 +16,7 @@ export interface Services {
   readonly catalog: Catalog;
   readonly datasets: Datasets;
   readonly frames: Frames;
+  readonly hubPush: HubPush;
   readonly jobs: Jobs;
   readonly models: Models;
   readonly planner: Planner;

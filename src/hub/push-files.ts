@@ -6,7 +6,7 @@ import { commitIter } from '@huggingface/hub';
 import type { HubAccess } from './access.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
-import { readRemoteFiles, type RemoteFile } from './push-repository.ts';
+import { type RemoteFile, readRemoteFiles } from './push-repository.ts';
 
 /** A file to be pushed: its path in the repository, and where its bytes are. */
 export interface LocalFile {

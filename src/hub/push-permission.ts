@@ -57,10 +57,13 @@ function reasonAgainst(who: Whoami, repository: string): string | null {
   const owner = repository.split('/')[0] as string;
   const token = who.auth?.accessToken;
   if (token?.role === undefined) return null;
-  if (token.role === 'read') return 'it is a token for reading. Use one of the type "write" or "fine-grained"';
+  if (token.role === 'read')
+    return 'it is a token for reading. Use one of the type "write" or "fine-grained"';
   if (token.role === 'fineGrained') {
     if (token.fineGrained?.scoped === undefined) return null;
-    const writable = token.fineGrained.scoped.filter(({ permissions }) => permissions?.includes('repo.write'));
+    const writable = token.fineGrained.scoped.filter(({ permissions }) =>
+      permissions?.includes('repo.write'),
+    );
     return writable.some(({ entity }) => same(entity?.name, owner) || same(entity?.name, repository))
       ? null
       : 'it is fine-grained and lacks "write access to contents" for that account or repository';
@@ -71,7 +74,9 @@ function reasonAgainst(who: Whoami, repository: string): string | null {
     const own = [who.name, ...(who.orgs ?? []).map(({ name }) => name)].slice(0, 20).join(', ');
     return `"${owner}" is neither its account nor one of its organizations (${own}). Choose a repo_name that begins with one of these`;
   }
-  return organization.roleInOrg === 'read' ? `its account may only read in the organization "${owner}"` : null;
+  return organization.roleInOrg === 'read'
+    ? `its account may only read in the organization "${owner}"`
+    : null;
 }
 
 const same = (a: string | undefined, b: string) => a?.toLowerCase() === b.toLowerCase();

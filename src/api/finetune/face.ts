@@ -263,7 +263,7 @@ function training(services: Services): Route[] {
 }
 
 function models(services: Services): Route[] {
-  const { catalog, models: store, playground } = services;
+  const { catalog, hubPush, models: store, playground } = services;
   return [
     route({
       method: 'GET',
@@ -305,6 +305,30 @@ function models(services: Services): Route[] {
       handle: async ({ params }) => {
         const model = await store.remove(params.model_id as string);
         return { success: true, message: `Model ${model.name} has been deleted` };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/hub/push',
+      tag,
+      summary:
+        'Push a model to the hub (private unless told otherwise); what is there already is not sent again',
+      body: s.pushBody,
+      responses: {
+        200: { description: 'The hub has the model', schema: s.pushed },
+        400: refused,
+        403: { description: 'The token is missing or may not write there', schema: s.error },
+        404: noModel,
+        409: { description: 'It is being pushed, or the repository is public', schema: s.error },
+        502: noHub,
+      },
+      handle: async ({ body }) => {
+        const { repoUrl, message } = await hubPush.push({
+          model: body.model_id,
+          repository: body.repo_name,
+          isPrivate: body.private,
+        });
+        return { success: true, message, repo_url: repoUrl };
       },
     }),
     route({

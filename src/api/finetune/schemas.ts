@@ -12,6 +12,11 @@ const text = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength
 export const taskBody = v.object({ task: text });
 export const selectedModelBody = v.object({ selected_model: text });
 export const repositoryBody = v.object({ repo_name: text });
+export const pushBody = v.object({
+  model_id: text,
+  repo_name: text,
+  private: v.optional(v.boolean(), true),
+});
 export const modelPathQuery = v.object({ model_id: text });
 export const generateBody = v.object({
   model_id: text,
@@ -128,6 +133,7 @@ export const detailedModel = v.object({
   config: v.optional(v.record(v.string(), v.unknown())),
   metrics: v.optional(v.record(v.string(), v.nullable(v.number()))),
 });
+export const pushed = v.object({ success: v.boolean(), message: v.string(), repo_url: v.string() });
 export const modelPath = v.object({ model_path: v.string(), model_id: v.string() });
 export const generated = v.object({
   generated_text: v.string(),
