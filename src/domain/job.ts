@@ -76,6 +76,12 @@ export function messageOf(job: Job): string {
   }
 }
 
+/** What the answer to a start says. */
+export const startedMessage = (job: Job) =>
+  job.state === 'queued'
+    ? `Training of ${job.modelName} waits for the one that is running`
+    : `Training of ${job.modelName} started`;
+
 /** Why a job failed, with advice; `null` when it did not. */
 export function errorOf(job: Job): string | null {
   if (job.state !== 'failed' && job.state !== 'interrupted') return null;

@@ -64,10 +64,16 @@ export interface JobsOptions {
 
 /** The life of training jobs. It alone changes their state. */
 export interface Jobs {
-  /** @throws AppError `invalid`, `not_found`, or `conflict` while another job is unfinished. */
+  /**
+   * Starts a job; with `queue` it waits its turn while another is unfinished.
+   * @throws AppError `invalid`, `not_found`, or `conflict` while another is unfinished and it may not wait.
+   */
   start(request: TrainingRequest): Promise<Job>;
-  /** Stops the running job with a checkpoint; resolves when it has ended. @throws AppError `conflict` without one. */
-  stop(): Promise<Job>;
+  /**
+   * Stops a job (the running one, where none is named) with a checkpoint; one that waits is taken out of the
+   * queue. Resolves when it has ended. @throws AppError `conflict` when there is nothing to stop.
+   */
+  stop(id?: number): Promise<Job>;
   /** @throws AppError `conflict` when it cannot be resumed now. */
   resume(id: number): Promise<Job>;
   get(id: number): Job;
@@ -98,7 +104,11 @@ export function createJobs(options: JobsOptions): Jobs {
     if (row === null) throw new AppError('not_found', `There is no job ${jobName(id)}.`);
     return row as Job;
   };
-  const unfinished = () => (store.jobs.inStates(unfinishedStates)[0] as Job | undefined) ?? null;
+  /** The job that holds the machine, or else the first that waits for it. */
+  const unfinished = () => {
+    const found = store.jobs.inStates(activeStates)[0] ?? store.jobs.inStates(unfinishedStates)[0];
+    return (found as Job | undefined) ?? null;
+  };
   const refuseSecond = () => {
     const other = unfinished();
     if (other !== null) {
@@ -175,6 +185,13 @@ export function createJobs(options: JobsOptions): Jobs {
     return read(id);
   }
 
+  /** Starts the first job that waits and is prepared, when nothing else runs. */
+  async function launchNext(): Promise<void> {
+    if (closing.signal.aborted || store.jobs.inStates(activeStates).length > 0) return;
+    const next = store.jobs.inStates(['queued']).find(({ spec }) => spec !== null);
+    if (next !== undefined) await launch(next.id);
+  }
+
   function watch(id: number, trainer: Trainer | null): void {
     options.onActive(true);
     const followed = follow(id, trainer)
@@ -191,6 +208,7 @@ export function createJobs(options: JobsOptions): Jobs {
       .finally(() => {
         running.delete(id);
         if (running.size === 0) options.onActive(false);
+        return launchNext();
       });
     running.set(id, { trainer, followed });
   }
@@ -360,7 +378,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     async start(request) {
-      refuseSecond();
+      if (!request.queue) refuseSecond();
       const strategy = request.strategy ?? 'sft';
       const provider = await options.catalog.checkCombination(
         request.task,
@@ -376,7 +394,7 @@ export function createJobs(options: JobsOptions): Jobs {
       }
       const data = await options.datasets.forTraining(request.dataset, shapeFor(request.task, strategy));
       const id = store.transaction(() => {
-        refuseSecond();
+        if (!request.queue) refuseSecond();
         return store.jobs.insert({
           modelId: randomUUID(),
           state: 'queued' satisfies JobState,
@@ -395,13 +413,18 @@ export function createJobs(options: JobsOptions): Jobs {
         await rm(folder(id), { recursive: true, force: true });
         throw error;
       }
-      return launch(id);
+      frames.commit((emit) => emit('status', id, statusPayload(read(id))));
+      await launchNext();
+      return read(id);
     },
 
-    async stop() {
-      const job = unfinished();
+    async stop(id) {
+      const job = id === undefined ? unfinished() : read(id);
       if (job === null)
         throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
+      if (!unfinishedStates.includes(job.state)) {
+        throw new AppError('conflict', `${jobName(job.id)} is ${job.state}, so there is nothing to stop.`);
+      }
       const held = running.get(job.id);
       if (job.state === 'queued' || held === undefined)
         return move(job.id, 'stopped', { endedAt: new Date().toISOString() });
@@ -486,16 +509,14 @@ export function createJobs(options: JobsOptions): Jobs {
         const known =
           job.pid === null || job.pidStarted === null ? null : { pid: job.pid, started: job.pidStarted };
         const trainer = await findTrainer(folder(job.id), known);
-        if (job.state === 'queued') {
-          if (job.spec === null) {
-            fail(
-              job.id,
-              'internal',
-              'The service ended before this training could be prepared.',
-              'Start it again.',
-              null,
-            );
-          } else if (trainer === null) await launch(job.id);
+        if (job.state === 'queued' && job.spec === null) {
+          fail(
+            job.id,
+            'internal',
+            'The service ended before this training could be prepared.',
+            'Start it again.',
+            null,
+          );
         }
         if (job.state === 'queued' && trainer !== null) move(job.id, 'starting');
         if (!(activeStates as readonly string[]).includes(read(job.id).state) || running.has(job.id))
@@ -510,6 +531,7 @@ export function createJobs(options: JobsOptions): Jobs {
         }
         watch(job.id, trainer);
       }
+      await launchNext();
     },
 
     async close() {

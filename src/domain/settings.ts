@@ -67,6 +67,7 @@ const notSettings = new Set([
   'provider',
   'strategy',
   'compute_specs',
+  'queue',
   'export',
 ]);
 

@@ -41,6 +41,8 @@ export const trainingRequest = v.strictObject({
   dataset: name(4096),
   provider: or(name(64)),
   strategy: or(name(64)),
+  /** Wait for the job that runs instead of being refused. */
+  queue: or(v.boolean()),
   compute_specs: or(v.picklist(['low_end', 'mid_range', 'high_end'])),
   num_train_epochs: or(
     v.pipe(above(0, 'num_train_epochs'), v.maxValue(1000, 'num_train_epochs must be at most 1000')),

@@ -1,3 +1,4 @@
+import { startedMessage } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
@@ -194,7 +195,7 @@ function training(services: Services): Route[] {
       },
       handle: async ({ body }) => {
         const job = await jobs.start(body);
-        return { success: true, message: `Training of ${job.modelName} started`, job_id: `train_${job.id}` };
+        return { success: true, message: startedMessage(job), job_id: `train_${job.id}` };
       },
     }),
     route({

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startedMessage } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
@@ -84,7 +85,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
         return {
           status: 'started',
           job_id: `train_${job.id}`,
-          message: `Training of ${job.modelName} started`,
+          message: startedMessage(job),
         };
       },
     }),

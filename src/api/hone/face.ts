@@ -85,6 +85,14 @@ function jobs({ jobs: store }: Services): Route[] {
       handle: async ({ params }) => presentJob(await store.resume(jobNumber(params.job_id))),
     }),
     route({
+      method: 'POST',
+      path: '/api/jobs/{job_id}/stop',
+      tag,
+      summary: 'Stop a job with a checkpoint, or take it out of the queue',
+      responses: { 200: { description: 'The job has ended', schema: s.job }, 404: noJob, 409: conflict },
+      handle: async ({ params }) => presentJob(await store.stop(jobNumber(params.job_id))),
+    }),
+    route({
       method: 'DELETE',
       path: '/api/jobs/{job_id}',
       tag,
