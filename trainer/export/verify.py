@@ -9,6 +9,8 @@ from .reference import Reference
 
 #: tokens less likely than this (natural logarithm of 1e-3) do not count: quantization moves the far tail
 LIKELY = math.log(1e-3)
+#: stands for the logarithm of zero and for what is no number
+NOTHING = -1e3
 #: below this, two models say the same
 SAME = 1e-2
 
@@ -78,11 +80,11 @@ def compare(
 ) -> Figures:
     """Judges the scoring program's `answer` for the reference's sequences and the texts' token ids."""
     limits = limits_for(quantization, reference)
-    agreeing, divergences, worst, from_base = 0, [], 0.0, 0.0
+    agreeing, divergences, worst, from_base, finite = 0, [], 0.0, 0.0, True
     for ids, tuned, base, scored in zip(
         reference.ids, reference.adapter, reference.base, answer["sequences"], strict=True
     ):
-        said = scored["logprobs"]
+        said = [_number(value) for value in scored["logprobs"]]
         best = max(range(len(ids)), key=tuned.__getitem__)
         # two tokens of nearly equal probability may change places without any meaning
         near = {token for token, value in zip(ids, tuned, strict=True) if tuned[best] - value <= SAME}
@@ -97,6 +99,7 @@ def compare(
             mass_said += math.exp(g)
             if a >= LIKELY:
                 worst = max(worst, abs(a - g))
+                finite = finite and g > NOTHING
             if max(a, b, g) >= LIKELY:
                 from_base = max(from_base, abs(g - b))
         # what lies outside the kept tokens counts as one further token
@@ -110,7 +113,7 @@ def compare(
     equal = sum(got == wanted for got, wanted in zip(answer["texts"], expected_texts, strict=True))
     tokens_equal = equal / len(expected_texts) if expected_texts else 1.0
     problems = []
-    if not all(math.isfinite(value) for value in (worst, mean_kl)):
+    if not finite:
         problems.append("it answers with numbers that are not finite")
     if worst > limits.max_logprob_difference:
         problems.append(
@@ -134,3 +137,8 @@ def compare(
         texts=len(expected_texts),
         reason="; ".join(problems),
     )
+
+
+def _number(value: float | None) -> float:
+    """A log-probability as it came over JSON, which has neither NaN nor infinity."""
+    return value if value is not None and math.isfinite(value) else NOTHING
