@@ -19,26 +19,37 @@ function schemaOf(schema: v.GenericSchema): Json {
  */
 export function buildOpenApi(faces: readonly Face[], info: { title: string; version: string }): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const { routes } of faces) {
+  for (const { routes, error } of faces) {
     for (const entry of routes) {
+      const described = operation(entry, error);
       const path = entry.path.replaceAll(':digits}', '}');
       paths[path] ??= {};
       const operations = paths[path];
       const method = entry.method.toLowerCase();
-      operations[method] = operations[method]
-        ? merge(operations[method], operation(entry))
-        : operation(entry);
+      operations[method] = operations[method] ? merge(operations[method], described) : described;
     }
   }
   return { openapi: '3.1.0', info, paths };
 }
 
-function operation(entry: Route): Json {
+/** What every route may answer besides what is its own. */
+function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, ResponseDoc> {
+  const sends = entry.body !== undefined || entry.upload === true;
+  const refused: ResponseDoc = { description: 'The request is not valid', schema };
+  return {
+    ...(sends || entry.query !== undefined || entry.path.includes('{') ? { 400: refused } : {}),
+    403: { description: 'The request names a foreign host, or comes from a page of another origin', schema },
+    ...(sends ? { 413: { description: 'The body is larger than the limit', schema } } : {}),
+    500: { description: 'The service failed', schema },
+  };
+}
+
+function operation(entry: Route, error: v.GenericSchema): Json {
   const parameters: Json[] = [...entry.path.matchAll(/\{(\w+)(:digits)?\}/g)].map(([, name, digits]) => ({
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string', ...(digits ? { pattern: '^[0-9]{1,15}$' } : {}) },
+    schema: { type: 'string', minLength: 1, ...(digits ? { pattern: '^[0-9]+$' } : {}) },
   }));
   if (entry.query !== undefined) {
     const { properties = {}, required = [] } = schemaOf(entry.query) as {
@@ -56,7 +67,10 @@ function operation(entry: Route): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...requestBody(entry),
     responses: Object.fromEntries(
-      Object.entries(entry.responses).map(([status, doc]) => [status, response(doc)]),
+      Object.entries({ ...commonResponses(entry, error), ...entry.responses }).map(([status, doc]) => [
+        status,
+        response(doc),
+      ]),
     ),
   };
 }
@@ -69,7 +83,15 @@ function requestBody(entry: Route): Json {
   }
   if (entry.body === undefined) return {};
   return {
-    requestBody: { required: true, content: { 'application/json': { schema: schemaOf(entry.body) } } },
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: schemaOf(entry.body),
+          ...(entry.bodyExample === undefined ? {} : { example: entry.bodyExample }),
+        },
+      },
+    },
   };
 }
 
@@ -82,6 +104,7 @@ function response(doc: ResponseDoc): Json {
         ...(doc.schema ? { schema: schemaOf(doc.schema) } : {}),
         ...(doc.example === undefined ? {} : { example: doc.example }),
       },
+      ...(doc.alternativeContentType ? { [doc.alternativeContentType]: {} } : {}),
     },
   };
 }
@@ -94,7 +117,7 @@ function merge(first: Json, second: Json): Json {
     responses[status] = other === undefined ? doc : either(doc, other);
   }
   const parameters = (first.parameters as Json[]).map((parameter) =>
-    parameter.in === 'path' ? { ...parameter, schema: { type: 'string' } } : parameter,
+    parameter.in === 'path' ? { ...parameter, schema: { type: 'string', minLength: 1 } } : parameter,
   );
   return {
     ...first,

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
+import { parseJson } from './parse-json.ts';
 import { Reply } from './reply.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -11,6 +12,8 @@ export interface ResponseDoc {
   readonly description: string;
   readonly schema?: Schema;
   readonly contentType?: string;
+  /** A further form of the same answer, where the request chooses it. */
+  readonly alternativeContentType?: string;
   readonly example?: unknown;
 }
 
@@ -23,6 +26,8 @@ export interface Route {
   readonly summary: string;
   readonly query?: Schema;
   readonly body?: Schema;
+  /** A body that is accepted, for the OpenAPI document. */
+  readonly bodyExample?: unknown;
   /** The handler reads the body itself: a multipart upload with one part `file`. */
   readonly upload?: boolean;
   readonly responses: Readonly<Record<number, ResponseDoc>>;
@@ -56,6 +61,8 @@ export interface Face {
   readonly name: string;
   readonly routes: readonly Route[];
   readonly presentError: (error: AppError) => Reply;
+  /** The shape of what `presentError` says. */
+  readonly error: Schema;
 }
 
 /** Parses and runs one request of a route. @throws AppError as the schemas and the handler do. */
@@ -106,8 +113,17 @@ function toFieldIssue(issue: v.BaseIssue<unknown>, place: string): FieldIssue {
 
 const shorten = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
+/** @throws AppError `invalid` for a parameter that is given twice: nobody knows which one is meant. */
 function parseQuery(query: string): Record<string, string> {
-  return Object.fromEntries(new URLSearchParams(query));
+  const parameters = new URLSearchParams(query);
+  for (const name of new Set(parameters.keys())) {
+    if (parameters.getAll(name).length === 1) continue;
+    const msg = `Parameter "${shorten(name)}" is given twice`;
+    throw new AppError('invalid', msg, {
+      issues: [{ loc: ['query', name], msg, type: 'duplicate_key' }],
+    });
+  }
+  return Object.fromEntries(parameters);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -128,14 +144,5 @@ async function readJson(exchange: Exchange, limitBytes: number): Promise<unknown
     throw new AppError('invalid', 'The body is not valid UTF-8.', { cause: error });
   }
   if (text.trim() === '') throw new AppError('invalid', 'The body is empty; a JSON object is expected.');
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AppError('invalid', `The body is not valid JSON: ${shorten((error as Error).message)}`, {
-      cause: error,
-      issues: [
-        { loc: ['body'], msg: `Invalid JSON: ${shorten((error as Error).message)}`, type: 'json_invalid' },
-      ],
-    });
-  }
+  return parseJson(text);
 }

@@ -5,7 +5,8 @@ import type { Face, Route } from './route.ts';
 export interface Match {
   readonly face: Face;
   readonly route: Route;
-  readonly params: Readonly<Record<string, string>>;
+  /** The parameters of the path. @throws AppError `invalid` where it is not properly percent-encoded. */
+  readonly params: () => Readonly<Record<string, string>>;
 }
 
 interface Pattern {
@@ -38,12 +39,13 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
      * @returns the route, or the allowed methods where the path has none of this method, or `null` where
      *   there is no such path; with the face whose error format applies.
      */
-    find(method: string, path: string): Match | { face: Face; allowed: string[] } | null {
+    find(method: string, rawPath: string): Match | { face: Face; allowed: string[] } | null {
       const wanted = method === 'HEAD' ? 'GET' : method;
+      const path = rawPath.includes('%') ? decodeUnreserved(rawPath) : rawPath;
       const methods = fixed.get(path);
       if (methods !== undefined) {
         const found = methods.get(wanted);
-        if (found !== undefined) return { ...found, params: {} };
+        if (found !== undefined) return { ...found, params: noParams };
       }
       const allowed = new Set(methods?.keys());
       let face = methods?.values().next().value?.face;
@@ -51,7 +53,7 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
         const matched = pattern.expression.exec(path);
         if (matched === null) continue;
         const found = pattern.methods.get(wanted);
-        if (found !== undefined) return { ...found, params: decode(pattern.names, matched) };
+        if (found !== undefined) return { ...found, params: () => decode(pattern.names, matched) };
         for (const name of pattern.methods.keys()) allowed.add(name);
         face ??= pattern.methods.values().next().value?.face;
       }
@@ -59,6 +61,14 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
     },
   };
 }
+
+const noParams = () => ({});
+
+/** `%31` and `1` are the same path (RFC 3986, 6.2.2.2): letters, digits and `-._~` need no encoding. */
+const decodeUnreserved = (path: string) =>
+  path.replace(/%(3[0-9]|[46][1-9a-f]|[57][0-9a]|2[de]|5f|7e)/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 
 function compile(path: string, patterns: Map<string, Pattern>): Pattern {
   const names: string[] = [];
@@ -73,7 +83,7 @@ function compile(path: string, patterns: Map<string, Pattern>): Pattern {
       }
       names.push(parameter[1] as string);
       specificity += parameter[2] ? 2 : 1;
-      return parameter[2] ? '(\\d{1,15})' : '([^/]+)';
+      return parameter[2] ? '(\\d+)' : '([^/]+)';
     })
     .join('/');
   const pattern: Pattern = { expression: new RegExp(`^${source}$`), names, specificity, methods: new Map() };

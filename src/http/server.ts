@@ -49,7 +49,7 @@ export function createServer(options: ServerOptions): Server {
       guardOrigin(exchange.header('host'), exchange.header('origin'), options.allowedHosts);
       if (found === null) return exchange.send(unmatched(exchange));
       if ('allowed' in found) return exchange.send(refuseMethod(exchange, found.face, found.allowed));
-      const reply = await runRoute(found.route, found.params, exchange, options.jsonLimitBytes);
+      const reply = await runRoute(found.route, found.params(), exchange, options.jsonLimitBytes);
       if (reply !== undefined) exchange.send(reply);
     } catch (thrown) {
       const error = asAppError(thrown);

@@ -19,7 +19,12 @@ const noHub: ResponseDoc = { description: 'The model hub cannot be reached', sch
 
 /** The `/api/finetune` set: string ids, errors as `{detail}`. */
 export function createFinetuneFace(services: Services): Face {
-  return { name: 'finetune', routes: [...training(services), ...models(services)], presentError };
+  return {
+    name: 'finetune',
+    routes: [...training(services), ...models(services)],
+    presentError,
+    error: s.error,
+  };
 }
 
 function training(services: Services): Route[] {

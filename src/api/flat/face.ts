@@ -28,6 +28,7 @@ export function createFlatFace(services: Services): Face {
     name: 'flat',
     routes: [...system(services), ...training(services), ...models(services)],
     presentError: errorReply,
+    error: s.error,
   };
 }
 

@@ -28,6 +28,7 @@ export function createHoneFace(services: Services, openApi: () => unknown): Face
     name: 'hone',
     routes: [...jobs(services), ...data(services), ...files(services), ...others(services, openApi)],
     presentError: errorReply,
+    error: s.error,
   };
 }
 

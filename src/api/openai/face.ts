@@ -100,5 +100,5 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       },
     }),
   ];
-  return { name: 'openai', routes, presentError };
+  return { name: 'openai', routes, presentError, error: s.error };
 }
