@@ -30,9 +30,14 @@ def inferred_length(totals: Any, limit: int | None) -> int:
     return min(length, limit) if limit is not None else length
 
 
-def longest(totals: Any, count: int) -> list[int]:
-    """The indices of the `count` longest rows, longest first; fewer rows are repeated."""
+def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
+    """The indices of the `count` rows whose lists in `columns` are longest together, longest first; fewer
+    rows are repeated."""
     import numpy
+    import pyarrow.compute
 
-    order = numpy.argsort(-numpy.asarray(totals), kind="stable")[:count].tolist()
+    totals = sum(pyarrow.compute.list_value_length(dataset.data.column(name)).to_numpy() for name in columns)
+    if dataset._indices is not None:
+        totals = totals[dataset._indices.column(0).to_numpy()]
+    order = numpy.argsort(-totals, kind="stable")[:count].tolist()
     return [order[index % len(order)] for index in range(count)]

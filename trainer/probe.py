@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.durable import write_json
 from trainer.failures import Failure, explain
+from trainer.lengths import longest
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -16,8 +17,9 @@ OUT_OF_MEMORY = ("out_of_memory_gpu", "out_of_memory_host")
 FILE = "probe.json"
 
 
-def run(job: Job, trainer: Any, longest: list[int]) -> None:
-    """Tries a forward and backward pass, and an evaluation's forward pass, on the rows at `longest`.
+def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
+    """Tries a forward and backward pass, and an evaluation's forward pass, on the training rows whose lists
+    in `columns` are longest.
 
     Where they do not fit, the micro-batch is halved and the accumulation doubled until they do, which keeps
     the rows of every optimizer step; that is said in a warning. A resumed run takes what was found before.
@@ -31,10 +33,11 @@ def run(job: Job, trainer: Any, longest: list[int]) -> None:
         return
     job.phase("probe", None, "one step with the longest rows")
     asked = args.per_device_train_batch_size
+    rows = longest(trainer.train_dataset, columns, asked)
     size, accumulation = asked, args.gradient_accumulation_steps
     while True:
         job.alive()
-        problem = _attempt(trainer, longest[:size])
+        problem = _attempt(trainer, rows[:size])
         if problem is None:
             break
         _tidy(trainer)

@@ -9,7 +9,7 @@ from trainer.encode import encode
 from trainer.failures import Failure
 from trainer.generate import Questions, answer, ask
 from trainer.hardware import choose
-from trainer.lengths import choose_length, longest
+from trainer.lengths import choose_length
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -51,8 +51,7 @@ def train(job: Job) -> dict[str, Any]:
         trainer.more_metrics = lambda: ask(
             job, trainer, questions, lambda prompts: answer(job, trainer.model, prompts)
         )
-    totals = training.data.column("total_tokens") if training._indices is None else training["total_tokens"]
-    probe.run(job, trainer, longest(totals, settings.per_device_train_batch_size))
+    probe.run(job, trainer, ("input_ids",))
     result = loop.fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)
     model.config.use_cache = True

@@ -8,7 +8,7 @@ from trainer import loop, probe, rows
 from trainer.failures import Failure
 from trainer.generate import BATCH, LONGEST_ANSWER, Questions, alive_criterion, ask
 from trainer.hardware import choose
-from trainer.lengths import choose_length, longest
+from trainer.lengths import choose_length
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -49,7 +49,7 @@ def train(job: Job) -> dict[str, Any]:
         trainer.more_metrics = lambda: ask(
             job, trainer, questions, lambda texts: answer(job, trainer.model, texts, length)
         )
-    probe.run(job, trainer, longest(training["total_tokens"], settings.per_device_train_batch_size))
+    probe.run(job, trainer, ("input_ids", "labels"))
     result = loop.fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
 

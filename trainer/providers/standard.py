@@ -53,6 +53,8 @@ class Standard:
             items = args[0] if args else kwargs.get("iterable")
             return _Beating(items, job) if items is not None else factory(*args, **kwargs)
 
+        # A head that the files lack (of a reward model, say) is drawn while they are loaded.
+        transformers.set_seed(job.settings.seed)
         before = logging.set_tqdm_hook(beating)
         try:
             model = getattr(transformers, auto_class).from_pretrained(

@@ -8,7 +8,6 @@ from trainer import loop, preferences, probe, rows
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.generate import Questions, answer, ask
 from trainer.hardware import choose
-from trainer.lengths import longest
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -57,6 +56,8 @@ class Dpo:
                 beta=BETA,
                 loss_type=["sigmoid"],
                 max_length=None,
+                # What the margin was before: zero, by definition, but the samples are worth seeing.
+                eval_on_start=held_out is not None and job.resume is None,
                 prediction_loss_only=True,
             ),
             train_dataset=training.select_columns(columns),
@@ -69,7 +70,7 @@ class Dpo:
             trainer.more_metrics = lambda: ask(
                 job, trainer, questions, lambda texts: answer(job, trainer.model, texts)
             )
-        probe.run(job, trainer, longest(training["total_tokens"], settings.per_device_train_batch_size))
+        probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = loop.fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True

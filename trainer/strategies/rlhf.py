@@ -90,6 +90,8 @@ class Rlhf:
                 max_completion_length=min(LONGEST_ANSWER, math.ceil(longest_answer * 1.25 / 8) * 8),
                 temperature=1.0,
                 beta=BETA,
+                # What the base model earns, to compare with.
+                eval_on_start=held_out is not None and job.resume is None,
             ),
             train_dataset=_prompts(job, training),
             eval_dataset=_prompts(job, held_out) if held_out is not None else None,

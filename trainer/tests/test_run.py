@@ -1,6 +1,7 @@
 """One run through, stops, resumes, torn checkpoints: with a real model and the real library."""
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -177,22 +178,22 @@ def test_equal_seeds_give_equal_runs_and_other_seeds_others(whole, models, tmp_p
     assert jobs.losses(other)[1] != jobs.losses(whole)[1]
 
 
-def wait_for_step(process, spec, step):
-    while process.poll() is None and not any(m["step"] >= step for m in jobs.journal(spec, "metric")):
-        time.sleep(0.02)
-    assert process.poll() is None, (spec.parent / "log.txt").read_text()[-2000:]
+def wait_for_step(spec, step):
+    while not any(line["step"] >= step for line in jobs.journal(spec, "metric")):
+        assert not jobs.journal(spec, "failed"), jobs.journal(spec)[-1]
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("how", ["stop", "signal", "kill"])
 def test_a_run_that_is_ended_goes_on_to_the_same_losses(models, tmp_path_factory, tmp_path, how, long_run):
     spec = jobs.make(tmp_path, models("llama"), **LONG)
-    process = jobs.spawn(spec)
-    wait_for_step(process, spec, 6)
+    pid = jobs.fork(spec)
+    wait_for_step(spec, 6)
     if how == "stop":
         (spec.parent / "stop").touch()
     else:
-        process.send_signal(signal.SIGTERM if how == "signal" else signal.SIGKILL)
-    code = process.wait(60)
+        os.kill(pid, signal.SIGTERM if how == "signal" else signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if how == "kill":
         assert code == -signal.SIGKILL and jobs.journal(spec)[-1]["type"] != "done"
     else:
@@ -217,6 +218,16 @@ def long_run(models, tmp_path_factory):
     spec = jobs.make(tmp_path_factory.mktemp("long"), models("llama"), **LONG)
     assert jobs.train(spec) == 0
     return spec
+
+
+def test_a_process_of_its_own_trains_the_same_and_takes_sigint_for_the_terminal_s(whole, models, tmp_path):
+    spec = jobs.make(tmp_path, models("llama"), **SETTINGS)
+    process = jobs.spawn(spec)
+    wait_for_step(spec, 2)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait() == 0
+    assert jobs.losses(spec) == jobs.losses(whole)
 
 
 def test_a_stop_before_the_first_step_ends_the_run(models, tmp_path):
