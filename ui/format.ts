@@ -31,6 +31,15 @@ export function formatBytes(bytes: number | null | undefined): string {
   return `${size >= 100 || unit === 0 ? Math.round(size) : size.toPrecision(3)} ${byteUnits[unit]}`;
 }
 
+const bytesPerGib = 2 ** 30;
+
+/** Working memory as it is sold, and as the service tells it: powers of two that are called GB. */
+export function formatMemory(bytes: number | null | undefined): string {
+  if (bytes == null || !Number.isFinite(bytes)) return none;
+  const size = bytes / bytesPerGib;
+  return size < 1 ? `${Math.round(size * 1024)} MB` : `${size.toPrecision(3)} GB`;
+}
+
 /** A span of time in its two largest units. */
 export function formatDuration(seconds: number | null | undefined): string {
   if (seconds == null || !Number.isFinite(seconds) || seconds < 0) return none;

@@ -33,8 +33,8 @@ export interface GpuSample {
   readonly name?: string | null;
   readonly lost?: boolean;
   readonly utilization_percent: number | null;
-  readonly used_bytes: number | null;
-  readonly total_bytes: number | null;
+  readonly memory_used_bytes: number | null;
+  readonly memory_total_bytes: number | null;
   readonly temperature_celsius: number | null;
   readonly power_watts: number | null;
 }

@@ -71,12 +71,13 @@ export function noAnswer(what: string, cause: unknown): ServiceError {
   );
 }
 
-/** Reads both error formats of the service: `{detail}` and `{error, detail, status_code}`. */
+/** Reads the service's error formats: `{detail}`, `{error, detail, status_code}` and `{error: {message}}`. */
 export function toServiceError(what: string, status: number, text: string): ServiceError {
   const detail = `${what}\n${status}\n${text}`;
   let parsed: unknown = null;
   try {
-    parsed = (JSON.parse(text) as { detail?: unknown } | null)?.detail;
+    const body = JSON.parse(text) as { detail?: unknown; error?: { message?: unknown } } | null;
+    parsed = body?.detail ?? body?.error?.message;
   } catch {
     // Not ours: a proxy's page, say.
   }

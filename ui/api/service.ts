@@ -3,6 +3,8 @@ import { request, requestText } from './request.ts';
 import type {
   CheckedModel,
   Dataset,
+  DatasetDetail,
+  Estimate,
   Generated,
   HardwareSpecs,
   Info,
@@ -11,6 +13,7 @@ import type {
   JobPage,
   Model,
   ModelDetail,
+  ModelFile,
   RecommendedModels,
   RecommendedSettings,
   Started,
@@ -39,10 +42,17 @@ export const service = {
       body: { repo_name: name },
       signal,
     }),
+  dataset: (name: string) => request<DatasetDetail>(`/api/datasets/${part(name)}?rows=8`),
+  convertDataset: (name: string) =>
+    request<DatasetDetail>(`/api/datasets/${part(name)}/convert`, { method: 'POST' }),
+  removeDataset: (name: string) =>
+    request<{ message: string }>(`/api/datasets/${part(name)}`, { method: 'DELETE' }),
+  estimate: (body: TrainingBody, signal: AbortSignal) =>
+    request<Estimate>('/api/estimate', { method: 'POST', body, signal }),
   datasets: async () => (await request<{ datasets: Dataset[] }>('/api/datasets')).datasets,
 
   start: (body: TrainingBody) => request<Started>('/api/finetune/start_training', { method: 'POST', body }),
-  stop: () => request<{ status: string; message: string }>('/api/stop_training', { method: 'POST' }),
+  stop: (jobId: string) => request<Job>(`/api/jobs/${part(jobId)}/stop`, { method: 'POST' }),
   jobs: (limit: number, offset = 0) => request<JobPage>(`/api/jobs?limit=${limit}&offset=${offset}`),
   job: (jobId: string) => request<JobDetail>(`/api/jobs/${part(jobId)}`),
   series: (jobId: string, points: number) =>
@@ -56,6 +66,10 @@ export const service = {
 
   models: () => request<Model[]>('/api/models/'),
   model: (modelId: string) => request<ModelDetail>(`/api/models/${part(modelId)}`),
+  modelFiles: async (modelId: string) =>
+    (await request<{ files: ModelFile[] }>(`/api/models/${part(modelId)}/files`)).files,
+  /** Where a file of a model is downloaded from. */
+  modelFilePath: (modelId: string, name: string) => `/api/models/${part(modelId)}/files/${part(name)}`,
   removeModel: (modelId: string) =>
     request<{ message: string }>(`/api/models/${part(modelId)}`, { method: 'DELETE' }),
   push: (body: { model_id: string; repo_name: string; private: boolean }) =>

@@ -17,6 +17,9 @@ export type RecommendedModels = InferOutput<typeof finetune.recommendedModels>;
 export type RecommendedSettings = InferOutput<typeof finetune.settings>;
 export type CheckedModel = InferOutput<typeof finetune.validatedCustomModel>;
 export type Started = InferOutput<typeof finetune.started>;
+export type Estimate = InferOutput<typeof hone.estimate>;
+export type DatasetDetail = InferOutput<typeof hone.dataset>;
+export type ModelFile = InferOutput<typeof hone.files>['files'][number];
 export type Generated = InferOutput<typeof finetune.generated>;
 
 /** What an upload answers: the schema's fields, with the faults of rows one by one. */

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { formatNumber } from '../format.ts';
@@ -44,7 +44,13 @@ export class Chart extends LitElement {
   private _shape = '';
   private _frame = 0;
   private readonly _id = `chart-${nextId++}`;
+  private _visible = false;
   private readonly _resize = new ResizeObserver(() => this._fit());
+  /** What nobody sees is not drawn. */
+  private readonly _seen = new IntersectionObserver((entries) => {
+    this._visible = entries.at(-1)?.isIntersecting ?? false;
+    if (this._visible) this._schedule();
+  });
 
   constructor() {
     super();
@@ -61,6 +67,7 @@ export class Chart extends LitElement {
     cancelAnimationFrame(this._frame);
     this._frame = 0;
     this._resize.disconnect();
+    this._seen.disconnect();
     this._plot?.destroy();
     this._plot = null;
     this._shape = '';
@@ -68,11 +75,18 @@ export class Chart extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this._seen.observe(this);
     this.requestUpdate();
   }
 
-  protected override updated(): void {
-    if (this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+  protected override updated(changed: PropertyValues): void {
+    // The pointer alone changes the legend, not the drawing.
+    if (changed.size === 1 && changed.has('_index')) return;
+    this._schedule();
+  }
+
+  private _schedule(): void {
+    if (this._visible && this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
   }
 
   private get _area(): HTMLElement | null {
@@ -113,7 +127,7 @@ export class Chart extends LitElement {
     return {
       width: Math.max(80, area.clientWidth),
       height: Math.max(80, area.clientHeight),
-      padding: [10, 8, 0, 0],
+      padding: [10, 16, 0, 0],
       legend: { show: false },
       cursor: {
         ...(this.sync === '' ? {} : { sync: { key: this.sync, setSeries: false } }),

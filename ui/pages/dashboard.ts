@@ -1,18 +1,19 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import type { GpuSample } from '../api/frames.ts';
+import { noOffers } from '../api/offers.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { HardwareSpecs, Job } from '../api/types.ts';
-import { figure, nameText, progressBar, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatAgo, formatBytes, formatDuration, formatNumber, spanSeconds } from '../format.ts';
-import { currentJobId, hardware, jobs, models, router, runOf, sample, toasts } from '../state/app.ts';
+import { figure, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
+import { currentJobId, hardware, jobs, models, offers, router, runOf, toasts } from '../state/app.ts';
 import { isActive, profileName, taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
-import { lossLines } from './run-charts.ts';
+import './live-hardware.ts';
+import { lossChart } from './run-charts.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
-import { exampleModel, hasExample, startExample } from './start-example.ts';
+import { type Example, readExample, startExample } from './start-example.ts';
 
 const recentRuns = 6;
 /** Gigabytes per billion parameters: bytes of a weight times the overhead of training (specification). */
@@ -22,15 +23,16 @@ const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
 @customElement('hone-dashboard')
 export class Dashboard extends LitElement {
   @state() private _profile: string | null = null;
-  @state() private _example: string | null = null;
+  @state() private _example: Example | null = null;
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
+  private _askedExample = false;
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, currentJobId, jobs, models, hardware, sample);
+    new Watch(this, currentJobId, jobs, models, hardware, offers);
   }
 
   protected override createRenderRoot(): this {
@@ -46,15 +48,23 @@ export class Dashboard extends LitElement {
       },
       () => undefined,
     );
-    void hasExample().then(async (there) => {
-      if (there) this._example = await exampleModel().catch(() => null);
-    });
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this._unfollow?.();
     this._followed = null;
+  }
+
+  protected override willUpdate(): void {
+    if (this._askedExample || offers.value === noOffers) return;
+    this._askedExample = true;
+    readExample().then(
+      (example) => {
+        this._example = example;
+      },
+      () => undefined,
+    );
   }
 
   /** The run that the page leads with: the current one. */
@@ -75,7 +85,7 @@ export class Dashboard extends LitElement {
       <h1>Dashboard</h1>
       <div class="dashboard">
         <div class="column">${this._leading()}${this._recent()}</div>
-        <div class="column side">${this._machine()}${this._live()}</div>
+        <div class="column side">${this._machine()}<hone-live-hardware></hone-live-hardware></div>
       </div>
     </div>`;
   }
@@ -101,13 +111,7 @@ export class Dashboard extends LitElement {
         ${stateBadge(job.state)}
       </header>
       ${runError(job)} ${runProgress(job)}
-      <hone-chart
-        heading="Loss"
-        class="chart-medium"
-        .steps=${run.series.steps}
-        .lines=${lossLines(run.series)}
-        .revision=${run.series.steps.length}
-      ></hone-chart>
+      <div class="chart-medium">${lossChart(run.series)}</div>
       ${runFigures(job, run)}
       <footer class="row">
         <a class="button" href="/training/${job.job_id}">Open the run</a>
@@ -144,8 +148,8 @@ export class Dashboard extends LitElement {
         this._example === null
           ? nothing
           : html`<p class="muted">
-              400 customer messages, each with the team that answers it, on ${nameText(this._example)}, which is
-              downloaded from the hub once.
+              ${this._example.num_examples.toLocaleString('en')} rows: ${this._example.sentence} The base is
+              ${nameText(this._example.model_name)}.
             </p>`
       }
     </section>`;
@@ -203,22 +207,6 @@ export class Dashboard extends LitElement {
       }
     </section>`;
   }
-
-  private _live(): TemplateResult | typeof nothing {
-    const now = sample.value;
-    if (now === null) return nothing;
-    return html`<section class="card" aria-labelledby="live">
-      <h2 id="live">Right now</h2>
-      ${meter('Processor', now.cpu_percent, now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)} %`)}
-      ${meter(
-        'Memory',
-        share(now.ram_used_bytes, now.ram_total_bytes),
-        `${formatBytes(now.ram_used_bytes)} of ${formatBytes(now.ram_total_bytes)}`,
-      )}
-      ${now.gpus.map((gpu) => gpuMeters(gpu))}
-      ${now.gpu_state === 'late' ? html`<p class="muted">The GPU driver has not answered for a while.</p>` : nothing}
-    </section>`;
-  }
 }
 
 function recentRun(job: Job): TemplateResult {
@@ -258,25 +246,4 @@ function machineFacts(facts: HardwareSpecs): TemplateResult {
               <b>${upTo(gbPerBillion.sixteenBit * 2)}</b> parameters; below 0.5 B it takes minutes rather than hours.`
       }
     </p>`;
-}
-
-function share(used: number | null, total: number | null): number | null {
-  return used === null || total === null || total === 0 ? null : (used / total) * 100;
-}
-
-function meter(name: string, percent: number | null, text: string): TemplateResult {
-  return html`<div class="meter">
-    <p class="row between"><span>${name}</span><span class="tabular">${text}</span></p>
-    ${percent === null ? nothing : progressBar(name, percent)}
-  </div>`;
-}
-
-function gpuMeters(gpu: GpuSample): TemplateResult {
-  const name = gpu.name ?? `GPU ${gpu.index}`;
-  if (gpu.lost) return html`<p class="muted">${name} cannot be reached any more.</p>`;
-  const warmth = gpu.temperature_celsius === null ? '' : `${Math.round(gpu.temperature_celsius)} °C`;
-  const power = gpu.power_watts === null ? '' : `${Math.round(gpu.power_watts)} W`;
-  const load = gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)} %`;
-  return html`${meter(name, gpu.utilization_percent, [load, warmth, power].filter(Boolean).join(' · '))}
-    ${meter(`${name} memory`, share(gpu.used_bytes, gpu.total_bytes), `${formatBytes(gpu.used_bytes)} of ${formatBytes(gpu.total_bytes)}`)}`;
 }

@@ -1,11 +1,12 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { request, type ServiceError } from '../api/request.ts';
-import type { Uploaded } from '../api/types.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { DatasetDetail, Uploaded } from '../api/types.ts';
 import { uploadDataset } from '../api/upload.ts';
 import { nameText, option, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatAgo, formatBytes, formatCount } from '../format.ts';
-import { datasets, offers } from '../state/app.ts';
+import { datasets, toasts } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
@@ -13,19 +14,12 @@ import './row-view.ts';
 
 const faultsShown = 8;
 const cellLimit = 240;
-const detailRoute = 'GET /api/datasets/{name}';
 
 const shapeFields: Readonly<Record<string, string>> = {
   'text-generation': 'input, output',
   summarization: 'input, output',
   'extractive-question-answering': 'context, question, answer',
 };
-
-/** First rows of a dataset, where the service tells them. */
-interface Detail {
-  readonly filename: string;
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
-}
 
 /** The dataset: one that is there, or a new file with its progress and the faults of its rows. */
 @customElement('hone-dataset-picker')
@@ -34,13 +28,15 @@ export class DatasetPicker extends LitElement {
   @state() private _uploaded: Uploaded | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _over = false;
-  @state() private _detail: Detail | null = null;
+  @state() private _busy = false;
+  @state() private _deleting = false;
+  @state() private _detail: DatasetDetail | null = null;
   private _detailOf = '';
   private _abort: AbortController | null = null;
 
   constructor() {
     super();
-    new Watch(this, draft, datasets, offers);
+    new Watch(this, draft, datasets);
   }
 
   protected override createRenderRoot(): this {
@@ -58,7 +54,7 @@ export class DatasetPicker extends LitElement {
     ) {
       draft.change({ dataset: '' });
     }
-    if (dataset !== this._detailOf && offers.value.has(detailRoute)) {
+    if (dataset !== this._detailOf) {
       this._detailOf = dataset;
       this._detail = null;
       if (dataset !== '') void this._readDetail(dataset);
@@ -66,7 +62,7 @@ export class DatasetPicker extends LitElement {
   }
 
   private async _readDetail(name: string): Promise<void> {
-    const detail = await request<Detail>(`/api/datasets/${encodeURIComponent(name)}`).catch(() => null);
+    const detail = await service.dataset(name).catch(() => null);
     if (draft.value.dataset === name) this._detail = detail;
   }
 
@@ -127,7 +123,7 @@ export class DatasetPicker extends LitElement {
             : serviceErrorPanel('The datasets could not be read', error)
           : this._list()
       }
-      ${this._detail === null ? nothing : preview(this._detail)}
+      ${this._detail === null ? nothing : this._preview(this._detail)} ${this._deleteDialog()}
       <hone-row-view></hone-row-view>
     `;
   }
@@ -193,6 +189,15 @@ export class DatasetPicker extends LitElement {
       </div>
       ${total > faultsShown ? html`<p>And ${formatCount(total - faultsShown)} more.</p>` : nothing}
       <p>Correct the lines and upload the file again; it replaces this one.</p>
+      ${
+        validation.shape === null
+          ? html`<p>
+              <button type="button" class="small" ?disabled=${this._busy} @click=${() => this._convert(filename)}>
+                Convert from Alpaca, messages or ShareGPT
+              </button>
+            </p>`
+          : nothing
+      }
     </div>`;
   }
 
@@ -212,29 +217,92 @@ export class DatasetPicker extends LitElement {
       )}
     </div>`;
   }
-}
 
-function preview({ filename, rows }: Detail): TemplateResult {
-  const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))].slice(0, 12);
-  return html`<h3>First rows of ${nameText(filename)}</h3>
-    <div class="scroll-box" tabindex="0" role="region" aria-label="First rows of the dataset">
-      <table class="rows preview">
-        <thead>
-          <tr>
-            <th scope="col" class="right">#</th>
-            ${fields.map((field) => html`<th scope="col"><bdi>${field}</bdi></th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            (row, index) => html`<tr>
-              <td class="right">${index + 1}</td>
-              ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field])}</bdi></td>`)}
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+  private _preview({ filename, rows, num_examples, validation }: DatasetDetail): TemplateResult {
+    const objects = rows.filter(
+      (row): row is Record<string, unknown> => typeof row === 'object' && row !== null,
+    );
+    const fields = [...new Set(objects.flatMap((row) => Object.keys(row)))].slice(0, 12);
+    return html`<div class="row between wrap-row">
+        <h3>
+          First rows of ${nameText(filename)}
+          ${validation.valid ? nothing : html`<span class="badge" data-state="failed">not valid</span>`}
+        </h3>
+        <button type="button" class="small" @click=${this._askDelete}>Delete…</button>
+      </div>
+      <div class="scroll-box preview-box" tabindex="0" role="region" aria-label="First rows of the dataset">
+        <table class="rows preview">
+          <thead>
+            <tr>
+              <th scope="col" class="right">#</th>
+              ${fields.map((field) => html`<th scope="col"><bdi>${field}</bdi></th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${objects.map(
+              (row, index) => html`<tr>
+                <td class="right">${index + 1}</td>
+                ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field])}</bdi></td>`)}
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+      <p class="note">${formatCount(objects.length)} of ${formatCount(num_examples)} rows.</p>`;
+  }
+
+  private _askDelete(): void {
+    this._deleting = true;
+  }
+
+  private _deleteDialog(): TemplateResult | typeof nothing {
+    if (!this._deleting) return nothing;
+    const content = html`<p>Runs keep the rows that they were trained on; the file itself goes for good.</p>
+      <div class="row end">
+        <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Keep it</button>
+        <button type="button" class="danger" ?disabled=${this._busy} @click=${this._delete}>Delete the dataset</button>
+      </div>`;
+    return html`<hone-dialog
+      heading="Delete ${draft.value.dataset}?"
+      .content=${content}
+      @dismiss=${() => {
+        this._deleting = false;
+      }}
+    ></hone-dialog>`;
+  }
+
+  private async _delete(): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    try {
+      toasts.show((await service.removeDataset(draft.value.dataset)).message);
+      draft.change({ dataset: '' });
+      this._uploaded = null;
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+      this.querySelector('dialog')?.close();
+      void datasets.refresh();
+    }
+  }
+
+  /** Has the service write the rows anew in our shape, where it knows theirs. */
+  private async _convert(filename: string): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    try {
+      const converted = await service.convertDataset(filename);
+      this._uploaded = null;
+      await datasets.refresh();
+      draft.change({ dataset: converted.filename });
+      toasts.show(`${filename} was written anew as ${converted.filename}.`);
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
 }
 
 /** A cell's text, cut to what fits a table. */

@@ -1,40 +1,37 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { request } from '../api/request.ts';
-import type { TrainingBody } from '../api/service.ts';
+import { service, type TrainingBody } from '../api/service.ts';
+import type { Estimate } from '../api/types.ts';
 import { progressBar } from '../elements/parts.ts';
-import { formatBytes, formatDuration } from '../format.ts';
-import { offers } from '../state/app.ts';
-import { Watch } from '../state/store.ts';
+import { formatBytes, formatMemory } from '../format.ts';
 
-const estimateRoute = 'POST /api/estimate';
 const editPauseMs = 350;
+const bytesPerGb = 2 ** 30;
 
-interface Budget {
-  readonly needed_bytes: number;
-  readonly available_bytes: number;
-}
+const memoryParts = [
+  ['weights_bytes', 'Weights'],
+  ['adapter_bytes', 'Adapter'],
+  ['optimizer_bytes', 'Optimizer'],
+  ['activations_bytes', 'Activations'],
+  ['logits_bytes', 'Predictions'],
+  ['runtime_bytes', 'Libraries'],
+] as const;
 
-/** What a run will take, as the service reckons. */
-interface Estimate {
-  readonly memory: (Budget & { readonly device: string }) | null;
-  readonly disk: Budget | null;
-  readonly seconds?: number | null;
-  readonly warnings?: readonly string[];
-}
+const diskParts = [
+  ['download_bytes', 'Download'],
+  ['checkpoints_bytes', 'Checkpoints'],
+  ['export_bytes', 'Export'],
+] as const;
 
 /** Memory and disk that a run will take; it moves as the form is edited. */
 @customElement('hone-estimate')
 export class EstimateView extends LitElement {
+  /** The request to judge; `null` while it is not complete. */
   @property({ attribute: false }) body: TrainingBody | null = null;
   @state() private _estimate: Estimate | null = null;
   private _asked = '';
   private _timer: ReturnType<typeof setTimeout> | null = null;
-
-  constructor() {
-    super();
-    new Watch(this, offers);
-  }
+  private _asking: AbortController | null = null;
 
   protected override createRenderRoot(): this {
     return this;
@@ -43,45 +40,81 @@ export class EstimateView extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     if (this._timer !== null) clearTimeout(this._timer);
+    this._asking?.abort();
+    this._asked = '';
   }
 
   protected override willUpdate(): void {
-    if (!offers.value.has(estimateRoute) || this.body === null) return;
+    if (this.body === null) return;
     const asked = JSON.stringify(this.body);
     if (asked === this._asked) return;
     this._asked = asked;
     if (this._timer !== null) clearTimeout(this._timer);
+    this._asking?.abort();
     this._timer = setTimeout(() => void this._ask(asked), editPauseMs);
   }
 
   private async _ask(asked: string): Promise<void> {
-    const estimate = await request<Estimate>('/api/estimate', {
-      method: 'POST',
-      body: JSON.parse(asked),
-    }).catch(() => null);
+    const asking = new AbortController();
+    this._asking = asking;
+    // What is wrong with the request is said where it is started; there is only no estimate for it.
+    const estimate = await service.estimate(JSON.parse(asked), asking.signal).catch(() => null);
     if (asked === this._asked) this._estimate = estimate;
   }
 
   protected override render(): TemplateResult | typeof nothing {
     const estimate = this._estimate;
-    if (!offers.value.has(estimateRoute) || estimate === null || this.body === null) return nothing;
+    if (estimate === null || this.body === null) return nothing;
+    const { available, memory, disk, precision, simple_gb } = estimate;
+    const needed = memory?.total_bytes ?? (simple_gb?.[precision] ?? 0) * bytesPerGb;
     return html`<div class="estimate" role="status">
-      ${estimate.memory === null ? nothing : budget(`Memory (${estimate.memory.device})`, estimate.memory)}
-      ${estimate.disk === null ? nothing : budget('Disk', estimate.disk)}
-      ${estimate.seconds == null ? nothing : html`<p>About <b>${formatDuration(estimate.seconds)}</b></p>`}
-      ${(estimate.warnings ?? []).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
+      ${
+        needed > 0
+          ? html`${budget(`${available.memory_of === 'gpu' ? 'GPU memory' : 'Memory'}, ${precision}`, needed, available.memory_bytes, formatMemory)}
+            ${
+              memory === null
+                ? nothing
+                : parts(
+                    'What takes memory',
+                    memoryParts.map(([key, name]) => [name, formatMemory(memory[key])]),
+                  )
+            }`
+          : nothing
+      }
+      ${
+        disk === null || available.disk_bytes === null
+          ? nothing
+          : html`${budget('Disk', disk.total_bytes, available.disk_bytes, formatBytes)}
+            ${parts(
+              'What takes disk',
+              diskParts.map(([key, name]) => [name, formatBytes(disk[key])]),
+            )}`
+      }
+      ${estimate.advice.map((advice) => html`<p class="${estimate.fits === false ? 'warning' : 'note'} wrap"><bdi>${advice}</bdi></p>`)}
     </div>`;
   }
 }
 
-function budget(name: string, { needed_bytes, available_bytes }: Budget): TemplateResult {
-  const percent = available_bytes > 0 ? (needed_bytes / available_bytes) * 100 : 100;
+function budget(
+  name: string,
+  needed: number,
+  available: number,
+  format: (bytes: number) => string,
+): TemplateResult {
+  const percent = available > 0 ? (needed / available) * 100 : 100;
   return html`<div class="meter" data-over=${percent > 100 ? 'yes' : nothing}>
-    <p class="row between">
-      <span>${name}</span>
-      <span class="tabular">${formatBytes(needed_bytes)} of ${formatBytes(available_bytes)}</span>
+    <p class="row between wrap-row">
+      <span>${name}</span><span class="tabular">about ${format(needed)} of ${format(available)}</span>
     </p>
     ${progressBar(name, Math.min(100, percent))}
-    ${percent > 100 ? html`<p class="warning">More than there is.</p>` : nothing}
   </div>`;
+}
+
+function parts(title: string, rows: readonly (readonly [string, string])[]): TemplateResult {
+  return html`<details>
+    <summary>${title}</summary>
+    <dl class="facts">
+      ${rows.map(([name, text]) => html`<div class="figure"><dt>${name}</dt><dd>${text}</dd></div>`)}
+    </dl>
+  </details>`;
 }

@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { Job, JobDetail, ModelDetail } from '../api/types.ts';
+import type { Job, ModelDetail, ModelFile } from '../api/types.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatBytes, formatMoment, formatNumber } from '../format.ts';
 import { jobs, models, offers, router, runOf, toasts } from '../state/app.ts';
@@ -11,17 +11,20 @@ import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 import './push-dialog.ts';
 import { verificationFigures } from './run.ts';
-import { lossLines, metricName } from './run-charts.ts';
+import { lossChart, metricName } from './run-charts.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
 
-const fileRoute = 'GET /api/models/{model_id}/files/{name}';
+const fileWords: Readonly<Record<string, string>> = {
+  Modelfile: 'for Ollama',
+  'template.json': 'the prompt template',
+  'verification.json': 'what the verification found',
+  'adapter.gguf': 'the adapter for llama.cpp',
+};
 
-/** A file of a model, as the job's record keeps it. */
-interface Artifact {
-  readonly kind: string;
-  readonly path: string;
-  readonly bytes: number;
-  readonly quantization: string | null;
+/** What a file is, by its name. */
+function fileWord(name: string): string {
+  if (name.startsWith('adapter/')) return 'the adapter';
+  return fileWords[name] ?? (name.endsWith('.gguf') ? 'the whole model' : '');
 }
 
 /** One model: where it comes from, how good it is, its files, and what can be done with it. */
@@ -29,6 +32,7 @@ interface Artifact {
 export class ModelPage extends LitElement {
   @property() modelId = '';
   @state() private _model: ModelDetail | null = null;
+  @state() private _files: readonly ModelFile[] | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _dialog: 'delete' | 'push' | null = null;
   @state() private _busy = false;
@@ -56,6 +60,7 @@ export class ModelPage extends LitElement {
     if (this._read === this.modelId) return;
     this._read = this.modelId;
     this._model = null;
+    this._files = null;
     this._error = null;
     void this._load(this.modelId);
   }
@@ -63,7 +68,9 @@ export class ModelPage extends LitElement {
   private async _load(modelId: string): Promise<void> {
     try {
       const model = await service.model(modelId);
-      if (modelId === this.modelId) this._model = model;
+      if (modelId !== this.modelId) return;
+      this._model = model;
+      this._files = await service.modelFiles(modelId);
     } catch (error) {
       if (modelId === this.modelId) this._error = asServiceError(error);
     }
@@ -123,18 +130,13 @@ export class ModelPage extends LitElement {
           ${
             run !== null && run.series.steps.length > 0
               ? html`<section class="card" aria-label="Curve">
-                  <hone-chart
-                    heading="Loss"
-                    .steps=${run.series.steps}
-                    .lines=${lossLines(run.series)}
-                    .revision=${run.series.steps.length}
-                  ></hone-chart>
+                  ${lossChart(run.series)}
                 </section>`
               : nothing
           }
         </div>
         <div class="column">
-          ${this._files(model, run?.value.job ?? null)} ${this._use(model)} ${this._settings(model)}
+          ${this._filesCard(model)} ${this._use(model)} ${this._settings(model)}
         </div>
       </div>
       ${this._dialogs(model)}
@@ -182,39 +184,28 @@ export class ModelPage extends LitElement {
     </section>`;
   }
 
-  private _files(model: ModelDetail, job: JobDetail | null): TemplateResult {
-    const artifacts = ((job?.artifacts ?? []) as unknown as readonly Artifact[]).map((artifact) => ({
-      ...artifact,
-      name: artifact.path.replace(/^artifacts\//, ''),
-    }));
-    const downloads = offers.value.has(fileRoute);
+  private _filesCard(model: ModelDetail): TemplateResult {
     return html`<section class="card" aria-labelledby="files">
       <h2 id="files">Files</h2>
       ${
-        artifacts.length === 0
-          ? nothing
+        this._files === null
+          ? skeleton(3)
           : html`<ul class="list">
-              ${artifacts.map(
-                ({ kind, name, bytes, quantization }) => html`<li class="file">
-                  <span class="list-main">
-                    ${nameText(name)}<small class="muted">${quantization ?? kind.replaceAll('_', ' ')}</small>
-                  </span>
+              ${this._files.map(
+                ({ name, bytes }) => html`<li class="file">
+                  <span class="list-main">${nameText(name)}<small class="muted">${fileWord(name)}</small></span>
                   <span class="tabular">${formatBytes(bytes)}</span>
-                  ${
-                    downloads && kind !== 'adapter'
-                      ? html`<a
-                          class="button small"
-                          download
-                          href="/api/models/${encodeURIComponent(model.model_id)}/files/${encodeURIComponent(name)}"
-                          >Download<span class="off-screen"> ${name}</span></a
-                        >`
-                      : nothing
-                  }
+                  <a class="button small" download href=${service.modelFilePath(model.model_id, name)}
+                    >Download<span class="off-screen"> ${name}</span></a
+                  >
                 </li>`,
               )}
             </ul>`
       }
-      <p class="path"><code class="wrap"><bdi>${model.path}</bdi></code><hone-copy .text=${model.path} label="Copy path"></hone-copy></p>
+      <p class="path">
+        <code class="wrap"><bdi>${model.path}</bdi></code>
+        <hone-copy .text=${model.path} label="Copy path"></hone-copy>
+      </p>
     </section>`;
   }
 

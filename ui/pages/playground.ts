@@ -5,7 +5,7 @@ import { type Answer, type Ask, baseRoute, generate, type Message, streamRoute }
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { ModelDetail } from '../api/types.ts';
-import { empty, nameText, serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { empty, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatCount, formatNumber } from '../format.ts';
 import { models, offers, router } from '../state/app.ts';
 import { recall, remember } from '../state/memory.ts';

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Point } from '../api/frames.ts';
 import type { Job } from '../api/types.ts';
 import { errorPanel, figure, progressBar } from '../elements/parts.ts';
-import { formatBytes, formatCount, formatDuration, formatNumber, spanSeconds } from '../format.ts';
+import { formatCount, formatDuration, formatMemory, formatNumber, spanSeconds } from '../format.ts';
 import { isActive, phaseName, stages } from '../state/job-words.ts';
 import type { Run } from '../state/run.ts';
 
@@ -53,7 +53,7 @@ export function runFigures(job: Job, run: Run): TemplateResult {
     ${figure('Gradient norm', formatNumber(last?.grad_norm, 3))}
     ${figure('Tokens/s', formatCount(last?.tokens_per_second), last?.tokens ? `${formatCount(last.tokens)} in all` : null)}
     ${figure('Elapsed', formatDuration(spanSeconds(job.started_at, job.ended_at)))}
-    ${figure('Memory', formatBytes(last?.memory_bytes))}
+    ${figure('Memory', formatMemory(last?.memory_bytes))}
   </dl>`;
 }
 

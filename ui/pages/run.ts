@@ -13,6 +13,7 @@ import type { Run } from '../state/run.ts';
 import { metricName, runCharts } from './run-charts.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
+import './live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from './training-tabs.ts';
 
@@ -128,7 +129,10 @@ export class RunPage extends LitElement {
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
       </header>
       ${runError(job)}
-      <section class="card" aria-label="Progress">${runProgress(job)} ${runFigures(job, this._run)}</section>
+      <div class=${isActive(job.state) ? 'run-head' : ''}>
+        <section class="card" aria-label="Progress">${runProgress(job)} ${runFigures(job, this._run)}</section>
+        ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
+      </div>
       ${this._result(job)}
       <nav class="views" aria-label="Views of this run">
         ${views.map(

@@ -318,21 +318,13 @@ export function settingText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The range of a field as the form says it. */
-export function rangeText(field: SettingField): string {
-  const { min, max, above, below, special } = field;
+/** The range of a field in words. */
+export function rangeText({ min, max, above, below, special }: SettingField): string {
   if (min === undefined) return '';
-  const low = above ? `more than ${min}` : `${min}`;
-  const range =
-    max === undefined
-      ? above
-        ? low
-        : `${min} or more`
-      : `${low} ${above ? 'and up' : ''} to ${below ? `less than ${max}` : max.toLocaleString('en')}`.replace(
-          /\s+/g,
-          ' ',
-        );
-  return special === undefined ? range : `${range}, or ${special}`;
+  const low = `${above ? 'above ' : ''}${min}`;
+  const high = max === undefined ? null : `${below ? 'below ' : ''}${max.toLocaleString('en')}`;
+  const range = high === null ? (above ? low : `${low} or more`) : `${low} to ${high}`;
+  return special === undefined ? range : `${range}, or ${special === -1 ? '−1' : special}`;
 }
 
 /** A field's text as the request carries it, or what is wrong with it; empty means the recommendation. */

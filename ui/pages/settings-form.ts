@@ -80,7 +80,7 @@ export class SettingsForm extends LitElement {
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
       <p class="hint" id="${id}-hint">
-        ${field.sentence} ${rangeText(field) === '' ? nothing : html`<span class="range">${rangeText(field)}.</span>`}
+        ${field.sentence} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
       </p>
       ${
         text === undefined

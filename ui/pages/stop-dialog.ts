@@ -28,8 +28,7 @@ export class StopDialog extends LitElement {
     this._error = null;
     const { jobId } = this;
     try {
-      // The service stops whatever runs; this asks first whether that is still the run of this page.
-      if (isActive((await service.job(jobId)).state)) toasts.show((await service.stop()).message);
+      if (isActive((await service.job(jobId)).state)) toasts.show((await service.stop(jobId)).message);
       else toasts.show(`${jobId} had already ended; nothing was stopped.`);
       if (what === 'discard') await this._discard(jobId);
       else void runOf(jobId).load();

@@ -29,6 +29,8 @@ export class RunSeries {
   readonly smoothed: Column = [];
   readonly evals: EvalPoint[] = [];
   last: Point | null = null;
+  /** Grows with every change, for what draws the arrays. */
+  version = 0;
   #weight = 0.9;
   /** The running average of the smoothing, before its bias is taken out, and how many values are in it. */
   #average = 0;
@@ -41,10 +43,12 @@ export class RunSeries {
 
   set weight(weight: number) {
     this.#weight = weight;
+    this.version += 1;
     this.#smoothAll();
   }
 
   clear(): void {
+    this.version += 1;
     this.steps.length = 0;
     this.smoothed.length = 0;
     this.evals.length = 0;
@@ -55,6 +59,7 @@ export class RunSeries {
   }
 
   add(point: Point): void {
+    this.version += 1;
     const newest = this.steps.at(-1);
     this.last = point;
     if (newest === undefined || point.step > newest) {
@@ -71,6 +76,7 @@ export class RunSeries {
   }
 
   addEval(point: EvalPoint): void {
+    this.version += 1;
     const at = this.evals.findIndex(({ step }) => step >= point.step);
     if (at < 0) this.evals.push(point);
     else this.evals.splice(at, this.evals[at]?.step === point.step ? 1 : 0, point);

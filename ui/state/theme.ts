@@ -3,8 +3,23 @@ import { Store } from './store.ts';
 export type Theme = 'system' | 'light' | 'dark';
 const key = 'hone.theme';
 
-/** The chosen theme. Kept as plain text, since `theme.js` reads it before anything else runs. */
+/** The theme that was chosen in an earlier visit. */
+function recalled(): Theme {
+  try {
+    const text = localStorage.getItem(key);
+    return text === 'light' || text === 'dark' ? text : 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+/** The chosen theme, as an attribute that the style sheet reads. */
 class ThemeStore extends Store<Theme> {
+  constructor() {
+    super('system');
+    this.choose(recalled());
+  }
+
   choose(theme: Theme): void {
     if (theme === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
@@ -18,8 +33,7 @@ class ThemeStore extends Store<Theme> {
   }
 }
 
-const chosen = document.documentElement.dataset.theme;
-export const theme = new ThemeStore(chosen === 'light' || chosen === 'dark' ? chosen : 'system');
+export const theme = new ThemeStore();
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 system.addEventListener('change', () => theme.touch());

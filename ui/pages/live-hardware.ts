@@ -1,0 +1,65 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import type { GpuSample } from '../api/frames.ts';
+import { progressBar } from '../elements/parts.ts';
+import { formatMemory } from '../format.ts';
+import { sample } from '../state/app.ts';
+import { Watch } from '../state/store.ts';
+
+/** What the machine does right now; nothing until the service tells. */
+@customElement('hone-live-hardware')
+export class LiveHardware extends LitElement {
+  constructor() {
+    super();
+    new Watch(this, sample);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const now = sample.value;
+    if (now === null) return nothing;
+    const cpu = now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)} %`;
+    const watts = now.package_watts == null ? '' : `${Math.round(now.package_watts)} W`;
+    return html`<section class="card" aria-labelledby="live">
+      <h2 id="live">Right now</h2>
+      ${meter('Processor', now.cpu_percent, [cpu, watts].filter(Boolean).join(' · '))}
+      ${meter(
+        'Memory',
+        share(now.ram_used_bytes, now.ram_total_bytes),
+        `${formatMemory(now.ram_used_bytes)} of ${formatMemory(now.ram_total_bytes)}`,
+      )}
+      ${now.gpus.map((gpu) => gpuMeters(gpu))}
+      ${now.gpu_state === 'late' ? html`<p class="muted">The GPU driver has not answered for a while.</p>` : nothing}
+    </section>`;
+  }
+}
+
+function share(used: number | null, total: number | null): number | null {
+  return used === null || total === null || total === 0 ? null : (used / total) * 100;
+}
+
+function meter(name: string, percent: number | null, text: string): TemplateResult {
+  return html`<div class="meter">
+    <p class="row between"><span>${name}</span><span class="tabular">${text}</span></p>
+    ${percent === null ? nothing : progressBar(name, percent)}
+  </div>`;
+}
+
+function gpuMeters(gpu: GpuSample): TemplateResult {
+  const name = gpu.name ?? (gpu.index === 0 ? 'GPU' : `GPU ${gpu.index}`);
+  if (gpu.lost) return html`<p class="warning">${name} cannot be reached any more.</p>`;
+  const figures = [
+    gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)} %`,
+    gpu.temperature_celsius === null ? '' : `${Math.round(gpu.temperature_celsius)} °C`,
+    gpu.power_watts === null ? '' : `${Math.round(gpu.power_watts)} W`,
+  ];
+  return html`${meter(name, gpu.utilization_percent, figures.filter(Boolean).join(' · '))}
+    ${meter(
+      `${name} memory`,
+      share(gpu.memory_used_bytes, gpu.memory_total_bytes),
+      `${formatMemory(gpu.memory_used_bytes)} of ${formatMemory(gpu.memory_total_bytes)}`,
+    )}`;
+}
