@@ -25,7 +25,9 @@ export const addon = {
       cwd: inRoot(),
       onLine(line) {
         const percent = /^\[ *(\d+)%\]/.exec(line)?.[1];
+        const file = /^\[(\d+)\/(\d+)\]/.exec(line);
         if (percent) progress.update(`compiled ${percent} %`);
+        else if (file) progress.update(`compiled ${file[1]} of ${file[2]}`);
       },
     });
   },

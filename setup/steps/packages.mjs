@@ -23,10 +23,18 @@ function npmProgram() {
 
 const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
-/** Whether a locked package is for this machine. */
-function isForHere({ os, cpu }) {
+/** The archives that npm fetches for this machine, as `name-version`. */
+function archivesForHere() {
+  const libc = process.report.getReport().header.glibcVersionRuntime ? 'glibc' : 'musl';
   const allows = (list, value) => list === undefined || list.includes(value);
-  return allows(os, process.platform) && allows(cpu, process.arch);
+  const wanted = Object.entries(packagesOf(inRoot('package-lock.json'))).filter(
+    ([path, { os, cpu, libc: libraries }]) =>
+      path !== '' &&
+      allows(os, process.platform) &&
+      allows(cpu, process.arch) &&
+      (process.platform !== 'linux' || allows(libraries, libc)),
+  );
+  return new Set(wanted.map(([path, { name, version }]) => `${basename(name ?? path)}-${version}`));
 }
 
 /** Whether `node_modules` already is what the lock says, as after an `npm ci` by hand. */
@@ -62,8 +70,7 @@ export const packages = {
   from: () => digest(['package-lock.json'], [process.versions.modules, process.platform, process.arch]),
   async run(progress) {
     if (await isInstalled()) return 'already there';
-    const locked = Object.values(packagesOf(inRoot('package-lock.json')));
-    const count = locked.filter(isForHere).length - 1;
+    const wanted = archivesForHere();
     const env = {
       ...process.env,
       // The engine's binaries come as packages; it must not build its own when it finds none.
@@ -81,13 +88,16 @@ export const packages = {
       env,
       onLine(line) {
         const name = /([^/\s]+)\.tgz/.exec(line)?.[1];
-        if (name) fetched.add(name);
-        const done = Math.min(fetched.size, count);
-        progress.update(done < count ? `${done} of ${count} fetched` : 'unpacking and compiling');
+        if (wanted.has(name)) fetched.add(name);
+        progress.update(
+          fetched.size < wanted.size
+            ? `${fetched.size} of ${wanted.size} fetched`
+            : 'unpacking, and compiling what has no binary for here',
+        );
       },
     });
     if (!(await loads()))
       throw new Error('better-sqlite3 or esbuild was installed, but does not load in this Node.');
-    return `${count} packages`;
+    return `${wanted.size} packages`;
   },
 };
