@@ -44,7 +44,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new Error(`--port must be a whole number from 0 to 65535, not "${values.port}"`);
   }
-  if (values.model !== undefined && !/^[\w.-]+\/[\w.-]+$/.test(values.model)) {
+  if (values.model !== undefined && !/^\w[\w.-]*\/\w[\w.-]*$/.test(values.model)) {
     throw new Error(`--model must be owner/name, not "${values.model}"`);
   }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
