@@ -125,6 +125,17 @@ test('special tokens and stop strings of the template never come out', async () 
   }
 });
 
+test('what is kept of an earlier turn changes no answer', async () => {
+  const first = fixture.expected[0]?.messages ?? [];
+  const warm = await engine.generate(request(0, { maxTokens: 40 }));
+  const turn = [...first, { role: 'assistant', content: warm.text }, { role: 'user', content: 'And now?' }];
+  const input = { kind: 'messages' as const, messages: turn };
+  const second = await engine.generate(request(0, { input }));
+  const fresh = create();
+  assert.is((await fresh.generate(request(0, { input }))).text, second.text);
+  await fresh.close();
+});
+
 test('a raw text is continued as it stands', async () => {
   const entry = fixture.expected[0];
   const raw = await engine.generate(request(0, { input: { kind: 'text', text: entry?.prompt ?? '' } }));
