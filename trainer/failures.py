@@ -65,18 +65,19 @@ def explain(error: BaseException) -> Failure:
             "Accept its licence on its page on the hub, then use a token of that account.",
             evidence,
         )
-    if {"RepositoryNotFoundError", "RevisionNotFoundError", "EntryNotFoundError"} & names:
-        return Failure(
-            "model_not_accessible",
-            "The hub does not show this model: it does not exist, or the token may not read it.",
-            "Check the name (owner/name) and that HUB_TOKEN may read it.",
-            evidence,
-        )
+    # LocalEntryNotFoundError is an EntryNotFoundError, too, so it comes first.
     if {"LocalEntryNotFoundError", "OfflineModeIsEnabled"} & names:
         return Failure(
             "model_not_accessible",
             "The model is not in the hub cache, and the hub cannot be reached.",
             "Check the network and HF_ENDPOINT; unset HF_HUB_OFFLINE, or choose a model that is cached.",
+            evidence,
+        )
+    if {"RepositoryNotFoundError", "RevisionNotFoundError", "EntryNotFoundError"} & names:
+        return Failure(
+            "model_not_accessible",
+            "The hub does not show this model: it does not exist, or the token may not read it.",
+            "Check the name (owner/name) and that HUB_TOKEN may read it.",
             evidence,
         )
     if {"HfHubHTTPError", "HTTPError", "ConnectError", "TimeoutException", "ConnectionError"} & names:
