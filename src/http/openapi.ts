@@ -41,6 +41,8 @@ function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, 
     403: { description: 'The request names a foreign host, or comes from a page of another origin', schema },
     ...(sends ? { 413: { description: 'The body is larger than the limit', schema } } : {}),
     500: { description: 'The service failed', schema },
+    503: { description: 'A part of this installation is missing or busy', schema },
+    ...(entry.method === 'GET' ? {} : { 507: { description: 'The disk is full', schema } }),
   };
 }
 

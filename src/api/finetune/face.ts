@@ -7,6 +7,7 @@ import { type Face, type ResponseDoc, type Route, route } from '../../http/route
 import { presentError } from './errors.ts';
 import { presentDetailed, presentListed, presentReduced, presentStatus } from './presenters.ts';
 import * as s from './schemas.ts';
+import { underName } from './under-name.ts';
 
 const tag = 'finetune';
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
@@ -60,7 +61,7 @@ function training(services: Services): Route[] {
         502: noHub,
       },
       handle: async ({ body }) => {
-        await selection.checkModel(body.selected_model);
+        await underName(['body', 'selected_model'], () => selection.checkModel(body.selected_model));
         return { valid: true, model: body.selected_model };
       },
     }),
@@ -77,7 +78,7 @@ function training(services: Services): Route[] {
         502: noHub,
       },
       handle: async ({ body }) => {
-        const info = await selection.checkModel(body.repo_name);
+        const info = await underName(['body', 'repo_name'], () => selection.checkModel(body.repo_name));
         return {
           valid: true,
           repo_name: body.repo_name,
@@ -132,7 +133,7 @@ function training(services: Services): Route[] {
       body: s.selectedModelBody,
       responses: { 200: { description: 'The model is chosen', schema: s.selectedModel }, 400: refused },
       handle: async ({ body }) => {
-        await selection.chooseModel(body.selected_model, false);
+        await underName(['body', 'selected_model'], () => selection.chooseModel(body.selected_model, false));
         return {
           success: true,
           selected_model: body.selected_model,
@@ -153,7 +154,7 @@ function training(services: Services): Route[] {
         502: noHub,
       },
       handle: async ({ body }) => {
-        await selection.checkModel(body.repo_name);
+        await underName(['body', 'repo_name'], () => selection.checkModel(body.repo_name));
         await selection.chooseModel(body.repo_name, true);
         return {
           success: true,
@@ -256,7 +257,7 @@ function training(services: Services): Route[] {
       },
       handle: async ({ params }) => {
         const task = params.task as string;
-        const { here, recommended, possible } = await recommend(task);
+        const { here, recommended, possible } = await underName(['path', 'task'], () => recommend(task));
         return {
           task,
           recommended_model: recommended,
@@ -276,7 +277,7 @@ function models(services: Services): Route[] {
       path: '/api/models/',
       tag,
       summary: 'All models, newest first',
-      responses: { 200: { description: 'The models' } },
+      responses: { 200: { description: 'The models', schema: s.listedModels } },
       handle: () => store.list().map(presentListed),
     }),
     route({
@@ -292,9 +293,9 @@ function models(services: Services): Route[] {
       path: '/api/models/task/{task}',
       tag,
       summary: 'The models of a task',
-      responses: { 200: { description: 'The models' }, 400: refused },
+      responses: { 200: { description: 'The models', schema: s.reducedModels }, 400: refused },
       handle: async ({ params }) => {
-        await catalog.checkTask(params.task as string);
+        await underName(['path', 'task'], () => catalog.checkTask(params.task as string));
         return store.list(params.task).map(presentReduced);
       },
     }),

@@ -127,6 +127,8 @@ export const listedModel = v.object({
   size_mb: v.number(),
   path: v.string(),
 });
+export const reducedModels = v.array(reducedModel);
+export const listedModels = v.array(listedModel);
 export const detailedModel = v.object({
   ...listedModel.entries,
   provider: optionalText,

@@ -70,7 +70,15 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       tag,
       summary: 'Answer a conversation, whole or streamed',
       body: s.chatBody,
-      responses: { 200: { description: 'The answer', schema: s.chatCompletion }, 400: refused, 404: noModel },
+      responses: {
+        200: {
+          description: 'The answer',
+          schema: s.chatCompletion,
+          alternativeContentType: 'text/event-stream',
+        },
+        400: refused,
+        404: noModel,
+      },
       handle: ({ body, exchange }) => {
         const model = models.findByName(body.model).modelId;
         const messages = body.messages.map(({ role, content }) => ({
@@ -91,7 +99,11 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       tag,
       summary: 'Continue a text, whole or streamed',
       body: s.completionBody,
-      responses: { 200: { description: 'The text', schema: s.completion }, 400: refused, 404: noModel },
+      responses: {
+        200: { description: 'The text', schema: s.completion, alternativeContentType: 'text/event-stream' },
+        400: refused,
+        404: noModel,
+      },
       handle: ({ body, exchange }) => {
         const model = models.findByName(body.model).modelId;
         const text = [body.prompt].flat()[0] as string;
