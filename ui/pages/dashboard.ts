@@ -113,7 +113,7 @@ export class Dashboard extends LitElement {
       ${runError(job)} ${runProgress(job)}
       <div class="chart-medium">${lossChart(run.series)}</div>
       ${runFigures(job, run)}
-      <footer class="row">
+      <footer class="row wrap-row">
         <a class="button" href="/training/${job.job_id}">Open the run</a>
         ${
           job.state === 'completed'

@@ -90,11 +90,11 @@ export class History extends LitElement {
               <th scope="col">Run</th>
               <th scope="col">Model and dataset</th>
               <th scope="col">State</th>
-              <th scope="col" class="right">Steps</th>
+              <th scope="col" class="right spare">Steps</th>
               <th scope="col" class="right">Loss</th>
-              <th scope="col" class="right">Evaluation</th>
-              <th scope="col" class="right">Time</th>
-              <th scope="col" class="right">Started</th>
+              <th scope="col" class="right spare">Evaluation</th>
+              <th scope="col" class="right spare">Time</th>
+              <th scope="col" class="right spare">Started</th>
             </tr>
           </thead>
           <tbody>${found.map((job) => this._row(job))}</tbody>
@@ -123,11 +123,11 @@ export class History extends LitElement {
       <th scope="row"><a href="/training/${job.job_id}">${job.job_id}</a></th>
       <td class="two-lines">${nameText(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></td>
       <td>${stateBadge(job.state)}</td>
-      <td class="right">${last?.step === undefined ? '–' : last.step.toLocaleString('en')}</td>
+      <td class="right spare">${last?.step === undefined ? '–' : last.step.toLocaleString('en')}</td>
       <td class="right">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>
-      <td class="right">${formatNumber(job.metrics?.eval_loss)}</td>
-      <td class="right">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
-      <td class="right">${formatMoment(job.created_at)}</td>
+      <td class="right spare">${formatNumber(job.metrics?.eval_loss)}</td>
+      <td class="right spare">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
+      <td class="right spare">${formatMoment(job.created_at)}</td>
     </tr>`;
   }
 }

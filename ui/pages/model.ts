@@ -21,9 +21,11 @@ const fileWords: Readonly<Record<string, string>> = {
   'adapter.gguf': 'the adapter for llama.cpp',
 };
 
+const inAdapter = (name: string) => name.startsWith('adapter/');
+
 /** What a file is, by its name. */
 function fileWord(name: string): string {
-  if (name.startsWith('adapter/')) return 'the adapter';
+  if (inAdapter(name)) return '';
   return fileWords[name] ?? (name.endsWith('.gguf') ? 'the whole model' : '');
 }
 
@@ -115,6 +117,7 @@ export class ModelPage extends LitElement {
           <h1>${nameText(model.name)}</h1>
         </div>
         <div class="actions">
+          ${job?.verification?.passed === true ? html`<span class="badge" data-state="completed">Verified</span>` : nothing}
           <a class="button primary" href="/playground/${model.model_id}">Try it</a>
           ${
             offers.value.has('POST /api/hub/push')
@@ -190,23 +193,36 @@ export class ModelPage extends LitElement {
       ${
         this._files === null
           ? skeleton(3)
-          : html`<ul class="list">
-              ${this._files.map(
-                ({ name, bytes }) => html`<li class="file">
-                  <span class="list-main">${nameText(name)}<small class="muted">${fileWord(name)}</small></span>
-                  <span class="tabular">${formatBytes(bytes)}</span>
-                  <a class="button small" download href=${service.modelFilePath(model.model_id, name)}
-                    >Download<span class="off-screen"> ${name}</span></a
-                  >
-                </li>`,
-              )}
-            </ul>`
+          : html`<ul class="list">${this._files.filter(({ name }) => !inAdapter(name)).map((file) => this._file(model, file))}</ul>
+              ${this._adapter(
+                model,
+                this._files.filter(({ name }) => inAdapter(name)),
+              )}`
       }
       <p class="path">
         <code class="wrap"><bdi>${model.path}</bdi></code>
         <hone-copy .text=${model.path} label="Copy path"></hone-copy>
       </p>
     </section>`;
+  }
+
+  private _adapter(model: ModelDetail, files: readonly ModelFile[]): TemplateResult | typeof nothing {
+    if (files.length === 0) return nothing;
+    const size = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    return html`<details>
+      <summary>The adapter: ${files.length} files, ${formatBytes(size)}</summary>
+      <ul class="list">${files.map((file) => this._file(model, file))}</ul>
+    </details>`;
+  }
+
+  private _file(model: ModelDetail, { name, bytes }: ModelFile): TemplateResult {
+    return html`<li class="file">
+      <span class="list-main">${nameText(name)}<small class="muted">${fileWord(name)}</small></span>
+      <span class="tabular">${formatBytes(bytes)}</span>
+      <a class="button small" download href=${service.modelFilePath(model.model_id, name)}
+        >Download<span class="off-screen"> ${name}</span></a
+      >
+    </li>`;
   }
 
   private _use(model: ModelDetail): TemplateResult {

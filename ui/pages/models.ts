@@ -11,12 +11,18 @@ import { Watch } from '../state/store.ts';
 const pageRows = 100;
 
 const columns = [
-  { key: 'name', name: 'Name', right: false, of: (model: Model) => model.name.toLowerCase() },
-  { key: 'base', name: 'Base', right: false, of: (model: Model) => model.base_model.toLowerCase() },
-  { key: 'task', name: 'Task', right: false, of: (model: Model) => model.task },
-  { key: 'strategy', name: 'Strategy', right: false, of: (model: Model) => model.strategy },
-  { key: 'size', name: 'Size', right: true, of: (model: Model) => model.size_mb },
-  { key: 'created', name: 'Created', right: true, of: (model: Model) => model.created_at },
+  { key: 'name', spare: false, name: 'Name', right: false, of: (model: Model) => model.name.toLowerCase() },
+  {
+    key: 'base',
+    spare: true,
+    name: 'Base',
+    right: false,
+    of: (model: Model) => model.base_model.toLowerCase(),
+  },
+  { key: 'task', spare: false, name: 'Task', right: false, of: (model: Model) => model.task },
+  { key: 'strategy', spare: true, name: 'Strategy', right: false, of: (model: Model) => model.strategy },
+  { key: 'size', spare: false, name: 'Size', right: true, of: (model: Model) => model.size_mb },
+  { key: 'created', spare: true, name: 'Created', right: true, of: (model: Model) => model.created_at },
 ] as const;
 
 /** Every model, found by its words and sorted by any column. The address holds both. */
@@ -121,7 +127,7 @@ export class ModelList extends LitElement {
               ${columns.map(
                 (entry) => html`<th
                   scope="col"
-                  class=${entry.right ? 'right' : ''}
+                  class="${entry.right ? 'right' : ''} ${entry.spare ? 'spare' : ''}"
                   aria-sort=${entry === column ? (down ? 'descending' : 'ascending') : nothing}
                 >
                   <button
@@ -140,12 +146,12 @@ export class ModelList extends LitElement {
               shown,
               ({ model_id }) => model_id,
               (model) => html`<tr>
-                <th scope="row"><a href="/models/${model.model_id}">${nameText(model.name)}</a></th>
-                <td>${nameText(model.base_model)}</td>
+                <th scope="row" class="named"><a href="/models/${model.model_id}">${nameText(model.name)}</a></th>
+                <td class="named spare">${nameText(model.base_model)}</td>
                 <td>${taskName(model.task)}</td>
-                <td>${model.strategy}</td>
+                <td class="spare">${model.strategy}</td>
                 <td class="right">${formatBytes(model.size_mb * 1e6)}</td>
-                <td class="right">${formatMoment(model.created_at)}</td>
+                <td class="right spare">${formatMoment(model.created_at)}</td>
               </tr>`,
             )}
           </tbody>

@@ -155,9 +155,9 @@ export class RunPage extends LitElement {
               type="button"
               class="danger"
               ?disabled=${!isStoppable(job.state)}
-              @click=${() => this._open('stop')}
+              @click=${() => (job.state === 'queued' ? this._unqueue() : this._open('stop'))}
             >
-              ${job.state === 'stopping' ? 'Stopping…' : 'Stop…'}
+              ${job.state === 'stopping' ? 'Stopping…' : job.state === 'queued' ? 'Take out of the queue' : 'Stop…'}
             </button>`
           : nothing
       }
@@ -219,6 +219,13 @@ export class RunPage extends LitElement {
     await this._do(async () => {
       await service.resume(this.jobId);
       currentJobId.set(this.jobId);
+      await this._run.load();
+    });
+  }
+
+  private async _unqueue(): Promise<void> {
+    await this._do(async () => {
+      await service.stop(this.jobId);
       await this._run.load();
     });
   }
@@ -338,8 +345,9 @@ const verificationNames: Readonly<Record<string, string>> = {
   agreement: 'Agrees with the adapter',
   max_logprob_difference: 'Largest difference, log p',
   difference_from_base: 'Difference from the base',
+  mean_kl: 'Mean KL divergence',
 };
-const verificationName = (key: string) => verificationNames[key] ?? key.replaceAll('_', ' ');
+const verificationName = (key: string) => verificationNames[key] ?? metricName(key);
 
 function samples(run: Run): TemplateResult {
   const found = run.events.filter(
@@ -356,7 +364,7 @@ function samples(run: Run): TemplateResult {
       .slice()
       .reverse()
       .map(
-        (sample) => html`<li>
+        (sample) => html`<li class="sample">
           <p class="eyebrow tabular">Step ${sample.step}</p>
           <p class="wrap muted"><bdi>${sample.prompt}</bdi></p>
           <p class="wrap sample-text"><bdi>${sample.text}</bdi></p>

@@ -100,7 +100,7 @@ export class Training extends LitElement {
     this._starting = true;
     this._error = null;
     try {
-      const { job_id } = await service.start(this._body);
+      const { job_id } = await service.start({ ...this._body, ...(this._active ? { queue: true } : {}) });
       void jobs.refresh();
       router.go(`/training/${job_id}`);
     } catch (error) {
@@ -147,11 +147,18 @@ export class Training extends LitElement {
     if (this._error !== null) this._error = null;
   }
 
+  /** The job that has the machine, or waits for it. */
+  private get _active() {
+    return jobs.value.value?.jobs.findLast((job) => isActive(job.state));
+  }
+
   private _running(): TemplateResult | typeof nothing {
-    const running = jobs.value.value?.jobs.find((job) => isActive(job.state));
+    const running = this._active;
     if (running === undefined) return nothing;
     return html`<p class="banner" role="status">
-      <span><b>${running.job_id}</b> is training ${nameText(running.model_name)}. One training runs at a time.</span>
+      <span>
+        <b>${running.job_id}</b> is training ${nameText(running.model_name)}. What you start now waits in the queue behind it.
+      </span>
       <a href="/training/${running.job_id}">Follow it</a>
     </p>`;
   }
@@ -222,7 +229,7 @@ export class Training extends LitElement {
       <hone-estimate .body=${missing === null && own.length === 0 ? this._body : null}></hone-estimate>
       ${this._error === null ? nothing : serviceErrorPanel('The training was not started', this._error, this._next())}
       <button class="primary wide" type="submit" ?disabled=${this._starting || missing !== null || own.length > 0}>
-        ${this._starting ? 'Starting…' : 'Start training'}
+        ${this._starting ? 'Starting…' : this._active ? 'Add to the queue' : 'Start training'}
       </button>
       <p class="note" role="status">
         ${missing ?? (own.length > 0 ? own.map(({ message }) => message).join(' ') : 'You can close this page while it trains.')}
@@ -231,7 +238,7 @@ export class Training extends LitElement {
   }
 
   private _next(): unknown {
-    const running = jobs.value.value?.jobs.find((job) => isActive(job.state));
+    const running = this._active;
     return this._error?.status === 409 && running !== undefined
       ? html`<a href="/training/${running.job_id}">Go to ${running.job_id}</a>`
       : undefined;

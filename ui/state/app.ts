@@ -69,7 +69,10 @@ function take(frame: Frame): void {
   if (frame.type === 'model') void models.refresh();
   if (frame.type === 'status') {
     void jobs.refresh();
-    if (frame.job_id !== undefined) currentJobId.set(frame.job_id);
+    // A job that waits in the queue does not take the place of the one that runs.
+    if (frame.job_id !== undefined && (frame.state !== 'queued' || currentJobId.value === null)) {
+      currentJobId.set(frame.job_id);
+    }
   }
   if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
 }
