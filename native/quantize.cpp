@@ -104,6 +104,7 @@ struct Request {
   std::string llama, base, input, output;
   llama_ftype type = LLAMA_FTYPE_MOSTLY_F16;
   int threads = 1;
+  bool requantize = false;
 };
 
 struct Outcome {
@@ -299,6 +300,7 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
     }
     llama_model_quantize_params params = engine->default_params();
     params.nthread = request.threads;
+    params.allow_requantize = request.requantize;
     params.ftype = request.type;
     params.max_buf_size = kBufferBytes;
     errno = 0;
@@ -346,6 +348,7 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
   request.base = Text(options, "ggmlBase");
   request.input = Text(options, "input");
   request.output = Text(options, "output");
+  request.requantize = options.Get("requantize").ToBoolean();
   const Napi::Value threads = options.Get("threads");
   if (threads.IsNumber()) request.threads = std::max(1, threads.As<Napi::Number>().Int32Value());
   for (const char* name : {"onProgress", "onEnd"}) {

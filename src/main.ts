@@ -19,6 +19,7 @@ import { type Machine, readMachine } from './domain/machine.ts';
 import { createModels, type Models } from './domain/models.ts';
 import { createPlanner } from './domain/planner.ts';
 import { createPlayground } from './domain/playground.ts';
+import { createQuantizer } from './domain/quantizer.ts';
 import { createSelection } from './domain/selection.ts';
 import type { Services } from './domain/services.ts';
 import { recommendedSettings, type SettingsContext } from './domain/settings.ts';
@@ -70,12 +71,14 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     },
   };
   const hubPush = createHubPush({ hub, frames, models: () => models, logger });
+  const quantizer = createQuantizer({ store, frames, models: () => models });
   const models: Models = createModels({
     store,
     frames,
     modelsDir: config.modelsDir,
     release: async (model) => {
       hubPush.release(model);
+      quantizer.release(model);
       await playground.release(model);
     },
   });
@@ -139,6 +142,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     jobs,
     models,
     playground,
+    quantizer,
     selection,
     machine,
     recommendedSettings: async (profile) => recommendedSettings(await settingsContext(profile)),
@@ -193,8 +197,7 @@ async function serve(config: Config): Promise<void> {
   endOnSignal(config, logger, lock, async () => {
     server.close();
     live.stop();
-    await services.jobs.close();
-    await engine.close();
+    await Promise.all([services.jobs.close(), services.quantizer.close(), engine.close()]);
     const job = services.jobs.unfinished();
     store.close();
     return job === null ? null : job.id;

@@ -109,6 +109,7 @@ export interface JobStore {
   newest(): JobRow | null;
   inStates(states: readonly string[]): JobRow[];
   list(filter: JobFilter): { jobs: JobRow[]; total: number };
+  counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): void;
 }
 
@@ -119,6 +120,7 @@ export function createJobStore(db: Db): JobStore {
   );
   const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
   const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
+  const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
   const marks = (count: number) => Array(count).fill('?').join(', ');
   return {
@@ -157,6 +159,7 @@ export function createJobStore(db: Db): JobStore {
       };
       return { jobs: records.map(toRow), total };
     },
+    counts: () => counts.all() as { state: string; count: number }[],
     remove: (id) => void remove.run(id),
   };
 }

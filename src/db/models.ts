@@ -36,6 +36,7 @@ export interface ModelStore {
   byModelId(modelId: string): ModelRow | null;
   byName(name: string): ModelRow | null;
   list(task?: string): ModelRow[];
+  setArtifacts(id: number, artifacts: readonly ModelArtifact[], sizeBytes: number): void;
   remove(id: number): void;
 }
 
@@ -80,6 +81,7 @@ export function createModelStore(db: Db): ModelStore {
   };
   const all = db.prepare('SELECT * FROM models ORDER BY id DESC');
   const ofTask = db.prepare('SELECT * FROM models WHERE task = ? ORDER BY id DESC');
+  const setArtifacts = db.prepare('UPDATE models SET artifacts = ?, size_bytes = ? WHERE id = ?');
   const remove = db.prepare('DELETE FROM models WHERE id = ?');
   return {
     insert: (model) =>
@@ -97,6 +99,8 @@ export function createModelStore(db: Db): ModelStore {
     byName: one('name = ?'),
     list: (task) =>
       ((task === undefined ? all.all() : ofTask.all(task)) as Record<string, unknown>[]).map(toRow),
+    setArtifacts: (id, artifacts, sizeBytes) =>
+      void setArtifacts.run(JSON.stringify(artifacts), sizeBytes, id),
     remove: (id) => void remove.run(id),
   };
 }

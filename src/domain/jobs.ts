@@ -78,6 +78,8 @@ export interface Jobs {
   resume(id: number): Promise<Job>;
   get(id: number): Job;
   list(filter: JobFilter): { jobs: Job[]; total: number };
+  /** How many jobs there are in each state. */
+  counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): Promise<void>;
   /** The job that status answers tell of: the newest, unless its end was acknowledged. */
   current(): Job | null;
@@ -468,6 +470,8 @@ export function createJobs(options: JobsOptions): Jobs {
     },
 
     get: read,
+
+    counts: () => store.jobs.counts(),
 
     list(filter) {
       const { jobs, total } = store.jobs.list(filter);

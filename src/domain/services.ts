@@ -7,6 +7,7 @@ import type { Machine } from './machine.ts';
 import type { Models } from './models.ts';
 import type { Planner } from './planner.ts';
 import type { Playground } from './playground.ts';
+import type { Quantizer } from './quantizer.ts';
 import type { Selection } from './selection.ts';
 import type { Settings } from './settings.ts';
 import type { TrainingRequest } from './training-request.ts';
@@ -21,6 +22,7 @@ export interface Services {
   readonly models: Models;
   readonly planner: Planner;
   readonly playground: Playground;
+  readonly quantizer: Quantizer;
   readonly selection: Selection;
   readonly machine: () => Promise<Machine>;
   readonly recommendedSettings: (profile?: TrainingRequest['compute_specs']) => Promise<Settings>;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { quantizationTypes } from '../hardware/quantize.ts';
 
 const bounded = (min: number, max: number, what: string) =>
   v.pipe(
@@ -17,19 +18,6 @@ const above = (bound: number, what: string) =>
   );
 const name = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
-
-/** The GGUF types that an export can make, best first. */
-export const quantizations = [
-  'F16',
-  'Q8_0',
-  'Q6_K',
-  'Q5_K_M',
-  'Q4_K_M',
-  'Q4_0',
-  'Q3_K_M',
-  'Q2_K',
-  'IQ4_XS',
-] as const;
 
 /**
  * The training request of both sets: the specification's named fields with the bounds of decisions.md. A
@@ -109,10 +97,10 @@ export const trainingRequest = v.strictObject({
       [
         v.literal('none'),
         v.strictObject({
-          quantizations: v.pipe(v.array(v.picklist(quantizations)), v.minLength(1), v.maxLength(9)),
+          quantizations: v.pipe(v.array(v.picklist(quantizationTypes)), v.minLength(1), v.maxLength(9)),
         }),
       ],
-      `export must be "none" or {"quantizations": […]} with some of ${quantizations.join(', ')}`,
+      `export must be "none" or {"quantizations": […]} with some of ${quantizationTypes.join(', ')}`,
     ),
   ),
 });

@@ -15,6 +15,7 @@ export interface NativeQuantizeRequest {
   readonly output: string;
   readonly type: string;
   readonly threads: number;
+  readonly requantize: boolean;
   readonly onProgress: (share: number) => void;
   /** Called once, with one of the two. */
   readonly onEnd: (error: AddonError | null, result: NativeQuantizeResult | null) => void;

@@ -24,6 +24,8 @@ export const quantizationTypes = [
 export interface QuantizeOptions {
   /** Threads of the engine; the processors that this process may use when absent. */
   readonly threads?: number;
+  /** Whether the input may be quantized already, which loses a little more than starting from F16. */
+  readonly requantize?: boolean;
   /** Called with a share from 0 to 1 of the input's bytes that are done. */
   readonly onProgress?: (share: number) => void;
   readonly signal?: AbortSignal;
@@ -76,6 +78,7 @@ export async function quantize(
       output: aside,
       type,
       threads: options.threads ?? (await usableThreads()),
+      requantize: options.requantize ?? false,
     });
     await sync(aside);
     await rename(aside, output);

@@ -143,7 +143,7 @@ test('every step was told on the socket, in order, and stored', async () => {
     [...numbers].sort((a, b) => a - b),
   );
   const states = frames.filter((frame) => frame.type === 'status').map((frame) => frame.state);
-  assert.equal([...new Set(states)], ['starting', 'running', 'completed']);
+  assert.equal([...new Set(states)], ['queued', 'starting', 'running', 'completed']);
   assert.ok(frames.some((frame) => frame.type === 'export' && frame.kind === 'gguf'));
   assert.ok(frames.some((frame) => frame.type === 'model' && frame.action === 'created'));
   const { train } = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
@@ -183,6 +183,43 @@ test('a base model with its own chat template keeps it', async () => {
   });
   assert.is(answer.status, 200, JSON.stringify(answer.body));
   assert.is((await service.call('GET', '/api/jobs')).body.jobs[0].verification.tokens_equal, 1);
+});
+
+test('another type is made of the file, and its files are downloaded whole or in part', async () => {
+  const [model] = (await service.call('GET', '/api/models/')).body;
+  const path = `/api/models/${model.model_id}`;
+  assert.is((await service.call('POST', `${path}/quantize`, { type: 'Q9' })).status, 400);
+  assert.is((await service.call('POST', `${path}/quantize`, { type: 'Q8_0' })).status, 409);
+  assert.is((await service.call('POST', `${path}/quantize`, { type: 'F16' })).status, 400);
+  assert.is((await service.call('POST', `${path}/quantize`, { type: 'Q4_0' })).status, 200);
+  const made = await until(
+    () => frames.find((frame) => frame.type === 'export' && frame.quantization === 'Q4_0' && frame.bytes),
+    'the type was made',
+  );
+  const { files } = (await service.call('GET', `${path}/files`)).body;
+  assert.is(files.find((file: Json) => file.name === made.path).bytes, made.bytes);
+  assert.ok(files.some((file: Json) => file.name === 'adapter/adapter_model.safetensors'));
+  const url = `${service.url}${path}/files/${encodeURIComponent(made.path)}`;
+  const whole = Buffer.from(await (await fetch(url)).arrayBuffer());
+  assert.is(whole.length, made.bytes);
+  assert.is(whole.toString('latin1', 0, 4), 'GGUF');
+  const part = await fetch(url, { headers: { range: 'bytes=4-7' } });
+  assert.is(part.status, 206);
+  assert.ok(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(4, 8)));
+  assert.is((await fetch(url, { headers: { range: `bytes=${made.bytes}-` } })).status, 416);
+  for (const name of ['..%2F..%2Fdatabase%2Fhone.sqlite', '%2Fetc%2Fpasswd', 'nothing']) {
+    assert.is((await service.call('GET', `${path}/files/${name}`)).status, 404, name);
+  }
+});
+
+test('figures for Prometheus and the page of the API', async () => {
+  const { body } = await service.call('GET', '/metrics');
+  assert.match(body, 'hone_info{version="v2"} 1');
+  assert.match(body, 'hone_jobs{state="completed"} 2');
+  assert.match(body, 'hone_models 1');
+  const docs = await service.call('GET', '/api/docs');
+  assert.match(docs.headers.get('content-type') ?? '', 'text/html');
+  assert.match(docs.body, '/api/finetune/start_training');
 });
 
 test('export none trains without a GGUF, which the playground says', async () => {

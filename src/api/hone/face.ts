@@ -8,6 +8,8 @@ import { errorReply } from '../../http/error-reply.ts';
 import { sendFile } from '../../http/file-reply.ts';
 import { Reply } from '../../http/reply.ts';
 import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { presentDocs } from './docs.ts';
+import { presentMetrics } from './metrics.ts';
 import { presentDatasetDetail, presentJob, presentJobDetail, presentPlan } from './presenters.ts';
 import * as s from './schemas.ts';
 
@@ -23,7 +25,7 @@ function jobNumber(name: string | undefined): number {
 }
 
 /** Our own routes, beyond the specification: history of jobs, base answers, and the OpenAPI document. */
-export function createHoneFace(services: Services, openApi: () => unknown): Face {
+export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>): Face {
   return {
     name: 'hone',
     routes: [...jobs(services), ...data(services), ...files(services), ...others(services, openApi)],
@@ -164,8 +166,25 @@ function data({ datasets, planner }: Services): Route[] {
   ];
 }
 
-function files({ models }: Services): Route[] {
+function files({ models, quantizer }: Services): Route[] {
   return [
+    route({
+      method: 'POST',
+      path: '/api/models/{model_id}/quantize',
+      tag,
+      summary: 'Make another type of the GGUF file; progress and end come as export frames',
+      body: s.quantizeBody,
+      responses: {
+        200: { description: 'The work has started', schema: s.quantizing },
+        400: refused,
+        404: noModel,
+        409: { description: 'The type is there, or another is being made', schema: s.error },
+      },
+      handle: async ({ params, body }) => {
+        const model = await quantizer.start(params.model_id as string, body.type);
+        return { status: 'started', message: `The type ${body.type} of ${model.name} is being made` };
+      },
+    }),
     route({
       method: 'GET',
       path: '/api/models/{model_id}/files',
@@ -186,8 +205,25 @@ function files({ models }: Services): Route[] {
   ];
 }
 
-function others({ playground }: Services, openApi: () => unknown): Route[] {
+function others(services: Services, openApi: () => Readonly<Record<string, unknown>>): Route[] {
+  const { playground } = services;
   return [
+    route({
+      method: 'GET',
+      path: '/metrics',
+      tag,
+      summary: 'Figures of the service and its training for Prometheus',
+      responses: { 200: { description: 'The figures', contentType: 'text/plain' } },
+      handle: () => Reply.text(200, presentMetrics(services), 'text/plain; version=0.0.4; charset=utf-8'),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/docs',
+      tag,
+      summary: 'This document as a page',
+      responses: { 200: { description: 'The page', contentType: 'text/html' } },
+      handle: () => Reply.text(200, presentDocs(openApi()), 'text/html; charset=utf-8'),
+    }),
     route({
       method: 'POST',
       path: '/api/playground/base',

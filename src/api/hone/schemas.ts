@@ -6,6 +6,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../domain/generation-bounds.ts';
+import { quantizationTypes } from '../../domain/quantizer.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
   v.pipe(
@@ -138,4 +139,8 @@ export const dataset = v.object({
   validation: v.looseObject({ valid: v.boolean() }),
   rows: v.array(v.unknown()),
 });
+export const quantizeBody = v.object({
+  type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),
+});
+export const quantizing = v.object({ status: v.string(), message: v.string() });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });

@@ -1,0 +1,34 @@
+type Json = Readonly<Record<string, unknown>>;
+
+const escapeHtml = (text: unknown) =>
+  String(text).replace(
+    /[&<>"]/g,
+    (found) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[found] as string,
+  );
+
+const schemaText = (content: unknown) => {
+  const media = Object.entries((content ?? {}) as Record<string, { schema?: unknown }>)[0];
+  return media?.[1].schema === undefined
+    ? ''
+    : `<details><summary>${escapeHtml(media[0])}</summary><pre>${escapeHtml(JSON.stringify(media[1].schema, null, 2))}</pre></details>`;
+};
+
+/** The OpenAPI document as a page for people: plain HTML, without script. */
+export function presentDocs(document: Json): string {
+  const sections = Object.entries(document.paths as Record<string, Record<string, Json>>).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => {
+        const body = operation.requestBody as { content?: unknown } | undefined;
+        const answers = Object.entries(
+          operation.responses as Record<string, { description: string; content?: unknown }>,
+        )
+          .map(
+            ([status, { description, content }]) =>
+              `<li><b>${escapeHtml(status)}</b> ${escapeHtml(description)}${schemaText(content)}</li>`,
+          )
+          .join('');
+        return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Body</h3>${schemaText(body.content)}` : ''}<h3>Answers</h3><ul>${answers}</ul></section>`;
+      }),
+  );
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>The same as a document for programs: <a href="/api/openapi.json">openapi.json</a>. Frames of training come on the WebSocket <code>/ws/training</code>.</p>${sections.join('')}</main></body></html>`;
+}
