@@ -95,9 +95,9 @@ export async function startStorage(): Promise<Storage> {
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Another name of the same machine would do as well; another port is another origin.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
+  // Another name than the hub's: clients of the hub compare hosts without their ports.
+  const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   return {
     url,
     objects,

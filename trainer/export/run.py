@@ -307,7 +307,11 @@ def _base_directory(spec: Spec) -> Path:
         return Path(spec.model.path)
     from huggingface_hub import snapshot_download
 
-    return Path(snapshot_download(spec.model.name, local_files_only=True))
+    from trainer.download import UNWANTED, WANTED
+
+    # Only these were downloaded: asked for more, the client calls what the cache has incomplete.
+    wanted = {"allow_patterns": WANTED, "ignore_patterns": UNWANTED}
+    return Path(snapshot_download(spec.model.name, local_files_only=True, **wanted))
 
 
 def _tied_by_default(config: dict[str, Any]) -> bool:

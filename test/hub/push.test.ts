@@ -1,0 +1,458 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import WebSocket from 'ws';
+import {
+  type Answer,
+  endAll,
+  type Json,
+  quickRequest,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  until,
+  untilEnded,
+} from '../service.ts';
+import { type LoopbackHub, startLoopbackHub } from './loopback.ts';
+import { sha256Of } from './repositories.ts';
+
+const token = 'hf_canaryForPushing0123456789';
+const limits = { hubTimeoutMs: 500, hubBackoffMs: 20, hubWaitMs: 1500 };
+const cleared = { HUB_TOKEN: '', HF_TOKEN: '', HUGGINGFACE_TOKEN: '', HF_HUB_OFFLINE: '' };
+const python = join(root, 'trainer', '.venv', 'bin', 'python');
+
+let hub: LoopbackHub;
+let service: TestService;
+let model: Json;
+const home = temporaryFolder();
+const dataDir = temporaryFolder();
+const frames: Json[] = [];
+const environment = () => ({ ...cleared, HUB_TOKEN: token, HF_ENDPOINT: hub.url, HF_HOME: home });
+
+const asRole = (role: 'read' | 'write') =>
+  hub.accounts.set(token, {
+    name: 'alice',
+    role,
+    orgs: [
+      { name: 'team', roleInOrg: 'write' },
+      { name: 'readers', roleInOrg: 'read' },
+    ],
+  });
+
+const push = (repository: string, changes: Record<string, unknown> = {}, of = service): Promise<Answer> =>
+  of.call('POST', '/api/hub/push', {
+    model_id: model.model_id,
+    repo_name: repository,
+    private: false,
+    ...changes,
+  });
+
+const pushFrames = (repository: string) =>
+  frames.filter(
+    (frame) => frame.type === 'model' && frame.action === 'push' && frame.repo_name === repository,
+  );
+
+const asked = (pattern: RegExp) =>
+  hub.seen.filter(({ method, path }) => pattern.test(`${method} ${path}`)).length;
+const uploads = () => hub.storage.seen.filter(({ method }) => method === 'PUT').length;
+const forget = () => {
+  hub.seen.length = 0;
+  hub.storage.seen.length = 0;
+};
+
+test.before(async () => {
+  hub = await startLoopbackHub();
+  hub.pageSize = 3;
+  asRole('write');
+  hub.addModel('alice/tiny', tinyModel('llama'), { isPrivate: true, cardData: { license: 'apache-2.0' } });
+  service = await startService({ dataDir, limits, env: environment() });
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
+  socket.on('message', (data) => frames.push(JSON.parse(data.toString())));
+  await service.upload('support.jsonl', supportRows());
+});
+test.after(async () => {
+  await endAll();
+  await hub.close();
+});
+
+test('a model is trained from the hub end to end, and its token stays at the hub', async () => {
+  const start = await service.call(
+    'POST',
+    '/api/start_training',
+    quickRequest({ model_name: 'alice/tiny', max_steps: 2 }),
+  );
+  assert.is(start.status, 200, JSON.stringify(start.body));
+  const pages: string[] = [];
+  const status = await until(async () => {
+    pages.push(execFileSync('ps', ['-axww', '-o', 'args='], { encoding: 'utf8', maxBuffer: 2 ** 24 }));
+    const { body } = await service.call('GET', '/api/finetune/status');
+    return body.status === 'running' ? null : body;
+  }, 'the training ended');
+  assert.is(status.status, 'completed', JSON.stringify(status));
+  assert.ok(pages.length > 3 && pages.some((page) => page.includes('-m trainer')));
+  assert.not.ok(pages.join('\n').includes(token), 'no argument list has the token');
+  assert.ok(asked(/^GET \/alice\/tiny\/resolve/) > 0, 'files came from the hub');
+  assert.ok(
+    hub.seen.some(
+      ({ path, authorization }) => path.startsWith('/alice/tiny') && authorization?.includes(token),
+    ),
+  );
+  const cdn = hub.storage.seen.filter(({ method }) => method === 'GET');
+  assert.ok(cdn.length > 0, 'weights came from the storage host');
+  assert.equal(
+    cdn.filter(({ authorization }) => authorization !== null),
+    [],
+  );
+  [model] = (await service.call('GET', '/api/models/')).body;
+  assert.is(model.base_model, 'alice/tiny');
+});
+
+test('a push makes a repository with all parts of the model, and tells its progress', async () => {
+  forget();
+  hub.partBytes = 60_000;
+  const { status, body } = await push('alice/first', { private: true });
+  hub.partBytes = 5 * 2 ** 30;
+  assert.is(status, 200, JSON.stringify(body));
+  assert.equal(Object.keys(body).sort(), ['message', 'repo_url', 'success']);
+  assert.is(body.success, true);
+  assert.is(body.repo_url, `${hub.url}/alice/first`);
+  const repository = hub.repositories.get('alice/first');
+  assert.is(repository?.isPrivate, true);
+  const files = [...(repository?.revisions.get(repository.head)?.keys() ?? [])].sort();
+  assert.equal(
+    files.filter((path) => !/^(tokenizer|special|chat_template|\.git)/.test(path)),
+    ['Modelfile', 'README.md', 'adapter_config.json', 'adapter_model.safetensors', 'model-Q8_0.gguf'],
+  );
+  assert.ok(files.includes('tokenizer.json'));
+  assert.ok(uploads() > 2, 'large files went in parts');
+  assert.equal(
+    hub.storage.seen.filter(({ authorization }) => authorization !== null),
+    [],
+  );
+  await until(() => pushFrames('alice/first').at(-1)?.state === 'done', 'the end was told');
+  const told = pushFrames('alice/first');
+  assert.equal([told[0].state, told[0].fraction], ['comparing', 0]);
+  assert.ok(
+    told.some(({ state }) => state === 'uploading') && told.some(({ state }) => state === 'committing'),
+  );
+  const fractions = told.map(({ fraction }) => fraction);
+  assert.equal(
+    fractions,
+    [...fractions].sort((a, b) => a - b),
+    'the fraction never falls',
+  );
+  assert.is(told.at(-1).fraction, 1);
+});
+
+test('what has been pushed is not pushed again', async () => {
+  forget();
+  const { status, body } = await push('alice/first', { model_id: '1' });
+  assert.is(status, 200, JSON.stringify(body));
+  assert.match(body.message, /already/);
+  assert.equal([uploads(), asked(/^POST .*(commit|batch|create)/)], [0, 0]);
+  assert.is(hub.repositories.get('alice/first')?.isPrivate, true, 'a private repository stays private');
+});
+
+test('the stock Python client reads back what was pushed', async () => {
+  // Not `execFileSync`: the hub answers from this process.
+  const { stdout } = await promisify(execFile)(
+    python,
+    [join(root, 'test', 'hub', 'read_back.py'), 'alice/first'],
+    {
+      env: { ...process.env, ...cleared, HF_TOKEN: token, HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder() },
+    },
+  );
+  const read = JSON.parse(stdout);
+  assert.is(read.base_model, 'alice/tiny');
+  assert.is(read.license, 'apache-2.0');
+  assert.is(read.pipeline_tag, 'text-generation');
+  assert.is(read.adapter_base, 'alice/tiny');
+  assert.ok(read.tags.includes('gguf') && read.tags.includes('lora'));
+  assert.ok(read.tensors > 0);
+  assert.is(read.gguf_magic, 'GGUF');
+  assert.is(read.gguf_sha256, sha256Of(readFileSync(join(model.path, 'model-Q8_0.gguf'))));
+});
+
+test('the card tells base, dataset, settings, metrics, checks and four ways to run it', async () => {
+  const repository = hub.repositories.get('alice/first');
+  const card = String(repository?.revisions.get(repository.head)?.get('README.md')?.bytes);
+  for (const part of [
+    'https://huggingface.co/alice/tiny',
+    '`support.jsonl`',
+    '`learning_rate`',
+    '`lora_r` | `16`',
+    '`final_loss`',
+    '`agreement`',
+    '/v1/chat/completions',
+    'llama-cli',
+    'ollama create',
+    'AutoPeftModelForCausalLM',
+  ]) {
+    assert.ok(card.includes(part), part);
+  }
+  assert.not.ok(card.includes(dataDir), 'no path of this machine');
+});
+
+test('a push that broke off uploads only what is missing', async () => {
+  forget();
+  // One of the two large files arrives; the other one's connection breaks in the middle, each time.
+  hub.storage.objects.clear();
+  const oid = sha256Of(readFileSync(join(model.path, 'model-Q8_0.gguf')));
+  hub.storage.faults.push({ match: new RegExp(`^PUT /${oid}`), how: { dropAfterBytes: 20_000 } });
+  const broken = await push('team/second');
+  assert.is(broken.status, 502, JSON.stringify(broken.body));
+  assert.match(broken.body.detail, /hub/);
+  assert.is(pushFrames('team/second').at(-1)?.state, 'failed');
+  assert.is(hub.repositories.get('team/second')?.commits.length, 1, 'no half model is seen');
+  assert.is([...hub.storage.objects.keys()].includes(oid), false);
+  const arrived = hub.storage.objects.size;
+  hub.storage.faults.length = 0;
+  forget();
+  const again = await push('team/second');
+  assert.is(again.status, 200, JSON.stringify(again.body));
+  assert.ok(arrived > 0);
+  assert.is(uploads(), 1, 'the one that was missing');
+  assert.ok(hub.storage.objects.has(oid));
+});
+
+test('a repository that lost a file gets that file alone', async () => {
+  const repository = hub.repositories.get('team/second');
+  const files = new Map(repository?.revisions.get(repository.head));
+  files.delete('Modelfile');
+  repository?.revisions.set(repository.head, files);
+  forget();
+  assert.is((await push('team/second')).status, 200);
+  assert.equal(repository?.commits.at(-1)?.paths, ['Modelfile']);
+  assert.is(uploads(), 0);
+});
+
+test('connections that break, 5xx and 429 on the way are overcome', async () => {
+  hub.storage.objects.clear();
+  hub.storage.faults.push({ match: /^PUT/, how: { dropAfterBytes: 1000 }, times: 2 });
+  hub.faults.push(
+    { match: /whoami/, how: { status: 503 }, times: 1 },
+    { match: /create/, how: { status: 500 }, times: 1 },
+    { match: /preupload/, how: { status: 429, headers: { 'retry-after': '0' } }, times: 1 },
+    { match: /batch/, how: { status: 502 }, times: 1 },
+    { match: /commit/, how: { status: 504 }, times: 1 },
+  );
+  const { status, body } = await push('alice/third');
+  hub.faults.length = 0;
+  hub.storage.faults.length = 0;
+  assert.is(status, 200, JSON.stringify(body));
+  assert.is(hub.repositories.get('alice/third')?.commits.length, 2);
+});
+
+test('each step that fails for good is told in words, without the token', async () => {
+  const cases: [RegExp, number, number][] = [
+    [/whoami/, 401, 403],
+    [/whoami/, 500, 502],
+    [/create/, 403, 403],
+    [/create/, 400, 400],
+    [/preupload/, 403, 403],
+    [/batch/, 404, 403],
+    [/batch/, 507, 502],
+    [/commit/, 412, 409],
+    [/commit/, 503, 502],
+    [/commit/, 422, 400],
+  ];
+  for (const [match, status, expected] of cases) {
+    hub.faults.push({ match, how: { status, body: { error: `refused ${token}` } } });
+    const answer = await push('alice/never');
+    hub.faults.length = 0;
+    const what = `${match} ${status}: ${JSON.stringify(answer.body)}`;
+    assert.is(answer.status, expected, what);
+    assert.type(answer.body.detail, 'string', what);
+    assert.not.ok(answer.body.detail.includes(token), what);
+    assert.ok(/hub/i.test(answer.body.detail) && answer.body.detail.length > 40, what);
+    if (hub.repositories.has('alice/never')) {
+      assert.is(hub.repositories.get('alice/never')?.commits.length, 1, what);
+      hub.repositories.delete('alice/never');
+    }
+  }
+});
+
+test('storage that refuses is 502, and its signed address is not told', async () => {
+  hub.storage.objects.clear();
+  hub.storage.faults.push({ match: /^PUT/, how: { status: 403 } });
+  const { status, body } = await push('alice/never');
+  hub.storage.faults.length = 0;
+  assert.is(status, 502);
+  assert.match(body.detail, /storage answered 403/);
+  assert.not.ok(body.detail.includes('signature'), body.detail);
+});
+
+test('a hub that falls silent in an upload is given up', async () => {
+  hub.storage.objects.clear();
+  hub.storage.faults.push({ match: /^PUT/, how: { hang: true }, times: 1 });
+  const { status, body } = await push('alice/silent');
+  hub.storage.faults.length = 0;
+  assert.is(status, 200, JSON.stringify(body));
+});
+
+test('a redirect of a push to another host is refused, and nothing goes there', async () => {
+  for (const match of [/whoami/, /preupload/, /commit/]) {
+    forget();
+    hub.faults.push({ match, how: { redirect: hub.storage.url } });
+    const { status, body } = await push('alice/redirected');
+    hub.faults.length = 0;
+    assert.is(status, 502, String(match));
+    assert.match(body.detail, /another host/);
+    assert.equal(
+      hub.storage.seen.filter(({ method, authorization }) => method !== 'PUT' || authorization !== null),
+      [],
+    );
+  }
+});
+
+test('who may not write is refused before anything is uploaded', async () => {
+  const expectRefusal = async (repository: string, words: RegExp) => {
+    forget();
+    const { status, body } = await push(repository);
+    assert.is(status, 403, JSON.stringify(body));
+    assert.match(body.detail, words);
+    assert.equal([uploads(), asked(/create|preupload|batch|commit/)], [0, 0]);
+  };
+  asRole('read');
+  await expectRefusal('alice/refused', /for reading/);
+  asRole('write');
+  await expectRefusal('stranger/refused', /alice, team, readers/);
+  await expectRefusal('readers/refused', /may only read/);
+  const fineGrained = (name: string, permissions: string[]) =>
+    hub.accounts.set(token, {
+      name: 'alice',
+      role: 'fineGrained',
+      scoped: [{ entity: { type: 'user', name }, permissions }],
+    });
+  fineGrained('alice', ['repo.content.read']);
+  await expectRefusal('alice/refused', /fine-grained/);
+  fineGrained('team', ['repo.content.read', 'repo.write']);
+  await expectRefusal('alice/refused', /fine-grained/);
+  fineGrained('alice', ['repo.content.read', 'repo.write']);
+  assert.is((await push('alice/granted')).status, 200);
+  hub.accounts.delete(token);
+  await expectRefusal('alice/refused', /does not accept the token/);
+  asRole('write');
+});
+
+test('a public repository takes no push that was to be private', async () => {
+  forget();
+  const { status, body } = await push('alice/third', { private: true });
+  assert.is(status, 409, JSON.stringify(body));
+  assert.match(body.detail, /public/);
+  assert.is(asked(/preupload|batch|commit/), 0);
+});
+
+test('a model that is being pushed is neither pushed twice nor deleted', async () => {
+  hub.faults.push({ match: /preupload/, how: { delayMs: 400 }, times: 1 });
+  const first = push('alice/slow');
+  await until(() => pushFrames('alice/slow').length > 0, 'the push began');
+  const second = await push('alice/other');
+  assert.is(second.status, 409);
+  assert.match(second.body.detail, /being pushed to alice\/slow/);
+  const removed = await service.call('DELETE', `/api/models/${model.model_id}`);
+  assert.equal([removed.status, typeof removed.body.detail], [409, 'string']);
+  const flat = await service.call('DELETE', '/api/models/1');
+  assert.equal([flat.status, flat.body.status_code], [409, 409]);
+  assert.is((await first).status, 200);
+  assert.is((await service.call('GET', '/api/models/1')).status, 200);
+});
+
+test('what is asked wrongly is refused in the format of the set', async () => {
+  forget();
+  for (const repository of [
+    'first',
+    'alice/',
+    'alice/a b',
+    'https://evil.example/x',
+    'alice/../x',
+    '',
+    'a/b/c',
+  ]) {
+    const { status, body } = await push(repository);
+    assert.is(status, 400, repository);
+    assert.equal(body.detail[0].loc, ['body', 'repo_name']);
+  }
+  assert.is((await push('alice/x', { private: 'yes' })).status, 400);
+  assert.is((await push('alice/x', { model_id: 1 })).status, 400);
+  assert.is((await push('alice/x', { model_id: '99' })).status, 404);
+  assert.is((await push('alice/x', { model_id: 'f'.repeat(36) })).status, 404);
+  assert.equal(hub.seen, []);
+});
+
+test('the token is in no file, log or answer', async () => {
+  const answers: string[] = [];
+  for (const path of [
+    '/api/models',
+    '/api/models/',
+    '/api/models/1',
+    '/api/jobs',
+    '/api/jobs/train_1',
+    '/api/jobs/train_1/log',
+    '/api/info',
+    '/metrics',
+    '/api/finetune/session',
+    `/api/models/${model.model_id}`,
+  ]) {
+    answers.push(JSON.stringify((await service.call('GET', path)).body));
+  }
+  assert.not.ok(answers.join('\n').includes(token));
+  assert.not.ok(JSON.stringify(service.log).includes(token));
+  assert.not.ok(JSON.stringify(frames).includes(token));
+  for (const folder of [dataDir, home]) {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const file = join(entry.parentPath, entry.name);
+      if (entry.isFile()) assert.not.ok(readFileSync(file).includes(token), file);
+    }
+  }
+});
+
+test('a part that is gone from the disk is told before anything is asked to be stored', async () => {
+  const modelfile = join(model.path, 'Modelfile');
+  const text = readFileSync(modelfile);
+  execFileSync('rm', [modelfile]);
+  const { status, body } = await push('alice/gone');
+  writeFileSync(modelfile, text);
+  assert.is(status, 400, JSON.stringify(body));
+  assert.match(body.detail, /is gone/);
+  assert.not.ok(hub.repositories.has('alice/gone'));
+});
+
+test('without a token a push is 403 and says what to set; without a network 502', async () => {
+  await service.end();
+  service = await startService({ dataDir, limits, env: { ...environment(), HUB_TOKEN: '' } });
+  forget();
+  const { status, body } = await push('alice/untold');
+  assert.is(status, 403);
+  assert.match(body.detail, /HUB_TOKEN/);
+  await service.end();
+  service = await startService({ dataDir, limits, env: { ...environment(), HF_HUB_OFFLINE: '1' } });
+  const offline = await push('alice/untold');
+  assert.is(offline.status, 502);
+  assert.match(offline.body.detail, /HF_HUB_OFFLINE/);
+  assert.equal(hub.seen, []);
+});
+
+test('without a network a model of the cache is trained again', async () => {
+  forget();
+  await service.call('POST', '/api/finetune/reset_status');
+  const valid = await service.call('POST', '/api/finetune/validate_model', { selected_model: 'alice/tiny' });
+  assert.is(valid.status, 200, JSON.stringify(valid.body));
+  const start = await service.call(
+    'POST',
+    '/api/start_training',
+    quickRequest({ model_name: 'alice/tiny', max_steps: 1, export: 'none' }),
+  );
+  assert.is(start.status, 200, JSON.stringify(start.body));
+  const status = await untilEnded(service);
+  assert.is(status.status, 'completed', JSON.stringify(status));
+  assert.equal(hub.seen, []);
+});
+
+test.run();
