@@ -4,6 +4,8 @@ import { startBar } from './bar.ts';
 import type { Client, JobView, StepView } from './client.ts';
 
 const pollMs = 1_000;
+/** A poll may fail (a connection that was closed just then); the service is gone when so many do in a row. */
+const mostFailedPolls = 5;
 const atRest = new Set(['completed', 'failed', 'stopped', 'interrupted']);
 
 const phases: Record<string, string> = {
@@ -47,9 +49,19 @@ export async function train(client: Client, request: Record<string, unknown>): P
   const seen: Seen = { progress: 0, phase: null, step: null };
   const show = () => bar.update(seen.progress / 100, describe(seen));
   const socket = follow(client.url, started.job_id, seen, show);
+  let failedPolls = 0;
   try {
     while (true) {
-      const job = await client.get<JobView>(`/api/jobs/${started.job_id}`);
+      let job: JobView;
+      try {
+        job = await client.get<JobView>(`/api/jobs/${started.job_id}`);
+        failedPolls = 0;
+      } catch (error) {
+        failedPolls += 1;
+        if (failedPolls > mostFailedPolls) throw error;
+        await sleep(pollMs);
+        continue;
+      }
       Object.assign(seen, { progress: job.progress, phase: job.phase, step: job.last_metric });
       show();
       if (atRest.has(job.state)) {
