@@ -59,8 +59,7 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function unmatched(exchange: Exchange): Reply {
-    const asset =
-      exchange.path.startsWith('/api/') || exchange.path.startsWith('/v1/') ? null : options.assets(exchange);
+    const asset = /^\/(api|v1)(\/|$)/.test(exchange.path) ? null : options.assets(exchange);
     if (asset !== null) return asset;
     throw new AppError(
       'not_found',

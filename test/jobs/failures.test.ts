@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -15,32 +15,12 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
-
-/** An installation like ours but for its Python, which is the little trainer. */
-function installation(): string {
-  const folder = temporaryFolder();
-  for (const name of ['dist', 'src', 'build', 'node_modules'])
-    symlinkSync(join(root, name), join(folder, name));
-  mkdirSync(join(folder, 'trainer', '.venv', 'bin'), { recursive: true });
-  const python = join(folder, 'trainer', '.venv', 'bin', 'python');
-  writeFileSync(
-    python,
-    `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'test', 'jobs', 'little-trainer.mjs')}" "$@"\n`,
-  );
-  chmodSync(python, 0o755);
-  return folder;
-}
-
-const folder = installation();
+import { littleInstallation } from './little-installation.ts';
 
 async function startWith(scenario: string, limits: Record<string, number> = {}): Promise<TestService> {
   const service = await startService({
     limits,
-    env: {
-      HONE_INSTALL_DIR: folder,
-      HONE_SCENARIO: scenario,
-      HONE_REAL_ROOT: root,
-    },
+    env: littleInstallation(scenario),
   });
   await service.upload('support.jsonl', supportRows());
   const { status, body } = await service.call('POST', '/api/start_training', quickRequest());
