@@ -22,6 +22,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, 'trainer', '.venv', process.platform === 'win32' ? 'Scripts' : 'bin');
 const python = join(bin, 'python');
 const node = process.execPath;
+const trainerProcesses = 4;
 
 const { values, positionals: patterns } = parseArgs({
   allowPositionals: true,
@@ -67,14 +68,24 @@ function nodeTests(ending: string): Job[] {
   }));
 }
 
-/** All of the trainer's tests in one process: each new one would import torch again. */
+/**
+ * The trainer's tests in a few processes: each new one imports torch again, and with a single one the other
+ * half of the machine would wait for it at the end.
+ */
 function trainerTests(): Job[] {
   const files = filesUnder('trainer/tests', '.py').filter(
     (file) => /\/test_[^/]+$/.test(file) && wanted(file),
   );
-  if (files.length === 0) return [];
-  const name = files.length === 1 ? (files[0] as string) : `trainer/tests (${files.length} files)`;
-  return [{ name, command: python, args: ['-m', 'pytest', ...files], count: countPytest }];
+  const size = Math.max(1, Math.ceil(files.length / trainerProcesses));
+  const groups = Array.from({ length: Math.ceil(files.length / size) }, (_, i) =>
+    files.slice(i * size, (i + 1) * size),
+  );
+  return groups.map((group) => ({
+    name: group.join(' '),
+    command: python,
+    args: ['-m', 'pytest', ...group],
+    count: countPytest,
+  }));
 }
 
 /** Runs a job, prints its line, and its output if it failed. */

@@ -54,6 +54,8 @@ export const bundles = {
         loader: { '.svg': 'text', '.woff2': 'file' },
       });
     }
+    // Its process would otherwise stay for as long as ours.
+    await esbuild.stop();
     copyStatic();
   },
 };
