@@ -3,6 +3,8 @@ import { AppError } from '../errors.ts';
 import type { Engine, GenerateRequest, GenerateResult } from '../inference/engine.ts';
 import type { Model, Models } from './models.ts';
 
+export type { GenerateResult } from '../inference/engine.ts';
+
 /** What to answer, by which model. */
 export interface PlaygroundRequest {
   /** Digits for a flat id, a UUID otherwise. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Playground, PlaygroundRequest } from '../../domain/playground.ts';
+import type { GenerateResult, Playground, PlaygroundRequest } from '../../domain/playground.ts';
 import { asAppError } from '../../errors.ts';
 import type { BodyWriter, Exchange } from '../../http/exchange.ts';
-import type { GenerateResult } from '../../inference/engine.ts';
 import { errorBody } from './errors.ts';
 
 /** How one kind of completion spells its whole answers and its pieces. */

@@ -70,6 +70,11 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       tag,
       summary: 'Answer a conversation, whole or streamed',
       body: s.chatBody,
+      bodyExample: {
+        model: 'name-or-id',
+        messages: [{ role: 'user', content: 'My parcel has not come.' }],
+        max_tokens: 128,
+      },
       responses: {
         200: {
           description: 'The answer',
@@ -99,6 +104,7 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       tag,
       summary: 'Continue a text, whole or streamed',
       body: s.completionBody,
+      bodyExample: { model: 'name-or-id', prompt: 'Once upon a time', max_tokens: 128 },
       responses: {
         200: { description: 'The text', schema: s.completion, alternativeContentType: 'text/event-stream' },
         400: refused,
