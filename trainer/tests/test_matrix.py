@@ -48,7 +48,7 @@ def test_models_that_continue_a_text_train_for_every_task(models, tmp_path, task
 
 
 @pytest.mark.parametrize(
-    ("task", "kind"), itertools.product(("text-generation", "summarization"), ("t5", "bart"))
+    ("task", "kind"), list(itertools.product(("text-generation", "summarization"), ("t5", "bart")))
 )
 def test_encoder_decoder_models_train_where_a_text_is_written(models, tmp_path, task, kind):
     spec, code = run(models, tmp_path, task, "sft", kind)
