@@ -27,7 +27,7 @@ export const temperatureBound = v.pipe(
 export const topPBound = v.pipe(
   v.number(),
   v.finite(),
-  v.check((value) => value > 0, 'must be greater than 0'),
+  v.gtValue(0, 'must be greater than 0'),
   v.maxValue(1, 'must be at most 1'),
 );
 

@@ -11,11 +11,7 @@ const bounded = (min: number, max: number, what: string) =>
 const whole = (min: number, max: number, what: string) =>
   v.pipe(bounded(min, max, what), v.integer(`${what} must be a whole number`));
 const above = (bound: number, what: string) =>
-  v.pipe(
-    v.number(),
-    v.finite(),
-    v.check((value) => value > bound, `${what} must be greater than ${bound}`),
-  );
+  v.pipe(v.number(), v.finite(), v.gtValue(bound, `${what} must be greater than ${bound}`));
 const name = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
 
@@ -58,22 +54,12 @@ export const trainingRequest = v.strictObject({
   ),
   lora_r: or(whole(1, 1024, 'lora_r')),
   lora_alpha: or(above(0, 'lora_alpha')),
-  lora_dropout: or(
-    v.pipe(
-      bounded(0, 1, 'lora_dropout'),
-      v.check((value) => value < 1, 'lora_dropout must be less than 1'),
-    ),
-  ),
+  lora_dropout: or(v.pipe(bounded(0, 1, 'lora_dropout'), v.ltValue(1, 'lora_dropout must be less than 1'))),
   target_modules: or(
     v.pipe(v.array(name(200)), v.minLength(1, 'must name at least one module'), v.maxLength(200)),
   ),
   warmup_ratio: or(bounded(0, 1, 'warmup_ratio')),
-  eval_split: or(
-    v.pipe(
-      bounded(0, 1, 'eval_split'),
-      v.check((value) => value < 1, 'eval_split must be less than 1'),
-    ),
-  ),
+  eval_split: or(v.pipe(bounded(0, 1, 'eval_split'), v.ltValue(1, 'eval_split must be less than 1'))),
   eval_steps: or(whole(1, 10_000_000, 'eval_steps')),
   use_4bit: or(v.boolean()),
   use_8bit: or(v.boolean()),
@@ -106,3 +92,13 @@ export const trainingRequest = v.strictObject({
 });
 
 export type TrainingRequest = v.InferOutput<typeof trainingRequest>;
+
+/** A request as a newcomer would send it, for the API's description. */
+export const trainingExample = {
+  task: 'text-generation',
+  model_name: 'Qwen/Qwen3-0.6B',
+  dataset: 'support.jsonl',
+  num_train_epochs: 3,
+  learning_rate: 2e-4,
+  eval_split: 0.1,
+};

@@ -2,7 +2,7 @@ import { startedMessage } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingRequest } from '../../domain/training-request.ts';
+import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
 import { presentError } from './errors.ts';
 import { presentDetailed, presentListed, presentReduced, presentStatus } from './presenters.ts';
@@ -10,6 +10,7 @@ import * as s from './schemas.ts';
 import { underName } from './under-name.ts';
 
 const tag = 'finetune';
+const modelIdExample = '3f2504e0-4f89-41d3-9a0c-0305e82c3301';
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 const noModel: ResponseDoc = { description: 'There is no such model', schema: s.error };
 const noAccess: ResponseDoc = {
@@ -42,6 +43,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Check a task, and choose it',
       body: s.taskBody,
+      bodyExample: { task: 'text-generation' },
       responses: { 200: { description: 'The task is valid', schema: s.validatedTask }, 400: refused },
       handle: async ({ body }) => {
         await selection.chooseTask(body.task);
@@ -54,6 +56,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Ask the hub (or look at a local folder) whether a model can be used',
       body: s.selectedModelBody,
+      bodyExample: { selected_model: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The model is accessible', schema: s.validatedModel },
         400: refused,
@@ -71,6 +74,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Ask the hub about a custom repository',
       body: s.repositoryBody,
+      bodyExample: { repo_name: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The repository is accessible', schema: s.validatedCustomModel },
         400: refused,
@@ -97,6 +101,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Detect the hardware, and recommend a model for a task',
       body: s.taskBody,
+      bodyExample: { task: 'text-generation' },
       responses: { 200: { description: 'The machine and a model for it', schema: s.detected }, 400: refused },
       handle: async ({ body }) => {
         const { here, recommended, possible } = await recommend(body.task);
@@ -131,6 +136,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Choose a model',
       body: s.selectedModelBody,
+      bodyExample: { selected_model: 'Qwen/Qwen3-0.6B' },
       responses: { 200: { description: 'The model is chosen', schema: s.selectedModel }, 400: refused },
       handle: async ({ body }) => {
         await underName(['body', 'selected_model'], () => selection.chooseModel(body.selected_model, false));
@@ -147,6 +153,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Check a custom repository, and choose it',
       body: s.repositoryBody,
+      bodyExample: { repo_name: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The model is chosen', schema: s.selectedCustomModel },
         400: refused,
@@ -193,6 +200,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'Start a training',
       body: trainingRequest,
+      bodyExample: trainingExample,
       responses: {
         200: { description: 'The training has been started', schema: s.started },
         400: { description: 'The request or its dataset is not valid', schema: s.error },
@@ -321,6 +329,7 @@ function models(services: Services): Route[] {
       summary:
         'Push a model to the hub (private unless told otherwise); what is there already is not sent again',
       body: s.pushBody,
+      bodyExample: { model_id: modelIdExample, repo_name: 'owner/name', private: true },
       responses: {
         200: { description: 'The hub has the model', schema: s.pushed },
         400: refused,
@@ -356,6 +365,13 @@ function models(services: Services): Route[] {
       tag,
       summary: 'Generate text with a model',
       body: s.generateBody,
+      bodyExample: {
+        model_id: modelIdExample,
+        prompt: 'My parcel has not come.',
+        max_length: 128,
+        temperature: 0.7,
+        top_p: 0.9,
+      },
       responses: { 200: { description: 'The text', schema: s.generated }, 400: refused, 404: noModel },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(

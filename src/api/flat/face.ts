@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startedMessage } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingRequest } from '../../domain/training-request.ts';
+import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
 import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
@@ -75,6 +75,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
       tag,
       summary: 'Start a training',
       body: trainingRequest,
+      bodyExample: trainingExample,
       responses: {
         200: { description: 'The training has been started', schema: s.started },
         400: refused,
@@ -185,6 +186,13 @@ function models({ models: store, playground }: Services): Route[] {
       tag,
       summary: 'Generate text with a model',
       body: s.generateBody,
+      bodyExample: {
+        model_id: 1,
+        prompt: 'My parcel has not come.',
+        max_new_tokens: 128,
+        temperature: 0.7,
+        top_p: 0.9,
+      },
       responses: { 200: { description: 'The text', schema: s.generated }, 400: refused, 404: noModel },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(

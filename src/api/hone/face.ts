@@ -2,7 +2,7 @@ import { listFiles, openFile } from '../../domain/downloads.ts';
 import { jobName } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingRequest } from '../../domain/training-request.ts';
+import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { AppError } from '../../errors.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { sendFile } from '../../http/file-reply.ts';
@@ -160,6 +160,7 @@ function data({ datasets, planner }: Services): Route[] {
       tag,
       summary: 'What memory and disk a training would need, and what to change if it does not fit',
       body: trainingRequest,
+      bodyExample: trainingExample,
       responses: { 200: { description: 'The estimate', schema: s.estimate }, 400: refused },
       handle: async ({ body }) => presentPlan(await planner.plan(body)),
     }),
@@ -174,6 +175,7 @@ function files({ models, quantizer }: Services): Route[] {
       tag,
       summary: 'Make another type of the GGUF file; progress and end come as export frames',
       body: s.quantizeBody,
+      bodyExample: { type: 'Q4_K_M' },
       responses: {
         200: { description: 'The work has started', schema: s.quantizing },
         400: refused,
@@ -230,6 +232,13 @@ function others(services: Services, openApi: () => Readonly<Record<string, unkno
       tag,
       summary: 'Generate text as the model did before it was trained',
       body: s.generateBody,
+      bodyExample: {
+        model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+        prompt: 'My parcel has not come.',
+        max_length: 128,
+        temperature: 0.7,
+        top_p: 0.9,
+      },
       responses: {
         200: { description: 'The text', schema: s.generated },
         400: { description: 'The request is not valid', schema: s.error },
