@@ -7,7 +7,7 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
   if (value == null || !Number.isFinite(value)) return none;
   if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size < 1e-3 || size >= 1e7) return value.toExponential(Math.max(0, digits - 2)).replace('e+', 'e');
+  if (size < 1e-3 || size >= 1e7) return Number(value.toPrecision(digits)).toExponential().replace('e+', 'e');
   if (Number.isInteger(value)) return value.toLocaleString('en');
   return value.toLocaleString('en', { maximumSignificantDigits: digits });
 }

@@ -7,6 +7,7 @@ let nextId = 1;
 @customElement('hone-dialog')
 export class Dialog extends LitElement {
   @property() heading = '';
+  /** Rendered here, so its listeners must not rely on `this` being the element that wrote it. */
   @property({ attribute: false }) content: TemplateResult = html``;
   private readonly _id = `dialog-${nextId++}`;
 

@@ -260,7 +260,7 @@ export class DatasetPicker extends LitElement {
     const content = html`<p>Runs keep the rows that they were trained on; the file itself goes for good.</p>
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Keep it</button>
-        <button type="button" class="danger" ?disabled=${this._busy} @click=${this._delete}>Delete the dataset</button>
+        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete the dataset</button>
       </div>`;
     return html`<hone-dialog
       heading="Delete ${draft.value.dataset}?"

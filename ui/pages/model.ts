@@ -267,7 +267,7 @@ export class ModelPage extends LitElement {
       ${this._failure === null ? nothing : serviceErrorPanel('The model was not deleted', this._failure)}
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Keep it</button>
-        <button type="button" class="danger" ?disabled=${this._busy} @click=${this._delete}>Delete the model</button>
+        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete the model</button>
       </div>`;
     return html`<hone-dialog
       heading="Delete ${model.name}?"

@@ -52,7 +52,7 @@ export class PushDialog extends LitElement {
   protected override render(): TemplateResult {
     const content =
       this._url === null
-        ? html`<form @submit=${this._push}>
+        ? html`<form @submit=${(event: Event) => this._push(event)}>
             <div class="field">
               <label for="repository">Repository</label>
               <input

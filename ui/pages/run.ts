@@ -195,8 +195,8 @@ export class RunPage extends LitElement {
           ${job.state === 'completed' ? 'The model that it made stays.' : 'It cannot be resumed after that.'}
         </p>
         <div class="row end">
-          <button type="button" @click=${this._closeDialog}>Keep it</button>
-          <button type="button" class="danger" ?disabled=${this._busy} @click=${this._delete}>Delete the run</button>
+          <button type="button" @click=${() => this._closeDialog()}>Keep it</button>
+          <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete the run</button>
         </div>`;
       return html`<hone-dialog
         heading="Delete ${job.job_id}?"

@@ -69,7 +69,7 @@ export class StopDialog extends LitElement {
     const content = html`
       ${this._error === null ? nothing : serviceErrorPanel('The run could not be stopped', this._error)}
       <div class="choices">
-        <button type="button" autofocus @click=${this._close}>
+        <button type="button" autofocus @click=${() => this._close()}>
           <b>Continue training</b><span>Nothing changes.</span>
         </button>
         <button type="button" ?disabled=${busy} @click=${() => this._act('stop')}>

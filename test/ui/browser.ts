@@ -1,0 +1,114 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { root } from '../service.ts';
+
+export type Theme = 'light' | 'dark';
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome.exe'];
+const places = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** The browser that set-up found or installed. @throws Error that says how to get one. */
+function chromiumPath(): string {
+  if (process.env.HONE_CHROMIUM) return process.env.HONE_CHROMIUM;
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const found = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...places].find(
+    (path) => existsSync(path),
+  );
+  if (found === undefined) throw new Error('There is no Chromium; install one, or name it in HONE_CHROMIUM.');
+  return found;
+}
+
+/** A page of the service in a real browser, with all that it must not do noted. */
+export interface OpenPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors and warnings of the console, exceptions, and requests to any other host. */
+  readonly faults: string[];
+}
+
+let browser: Browser | null = null;
+
+/** Opens a page; what it asks of others than `url` is refused and noted. */
+export async function openPage(
+  url: string,
+  path: string,
+  options: { theme?: Theme; width?: number; height?: number } = {},
+): Promise<OpenPage> {
+  browser ??= await chromium.launch({
+    executablePath: chromiumPath(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
+    colorScheme: options.theme ?? 'light',
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  await context.route('**/*', (route) => {
+    const asked = new URL(route.request().url());
+    if (asked.host === new URL(url).host || asked.protocol === 'data:' || asked.protocol === 'blob:') {
+      return route.continue();
+    }
+    faults.push(`a request to ${asked.href}`);
+    return route.abort();
+  });
+  page.on('pageerror', (error) => faults.push(`an exception: ${error.message}`));
+  page.on('console', (message) => {
+    // A refused or lost request is logged by the browser itself; what the page makes of it is tested.
+    const own = !/Failed to load resource|WebSocket connection to/.test(message.text());
+    if (own && (message.type() === 'error' || message.type() === 'warning')) faults.push(message.text());
+  });
+  await page.goto(url + path);
+  return { page, context, faults };
+}
+
+export async function closeBrowser(): Promise<void> {
+  await browser?.close();
+  browser = null;
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong with a page by WCAG 2.0 to 2.2, levels A and AA; a line for each rule. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: axe puts itself into the page
+    const { violations } = await (globalThis as any).axe.run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'],
+    });
+    return violations.map(
+      (violation: { id: string; nodes: { html: string }[] }) =>
+        `${violation.id}: ${violation.nodes[0]?.html.slice(0, 200)}`,
+    );
+  });
+}
+
+/** By how many pixels a page is wider than its window. */
+export const sidewaysPixels = (page: Page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+
+/** Keeps a picture of the page as a build artefact. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = join(root, 'build', 'screenshots');
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+/** Waits until the page shows a text. */
+export const sees = (page: Page, text: string | RegExp) =>
+  page.getByText(text).first().waitFor({ timeout: 60_000 });

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, until } from '../service.ts';
+import { closeBrowser, openPage, sees } from './browser.ts';
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+/** A port that is likely free, since a restarted service must have the one that the page knows. */
+const port = 20_000 + (process.pid % 20_000);
+
+test('a newcomer uploads, trains through a killed server, asks the model and deletes it', async () => {
+  const dataDir = temporaryFolder();
+  const start = () => startService({ dataDir, args: ['--port', String(port)] });
+  let service = await start();
+  const { page, faults } = await openPage(service.url, '/');
+
+  await sees(page, 'Train a model of your own');
+  await page.getByRole('link', { name: 'Bring your own data' }).click();
+  await page.getByRole('heading', { name: 'New training' }).waitFor();
+
+  await page.getByLabel('Another model').check();
+  await page.getByLabel('Hub id or folder').fill('no model');
+  await sees(page, /neither a hub id/);
+  await page.getByLabel('Hub id or folder').fill(tinyModel('llama'));
+  await sees(page, 'Can be used');
+  await page.setInputFiles('#dataset-file', join(root, 'examples', 'support.jsonl'));
+  await sees(page, '400 rows, all valid');
+  await sees(page, 'First rows of');
+
+  await page.getByLabel('Batch size', { exact: true }).fill('0');
+  await sees(page, 'Batch size must be 1 to 1,024.');
+  assert.ok(await page.getByRole('button', { name: 'Start training' }).isDisabled());
+  await page.getByLabel('Batch size', { exact: true }).fill('2');
+  await page.getByLabel('Accumulation').fill('1');
+  await page.getByLabel('Sequence length').fill('96');
+  await page.getByLabel('Held out').fill('0.05');
+  await page.getByText('Length and evaluation').click();
+  await page.getByLabel('Step limit').fill('60');
+  await page.getByLabel('Evaluate every').fill('30');
+  await page.getByLabel('Sample prompts').fill('My parcel has not come.');
+  await page.locator('.estimate .meter').first().waitFor();
+
+  await page.reload();
+  await sees(page, 'Can be used');
+  assert.is(await page.getByLabel('Hub id or folder').inputValue(), tinyModel('llama'));
+  assert.is(await page.getByLabel('Batch size', { exact: true }).inputValue(), '2');
+
+  await page.getByRole('button', { name: 'Start training' }).dblclick();
+  await page.waitForURL(/\/training\/train_1$/);
+  assert.is((await service.call('GET', '/api/jobs')).body.total, 1);
+  await page.getByRole('heading', { name: 'Loss', exact: true }).waitFor({ timeout: 60_000 });
+
+  await service.end('SIGKILL');
+  await sees(page, /Reconnecting|Stale since/);
+  service = await start();
+  await page.locator('.connection[data-state="live"]').waitFor();
+  await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
+  await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');
+  await sees(page, 'Verified');
+
+  const points = (await service.call('GET', '/api/jobs/train_1/metrics')).body.train.length;
+  assert.is(points, 60);
+  const area = page.locator('.chart-wide .chart-area');
+  assert.match((await area.getAttribute('aria-label')) ?? '', 'chart of 60 points');
+  await page.locator('.chart-wide summary').click();
+  assert.is(await page.locator('.chart-wide tbody tr').count(), 60);
+  await page.getByRole('link', { name: 'Samples' }).click();
+  await page.getByRole('link', { name: 'Log', exact: true }).click();
+  await page.goBack();
+  assert.match(page.url(), 'view=samples');
+
+  await page.getByRole('link', { name: 'Try the model' }).click();
+  await page.getByLabel('Longest answer').fill('12');
+  await page.getByLabel('Beside the base model').check();
+  await page.getByLabel('Prompt').fill('Where is my parcel?');
+  await page.keyboard.press('Enter');
+  await until(async () => (await page.getByText(/tokens\/s/).count()) === 2, 'both answers are there');
+
+  await page.getByRole('link', { name: 'Models' }).click();
+  await page.getByRole('link', { name: 'llama-none-support' }).click();
+  await sees(page, 'model-Q8_0.gguf');
+  await sees(page, /^ollama create llama-none-support/);
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download Modelfile' }).click();
+  assert.is((await download).suggestedFilename(), 'Modelfile');
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('button', { name: 'Delete the model' }).click();
+  await sees(page, 'No models yet');
+  assert.equal((await service.call('GET', '/api/models')).body.models, []);
+  assert.equal(faults, []);
+});
+
+test.run();

@@ -1,0 +1,108 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import * as v from 'valibot';
+import { trainingRequest } from '../../src/domain/training-request.ts';
+import { toServiceError } from '../../ui/api/request.ts';
+import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/format.ts';
+import { rangeText, readSetting, type SettingField, settingGroups } from '../../ui/pages/settings-fields.ts';
+import { RunSeries } from '../../ui/state/series.ts';
+
+const fields = settingGroups.flatMap((group) => group.fields);
+const required = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };
+const accepts = (name: string, value: unknown) =>
+  v.safeParse(trainingRequest, { ...required, [name]: value }).success;
+
+test('every field of the form is a field of the request, and each bound is the service’s own', () => {
+  const judge = (field: SettingField, value: number) => {
+    const read = readSetting(field, String(value));
+    const ours = 'value' in read;
+    assert.is(ours, accepts(field.name, value), `${field.name} = ${value}: the form says ${ours}`);
+  };
+  for (const field of fields) {
+    assert.ok(field.name in trainingRequest.entries, field.name);
+    if (field.kind !== 'number' && field.kind !== 'integer') continue;
+    const { min, max, special } = field;
+    for (const bound of [min, max, special]) {
+      if (bound === undefined) continue;
+      const near = field.kind === 'integer' ? [-1, 0, 1] : [-0.001, 0, 0.001];
+      for (const by of near) judge(field, bound + by);
+    }
+    judge(field, -2);
+    assert.is.not(rangeText(field), '', field.name);
+  }
+});
+
+test('an empty field is the recommendation, and text that is no number is a fault', () => {
+  const field = fields.find(({ name }) => name === 'lora_r') as SettingField;
+  assert.equal(readSetting(field, ' '), { value: undefined });
+  assert.ok('fault' in readSetting(field, 'many'));
+  assert.ok('fault' in readSetting(field, '1.5'));
+  assert.ok('fault' in readSetting(field, 'Infinity'));
+});
+
+test('both error formats, the OpenAI one and a stranger’s page become words', () => {
+  assert.is(toServiceError('GET /a', 404, '{"detail":"There is none."}').message, 'There is none.');
+  assert.is(toServiceError('GET /a', 404, '{"error":{"message":"No model."}}').message, 'No model.');
+  const refused = toServiceError(
+    'POST /a',
+    400,
+    '{"detail":[{"loc":["body","lora_r"],"msg":"too small","type":"x"}]}',
+  );
+  assert.equal(refused.faults, [{ field: 'lora_r', message: 'too small' }]);
+  assert.is(refused.message, 'too small');
+  const strange = toServiceError('GET /a', 502, '<html>Bad gateway</html>');
+  assert.is(strange.message, 'The service answered with status 502.');
+  assert.match(strange.detail, 'Bad gateway');
+});
+
+test('numbers are readable, and an unknown is never invented', () => {
+  assert.equal(
+    [null, Number.NaN, 0, 0.0002, 1.23456, 12345, 2e8].map((value) => formatNumber(value)),
+    ['–', '–', '0', '2e-4', '1.235', '12,345', '2e8'],
+  );
+  assert.equal([null, 950, 1_220_000].map(formatBytes), ['–', '950 B', '1.22 MB']);
+  assert.is(formatMemory(24 * 2 ** 30), '24.0 GB');
+  assert.equal([null, 59.6, 61, 3_700, 200_000].map(formatDuration), [
+    '–',
+    '1 min 0 s',
+    '1 min 1 s',
+    '1 h 2 min',
+    '2 d 7 h',
+  ]);
+});
+
+test('a series keeps steps in order, replaces what a resumed run wrote again, and smooths', () => {
+  const series = new RunSeries();
+  for (let step = 1; step <= 6; step += 1) series.add({ step, loss: step });
+  series.add({ step: 4, loss: 40 });
+  assert.equal(series.steps, [1, 2, 3, 4, 5, 6]);
+  assert.equal(series.columns.loss, [1, 2, 3, 40, 5, 6]);
+  series.weight = 0;
+  assert.equal(series.smoothed, series.columns.loss);
+  series.weight = 0.5;
+  assert.is(series.smoothed[0], 1);
+  assert.ok(Math.abs((series.smoothed[1] ?? 0) - 5 / 3) < 1e-9);
+  series.addEval({ step: 4, metrics: { eval_loss: 2 } });
+  series.addEval({ step: 2, metrics: { eval_loss: 3 } });
+  series.addEval({ step: 4, metrics: { eval_loss: 1 } });
+  assert.equal(
+    series.evals.map(({ step, metrics }) => [step, metrics?.eval_loss]),
+    [
+      [2, 3],
+      [4, 1],
+    ],
+  );
+});
+
+test('a missing loss leaves a gap and does not spoil the smoothing', () => {
+  const series = new RunSeries();
+  series.weight = 0.9;
+  series.add({ step: 1, loss: 2 });
+  series.add({ step: 2, loss: null });
+  series.add({ step: 3, loss: 2 });
+  assert.equal(series.columns.loss, [2, null, 2]);
+  assert.is(series.smoothed[1], null);
+  assert.ok(Math.abs((series.smoothed[2] ?? 0) - 2) < 1e-9);
+});
+
+test.run();

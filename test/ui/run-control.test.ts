@@ -1,0 +1,118 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  trainersOf,
+  until,
+} from '../service.ts';
+import { closeBrowser, openPage, sees } from './browser.ts';
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+let service: TestService;
+const state = async (jobId: string) => (await service.call('GET', `/api/jobs/${jobId}`)).body.state;
+const start = async (changes: Record<string, unknown> = {}) =>
+  (
+    await service.call(
+      'POST',
+      '/api/start_training',
+      quickRequest({ max_steps: 5_000, export: 'none', ...changes }),
+    )
+  ).body.job_id as string;
+const atStep = (jobId: string, step: number) =>
+  until(
+    async () => ((await service.call('GET', `/api/jobs/${jobId}`)).body.last_metric?.step ?? 0) >= step,
+    `${jobId} reached step ${step}`,
+  );
+
+test.before(async () => {
+  service = await startService();
+  await service.upload('support.jsonl', supportRows());
+});
+
+test('continue changes nothing, stop and save can be resumed, discard leaves nothing', async () => {
+  const jobId = await start();
+  await atStep(jobId, 3);
+  const { page, faults } = await openPage(service.url, `/training/${jobId}`);
+  const dialog = page.getByRole('dialog');
+
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await dialog.getByRole('button', { name: 'Continue training' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.is(await state(jobId), 'running');
+
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await dialog.getByRole('button', { name: 'Stop and save' }).click();
+  await page.locator('.page-head .badge[data-state="stopped"]').waitFor();
+  assert.is(await state(jobId), 'stopped');
+  const stoppedAt = (await service.call('GET', `/api/jobs/${jobId}`)).body.last_metric.step;
+
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await atStep(jobId, stoppedAt + 2);
+  await page.locator('.page-head .badge[data-state="running"]').waitFor();
+
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await dialog.getByRole('button', { name: 'Discard' }).click();
+  await page.waitForURL(/\/training\/runs$/);
+  await sees(page, 'No runs yet');
+  assert.is((await service.call('GET', `/api/jobs/${jobId}`)).status, 404);
+  await until(() => trainersOf(service.dataDir).length === 0, 'the trainer ended');
+  assert.equal(faults, []);
+});
+
+test('a second run waits in the queue, and the stop button of an ended run harms no other', async () => {
+  const first = await start();
+  await atStep(first, 1);
+  const { page, faults } = await openPage(service.url, `/training/${first}`);
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  const second = await start({ queue: true });
+  // Ends the first run behind the back of the open dialog.
+  await service.call('POST', `/api/jobs/${first}/stop`);
+  await until(async () => (await state(second)) === 'running', 'the second run began');
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop and save' }).click();
+  await sees(page, 'had already ended');
+  assert.is(await state(second), 'running');
+
+  const third = await start({ queue: true });
+  await page.goto(`${service.url}/training/${third}`);
+  await page.getByRole('button', { name: 'Take out of the queue' }).click();
+  await page.locator('.page-head .badge[data-state="stopped"]').waitFor();
+
+  await page.goto(`${service.url}/training/runs`);
+  await page.getByLabel(`Compare ${first}`).check();
+  await page.getByLabel(`Compare ${second}`).check();
+  await page.getByRole('button', { name: 'Compare 2 chosen' }).click();
+  await page.getByRole('heading', { name: 'Smoothed loss' }).waitFor();
+  await sees(page, 'What differs');
+  await service.call('POST', `/api/jobs/${second}/stop`);
+  assert.equal(faults, []);
+});
+
+test('a second tab shows the same run, and a failure tells cause, next step and detail', async () => {
+  const jobId = await start();
+  await atStep(jobId, 2);
+  const one = await openPage(service.url, '/');
+  const two = await openPage(service.url, `/training/${jobId}`);
+  await sees(one.page, 'Running now');
+  await two.page.locator('.page-head .badge[data-state="running"]').waitFor();
+  for (const pid of trainersOf(service.dataDir)) process.kill(pid, 'SIGKILL');
+  await sees(one.page, 'The run was interrupted');
+  await sees(two.page, /was killed by SIGKILL/);
+  await sees(two.page, /Resume it to go on/);
+  await two.page.locator('.panel-error summary').click();
+  await two.page.getByRole('button', { name: 'Copy detail' }).waitFor();
+  assert.ok(await two.page.getByRole('button', { name: 'Resume' }).isEnabled());
+  assert.equal([...one.faults, ...two.faults], []);
+});
+
+test.run();

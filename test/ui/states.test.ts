@@ -1,0 +1,174 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  untilEnded,
+} from '../service.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPicture,
+  openPage,
+  sees,
+  sidewaysPixels,
+  type Theme,
+} from './browser.ts';
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+let empty: TestService;
+let full: TestService;
+let modelId = '';
+const hostile = '<img src=x onerror=alert(1)><b>bold</b> \u202egnp.exe 🚀';
+const hostileFolder = `<script>alert(1)${'very-long-name-'.repeat(12)}`;
+
+test.before(async () => {
+  [empty, full] = await Promise.all([startService(), startService()]);
+  const rows = Array.from({ length: 12 }, (_, index) =>
+    JSON.stringify({ input: `${hostile} ${index} ${'x'.repeat(2_000)}`, output: hostile }),
+  );
+  await full.upload('support.jsonl', supportRows());
+  await full.upload('hostile.jsonl', rows.join('\n'));
+  const folder = join(temporaryFolder(), hostileFolder.replace('/', ''));
+  cpSync(tinyModel('llama'), folder, { recursive: true });
+  for (const changes of [
+    { eval_split: 0.1, eval_steps: 3 },
+    { model_name: folder, dataset: 'hostile.jsonl' },
+  ]) {
+    await full.call('POST', '/api/start_training', quickRequest({ max_steps: 8, ...changes }));
+    assert.is((await untilEnded(full)).status, 'completed');
+  }
+  modelId = (await full.call('GET', '/api/models/')).body[0].model_id;
+});
+
+const pagesOf = () => [
+  { name: 'dashboard-empty', service: empty, path: '/', text: 'Train a model of your own' },
+  { name: 'models-empty', service: empty, path: '/models', text: 'No models yet' },
+  { name: 'playground-empty', service: empty, path: '/playground', text: 'No model to talk to yet' },
+  { name: 'runs-empty', service: empty, path: '/training/runs', text: 'No runs yet' },
+  { name: 'nothing', service: empty, path: '/nowhere', text: 'Nothing here' },
+  { name: 'run-missing', service: empty, path: '/training/train_99', text: 'There is no such run' },
+  { name: 'dashboard', service: full, path: '/', text: 'Last runs' },
+  { name: 'training', service: full, path: '/training', text: 'Essentials' },
+  { name: 'run', service: full, path: '/training/train_1', text: 'Gradient norm' },
+  { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },
+  { name: 'runs', service: full, path: '/training/runs', text: '2 of 2' },
+  { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'What differs' },
+  { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Longest answer' },
+  { name: 'models', service: full, path: '/models', text: '2 of 2' },
+  { name: 'model', service: full, path: `/models/${modelId}`, text: 'Where it comes from' },
+];
+
+for (const theme of ['light', 'dark'] satisfies Theme[]) {
+  test(`every page in ${theme}: axe finds nothing, nothing scrolls sideways, hostile names are text`, async () => {
+    const found: string[] = [];
+    for (const service of [empty, full]) {
+      const { page, context, faults } = await openPage(service.url, '/', { theme });
+      page.on('dialog', (dialog) => {
+        found.push('a script of a name ran');
+        void dialog.dismiss();
+      });
+      for (const { name, path, text } of pagesOf().filter((entry) => entry.service === service)) {
+        await page.goto(service.url + path);
+        await sees(page, text);
+        for (const width of [1280, 360, 320]) {
+          await page.setViewportSize({ width, height: 900 });
+          const wide = await sidewaysPixels(page);
+          if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
+          if (width !== 320) await keepPicture(page, `${name}-${theme}-${width}`);
+        }
+        await page.setViewportSize({ width: 1280, height: 900 });
+        found.push(...(await axeViolations(page)).map((violation) => `${name}: ${violation}`));
+      }
+      found.push(...faults);
+      await context.close();
+    }
+    assert.equal(found, []);
+  });
+}
+
+test('a dataset with faults names line and field, hostile cells are text, and it can be deleted', async () => {
+  const { page, faults } = await openPage(full.url, '/training');
+  const bad = [...Array(11).fill('{"input":"a","output":"b"}'), '{"input":"a"}', '{"input":1,"output":"b"}'];
+  await page.setInputFiles('#dataset-file', {
+    name: 'bad.jsonl',
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(bad.join('\n')),
+  });
+  await sees(page, '2 faults');
+  const row = page.locator('.panel-error tbody tr').first();
+  assert.match((await row.textContent()) ?? '', /12\s+output\s+missing required field/);
+  assert.equal(await axeViolations(page), []);
+  await page.setInputFiles('#dataset-file', {
+    name: 'notes.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('x'),
+  });
+  await sees(page, /must be a \.jsonl file/);
+
+  await page.getByRole('radio', { name: /hostile\.jsonl/ }).check();
+  await page
+    .getByText(/<img src=x onerror/)
+    .first()
+    .waitFor();
+  assert.is(await page.locator('.preview img, .preview b').count(), 0);
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Delete the dataset' }).click();
+  await sees(page, 'has been deleted');
+  assert.is((await full.call('GET', '/api/datasets/hostile.jsonl')).status, 404);
+  assert.equal(faults, []);
+});
+
+test('the keyboard alone reaches a page, a chart and the theme', async () => {
+  const { page, faults } = await openPage(full.url, '/');
+  await sees(page, 'Last runs');
+  await page.keyboard.press('Tab');
+  assert.is(await page.evaluate(() => document.activeElement?.textContent), 'Skip to content');
+  await page.keyboard.press('Enter');
+  assert.is(await page.evaluate(() => document.activeElement?.id), 'content');
+  await page.locator('nav[aria-label="Main"] a', { hasText: 'Training' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'New training' }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+
+  await page.goto(`${full.url}/training/train_1`);
+  await page.locator('.chart-wide .chart-area').focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForFunction(
+    () => document.querySelector('.chart-wide .legend-step dd')?.textContent === '7',
+  );
+  await page.keyboard.press('+');
+  await page.keyboard.press('0');
+
+  await page.getByRole('button', { name: 'Dark theme' }).focus();
+  await page.keyboard.press('Enter');
+  await page.reload();
+  assert.is(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  assert.equal(faults, []);
+});
+
+test('an error of the service is shown in words with the next step', async () => {
+  const { page } = await openPage(full.url, '/models');
+  await sees(page, '2 of 2');
+  await page.route('**/api/models/', (route) =>
+    route.fulfill({ status: 507, body: JSON.stringify({ detail: 'The disk is full.' }) }),
+  );
+  await page.reload();
+  await sees(page, 'The models could not be read');
+  await sees(page, 'Free some disk space, then try again.');
+  assert.equal(await axeViolations(page), []);
+});
+
+test.run();
