@@ -1,6 +1,7 @@
 import { listFiles, openFile } from '../../domain/downloads.ts';
 import { jobName } from '../../domain/job.ts';
 import { userPrompt } from '../../domain/playground.ts';
+import { consumptionOf } from '../../domain/series.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { AppError } from '../../errors.ts';
@@ -58,7 +59,10 @@ function jobs({ jobs: store }: Services): Route[] {
       tag,
       summary: 'One job with its settings',
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
-      handle: ({ params }) => presentJobDetail(store.get(jobNumber(params.job_id))),
+      handle: ({ params }) => {
+        const id = jobNumber(params.job_id);
+        return presentJobDetail(store.get(id), consumptionOf(store.series(id, 0).train));
+      },
     }),
     route({
       method: 'GET',

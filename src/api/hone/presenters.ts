@@ -2,6 +2,7 @@ import type { Dataset } from '../../domain/datasets.ts';
 import { type Job, jobName, messageOf, progressOf } from '../../domain/job.ts';
 import { resumableStates } from '../../domain/job-states.ts';
 import type { Plan } from '../../domain/planner.ts';
+import type { Consumption } from '../../domain/series.ts';
 
 export function presentJob(job: Job) {
   const failed = job.state === 'failed' || job.state === 'interrupted';
@@ -39,13 +40,14 @@ export function presentJob(job: Job) {
   };
 }
 
-export function presentJobDetail(job: Job) {
+export function presentJobDetail(job: Job, consumption: Consumption) {
   const spec = job.spec as { settings: Record<string, unknown>; export: unknown } | null;
   return {
     ...presentJob(job),
     settings: spec?.settings ?? {},
     export: spec?.export ?? null,
     artifacts: job.artifacts,
+    consumption,
   };
 }
 

@@ -85,6 +85,14 @@ export const jobDetail = v.object({
   settings: v.record(v.string(), v.unknown()),
   export: v.nullable(v.looseObject({})),
   artifacts: v.array(v.looseObject({})),
+  consumption: v.object({
+    gpu_kilowatt_hours: v.nullable(v.number()),
+    cpu_kilowatt_hours: v.nullable(v.number()),
+    gpu_peak_bytes: v.nullable(v.number()),
+    ram_peak_bytes: v.nullable(v.number()),
+    gpu_mean_utilization_percent: v.nullable(v.number()),
+    cpu_mean_percent: v.nullable(v.number()),
+  }),
 });
 export const series = v.object({
   train: v.array(v.looseObject({ step: v.number() })),
