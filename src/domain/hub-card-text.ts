@@ -2,9 +2,12 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const unseen = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
-/** A text as a double-quoted scalar of YAML, which JSON's strings are but for some characters. */
-export function yamlText(text: string): string {
-  return JSON.stringify(text).replace(
+/**
+ * A value as JSON without unseen characters: in YAML a double-quoted scalar means the same, and so does a
+ * string literal in Python.
+ */
+export function quoted(value: unknown): string {
+  return JSON.stringify(value).replace(
     unseen,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -1,4 +1,4 @@
-import { codeBlock, codeSpan, yamlText } from './hub-card-text.ts';
+import { codeBlock, codeSpan, quoted } from './hub-card-text.ts';
 import type { Model } from './models.ts';
 
 /** What a model card tells beside the model itself. */
@@ -70,12 +70,12 @@ function frontMatter({ model, baseId, license, ggufs }: CardFacts): string {
     '---',
     ...(baseId === null
       ? []
-      : [`base_model: ${yamlText(baseId)}`, `base_model_relation: ${yamlText('adapter')}`]),
-    ...(license === null ? [] : [`license: ${yamlText(license)}`]),
-    `library_name: ${yamlText('peft')}`,
-    `pipeline_tag: ${yamlText(pipelines[model.task] ?? 'text-generation')}`,
+      : [`base_model: ${quoted(baseId)}`, `base_model_relation: ${quoted('adapter')}`]),
+    ...(license === null ? [] : [`license: ${quoted(license)}`]),
+    `library_name: ${quoted('peft')}`,
+    `pipeline_tag: ${quoted(pipelines[model.task] ?? 'text-generation')}`,
     'tags:',
-    ...[...new Set(tags)].map((tag) => `  - ${yamlText(tag)}`),
+    ...[...new Set(tags)].map((tag) => `  - ${quoted(tag)}`),
     '---',
   ];
   return `${lines.join('\n')}\n`;
@@ -123,7 +123,7 @@ function usage(facts: CardFacts): string[] {
   const gguf = ggufs[0];
   const download = `hf download ${repository} --local-dir ${name}`;
   const quantization = gguf === undefined ? null : /-([A-Za-z0-9_]+)\.gguf$/.exec(gguf)?.[1];
-  const body = JSON.stringify({ model: model.name, messages: [{ role: 'user', content: prompt }] });
+  const body = quoted({ model: model.name, messages: [{ role: 'user', content: prompt }] });
   const hone = [
     '### Hone',
     'Where it was trained, the model answers by its name:',
@@ -159,26 +159,25 @@ function usage(facts: CardFacts): string[] {
 
 function python({ repository, baseId, baseName, taskType }: CardFacts, prompt: string): string {
   const [peft, base] = peftClasses[taskType ?? ''] ?? (peftClasses.CAUSAL_LM as readonly [string, string]);
-  const text = (value: string) => JSON.stringify(value);
   const load =
     baseId === null
       ? [
           `from peft import PeftModel`,
           `from transformers import ${base}, AutoTokenizer`,
           '',
-          `base = ${base}.from_pretrained(${text(`path/to/${baseName}`)})`,
-          `model = PeftModel.from_pretrained(base, ${text(repository)})`,
+          `base = ${base}.from_pretrained(${quoted(`path/to/${baseName}`)})`,
+          `model = PeftModel.from_pretrained(base, ${quoted(repository)})`,
         ]
       : [
           `from peft import ${peft}`,
           `from transformers import AutoTokenizer`,
           '',
-          `model = ${peft}.from_pretrained(${text(repository)})`,
+          `model = ${peft}.from_pretrained(${quoted(repository)})`,
         ];
   const answer =
     base === 'AutoModelForCausalLM'
       ? [
-          `messages = [{"role": "user", "content": ${text(prompt)}}]`,
+          `messages = [{"role": "user", "content": ${quoted(prompt)}}]`,
           'inputs = tokenizer.apply_chat_template(',
           '    messages, add_generation_prompt=True, return_tensors="pt", return_dict=True',
           ')',
@@ -187,7 +186,7 @@ function python({ repository, baseId, baseName, taskType }: CardFacts, prompt: s
         ]
       : base === 'AutoModelForSeq2SeqLM'
         ? [
-            `inputs = tokenizer(${text(prompt)}, return_tensors="pt")`,
+            `inputs = tokenizer(${quoted(prompt)}, return_tensors="pt")`,
             'output = model.generate(**inputs, max_new_tokens=100)',
             'print(tokenizer.decode(output[0], skip_special_tokens=True))',
           ]
@@ -197,5 +196,5 @@ function python({ repository, baseId, baseName, taskType }: CardFacts, prompt: s
             'start, end = output.start_logits.argmax(), output.end_logits.argmax()',
             'print(tokenizer.decode(inputs["input_ids"][0, start : end + 1]))',
           ];
-  return [...load, `tokenizer = AutoTokenizer.from_pretrained(${text(repository)})`, ...answer].join('\n');
+  return [...load, `tokenizer = AutoTokenizer.from_pretrained(${quoted(repository)})`, ...answer].join('\n');
 }

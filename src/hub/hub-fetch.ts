@@ -57,7 +57,7 @@ export function createHubFetch(
         headers,
         redirect: 'manual',
         signal: AbortSignal.any(signals),
-        ...(init.body instanceof Blob ? { body: counted(init, silence) } : {}),
+        ...(init.body instanceof Blob ? { ...unbuffered, body: counted(init, silence) } : {}),
       });
       silence.heard();
       const body = await readWhole(response, silence);
@@ -77,6 +77,9 @@ export function createHubFetch(
         return { said: `it gave no answer for ${silence.limitMs / 1000} s`, waitMs: null };
       }
       const cause = (error as Error).cause as (Error & { code?: string }) | undefined;
+      if (cause?.message === 'unexpected redirect') {
+        throw unreachable('its storage redirects to another address, which Hone does not follow');
+      }
       return { said: cause?.message || cause?.code || (error as Error).message, waitMs: null };
     } finally {
       silence.end();
@@ -144,6 +147,12 @@ export function createHubFetch(
     throw unreachable(`it redirects more than ${redirectLimit} times`);
   };
 }
+
+/**
+ * With any other choice fetch keeps a copy of the whole body, to send it again after a redirect or a login
+ * (Fetch, "HTTP-network-or-cache fetch", step 2): a merged model would lie in memory.
+ */
+const unbuffered = { redirect: 'error', window: null } as const;
 
 /** Statuses that have no body (Fetch, "null body status"). */
 const nullBodied: ReadonlySet<number> = new Set([101, 204, 205, 304]);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { pathToFileURL } from 'node:url';
 import { commitIter } from '@huggingface/hub';
 import type { HubAccess } from './access.ts';
+import { DiskBlob } from './disk-blob.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 import { type RemoteFile, readRemoteFiles } from './push-repository.ts';
@@ -52,10 +52,10 @@ export async function pushFiles(
       hubUrl: access.endpoint,
       title: options.title,
       useXet: false,
-      operations: missing.map(({ file: { path, content } }) => ({
+      operations: missing.map(({ file: { path, content }, sizeBytes }) => ({
         operation: 'addOrUpdate',
         path,
-        content: 'text' in content ? new Blob([content.text]) : pathToFileURL(content.file),
+        content: 'text' in content ? new Blob([content.text]) : new DiskBlob(content.file, 0, sizeBytes),
       })),
       fetch: createHubFetch(access, `reached for the push to ${repository}`, {
         onSent(path, part, bytes) {

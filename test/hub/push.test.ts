@@ -206,13 +206,13 @@ test('a push that broke off uploads only what is missing', async () => {
   const oid = sha256Of(readFileSync(join(model.path, 'model-Q8_0.gguf')));
   hub.storage.faults.push({ match: new RegExp(`^PUT /${oid}`), how: { dropAfterBytes: 20_000 } });
   const broken = await push('team/second');
+  hub.storage.faults.length = 0;
   assert.is(broken.status, 502, JSON.stringify(broken.body));
   assert.match(broken.body.detail, /hub/);
-  assert.is(pushFrames('team/second').at(-1)?.state, 'failed');
+  await until(() => pushFrames('team/second').at(-1)?.state === 'failed', 'the failure was told');
   assert.is(hub.repositories.get('team/second')?.commits.length, 1, 'no half model is seen');
   assert.is([...hub.storage.objects.keys()].includes(oid), false);
   const arrived = hub.storage.objects.size;
-  hub.storage.faults.length = 0;
   forget();
   const again = await push('team/second');
   assert.is(again.status, 200, JSON.stringify(again.body));
@@ -297,6 +297,12 @@ test('a hub that falls silent in an upload is given up', async () => {
 });
 
 test('a redirect of a push to another host is refused, and nothing goes there', async () => {
+  hub.storage.objects.clear();
+  hub.storage.faults.push({ match: /^PUT/, how: { redirect: hub.url } });
+  const stored = await push('alice/redirected');
+  hub.storage.faults.length = 0;
+  assert.is(stored.status, 502);
+  assert.match(stored.body.detail, /storage redirects/);
   for (const match of [/whoami/, /preupload/, /commit/]) {
     forget();
     hub.faults.push({ match, how: { redirect: hub.storage.url } });

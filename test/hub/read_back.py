@@ -11,7 +11,7 @@ from safetensors import safe_open
 folder = Path(snapshot_download(sys.argv[1]))
 card = ModelCard.load(folder / "README.md").data
 adapter = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-with safe_open(folder / "adapter_model.safetensors", "pt") as file:
+with safe_open(folder / "adapter_model.safetensors", "np") as file:
     names = list(file.keys())
     shapes = [file.get_slice(name).get_shape() for name in names]
 gguf = next(folder.glob("*.gguf")).read_bytes()

@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type CardFacts, writeCard } from '../../src/domain/hub-card.ts';
+import { type Json, root } from '../service.ts';
+
+const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model']> = {}): CardFacts => ({
+  model: {
+    id: 1,
+    modelId: '00000000-0000-4000-8000-000000000000',
+    jobId: 1,
+    name: 'tiny-support',
+    baseModel: 'someone/tiny',
+    task: 'text-generation',
+    provider: 'standard',
+    strategy: 'sft',
+    datasetName: 'support.jsonl',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    sizeBytes: 1,
+    path: '/models/x',
+    config: { lora_r: 16, target_modules: ['q_proj', 'v_proj'], reward_model: 'plain', seed: null },
+    metrics: { final_loss: 0.5, eval_loss: null },
+    verification: { passed: true, agreement: 1 },
+    artifacts: [],
+    ...model,
+  },
+  repository: 'alice/tiny-support',
+  baseId: 'someone/tiny',
+  baseName: 'someone/tiny',
+  license: 'apache-2.0',
+  taskType: 'CAUSAL_LM',
+  ggufs: ['model-Q8_0.gguf'],
+  hasModelfile: true,
+  onPublicHub: true,
+  ...changes,
+});
+
+function readCards(cards: readonly string[]): Json[] {
+  const python = join(root, 'trainer', '.venv', 'bin', 'python');
+  const input = JSON.stringify(cards);
+  return JSON.parse(
+    execFileSync(python, [join(root, 'test', 'hub', 'read_cards.py')], { input, encoding: 'utf8' }),
+  );
+}
+
+/** What somebody could call a dataset, a folder or a licence to break out of where it is put. */
+const hostile = [
+  '"\nlicense: mit\n---\n# Owned',
+  "'; rm -rf ~; echo '",
+  '```\n# Owned\n<script>alert(1)</script>',
+  '`<img src=x onerror=alert(1)>`',
+  'a | b \\| c ]( [x](javascript:alert(1)) **bold** <b>',
+  '\u2028\u2029\u0085\u0000\u001b[31m\u202eevil\ufeff',
+  '---\n---\n\n- x\n\n***',
+  'emoji 😀 and ünïcode',
+];
+
+const cards = [
+  facts(),
+  ...hostile.map((text) =>
+    facts(
+      { baseName: text, license: text },
+      {
+        name: text,
+        datasetName: text,
+        config: { lora_r: 16, target_modules: ['q_proj'], reward_model: text },
+      },
+    ),
+  ),
+  ...hostile.map((text) => facts({ baseId: null, baseName: text }, { name: text, datasetName: text })),
+  facts({ baseId: null, baseName: 'plain', license: null }),
+  facts(
+    { ggufs: [], hasModelfile: false, taskType: 'QUESTION_ANS' },
+    { task: 'extractive-question-answering', verification: null },
+  ),
+  facts({ taskType: 'SEQ_2_SEQ_LM', ggufs: [] }, { task: 'summarization', metrics: {} }),
+];
+let read: Json[];
+
+test.before(() => {
+  read = readCards(cards.map(writeCard));
+});
+
+test('the metadata are what the hub indexes', () => {
+  assert.equal(read[0].metadata, {
+    base_model: 'someone/tiny',
+    base_model_relation: 'adapter',
+    license: 'apache-2.0',
+    library_name: 'peft',
+    pipeline_tag: 'text-generation',
+    tags: ['hone', 'lora', 'gguf', 'sft', 'text-generation'],
+  });
+  assert.is(read.at(-2).metadata.pipeline_tag, 'question-answering');
+  assert.not.ok(read.at(-2).metadata.tags.includes('gguf'));
+  assert.is(read.at(-1).metadata.pipeline_tag, 'summarization');
+  assert.is(read.at(-3).metadata.base_model, undefined);
+  assert.is(read.at(-3).metadata.license, undefined);
+});
+
+test('no name ends the metadata or becomes markup', () => {
+  const [plain] = read;
+  const local = read.at(-3);
+  for (const [index, text] of hostile.entries()) {
+    const onHub = read[1 + index];
+    assert.is(onHub.metadata.license, text, 'the text survives as it is');
+    assert.equal(Object.keys(onHub.metadata).sort(), Object.keys(plain.metadata).sort());
+    for (const [card, model] of [
+      [onHub, plain],
+      [read[1 + hostile.length + index], local],
+    ]) {
+      assert.equal(card.types, model.types, JSON.stringify(text));
+      assert.not.ok(
+        card.inline.some((type: string) => /html|image|strong|em_/.test(type)),
+        JSON.stringify(text),
+      );
+      const links = card.inline.filter((type: string) => type === 'link_open').length;
+      assert.is(links, model.inline.filter((type: string) => type === 'link_open').length);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      assert.not.match(card.texts.join('\n'), /[\u0000-\u0009\u000b-\u001f\u0085\u2028\u2029\u202e]/);
+    }
+  }
+});
+
+test('a name in a command stays one word of the shell', () => {
+  for (const [index, text] of hostile.entries()) {
+    const block = read[1 + index].texts.find((content: string) => content.startsWith('curl '));
+    const body = execFileSync('sh', ['-c', block.replace(/^curl [\s\S]*?-d /, 'printf %s ')], {
+      encoding: 'utf8',
+    });
+    assert.is(JSON.parse(body).model, text);
+  }
+});
+
+test('each kind of model has the snippet of its class', () => {
+  const text = (card: Json) => card.texts.join('\n');
+  assert.ok(text(read[0]).includes('AutoPeftModelForCausalLM'));
+  assert.ok(text(read[0]).includes('llama-cli -hf alice/tiny-support:Q8_0'));
+  assert.ok(text(read.at(-1)).includes('AutoPeftModelForSeq2SeqLM'));
+  assert.ok(text(read.at(-2)).includes('AutoPeftModelForQuestionAnswering'));
+  assert.not.ok(text(read.at(-2)).includes('llama-cli'));
+  assert.ok(text(read.at(-3)).includes('PeftModel.from_pretrained(base'));
+});
+
+test.run();
