@@ -109,6 +109,13 @@ export function resolveSettings(
       'keep_best and early_stopping_patience need a validation part: set eval_split, for example to 0.1',
     );
   }
+  if (asked.fp16 && !context.cuda) refuse('fp16', 'fp16 needs an NVIDIA GPU; leave it out, or set bf16');
+  if (asked.optim?.startsWith('paged_') && !context.cuda) {
+    refuse(
+      'optim',
+      `${asked.optim} needs an NVIDIA GPU; use adamw_torch, or ${asked.optim.slice('paged_'.length)}`,
+    );
+  }
   if (asked.device === 'cuda' && !context.cuda)
     refuse('device', 'device "cuda" is not available on this machine; use "auto" or "cpu"');
   const recommended = recommendedSettings(context);
