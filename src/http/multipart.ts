@@ -70,7 +70,7 @@ export async function withFilePart<T>(
     if (found === null) {
       throw (await pumped) ?? new AppError('invalid', `The form has no file part "${name}".`);
     }
-    const result = await use(found);
+    const result = await use({ filename: found.filename, content: wholeForm(found.content, pumped) });
     return result;
   } catch (error) {
     if (!parser.destroyed) parser.destroy();
@@ -81,4 +81,14 @@ export async function withFilePart<T>(
       ? cause
       : asAppError(error);
   }
+}
+
+/** The file's content, which ends well only with the form around it: a form that is cut short has no file. */
+async function* wholeForm(
+  content: AsyncIterable<Buffer>,
+  pumped: Promise<AppError | null>,
+): AsyncGenerator<Buffer> {
+  yield* content;
+  const error = await pumped;
+  if (error !== null) throw error;
 }

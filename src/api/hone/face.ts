@@ -118,7 +118,7 @@ const noDataset: ResponseDoc = { description: 'There is no such dataset', schema
 const noModel: ResponseDoc = { description: 'There is no such model or file', schema: s.error };
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
-function data({ datasets, planner }: Services): Route[] {
+function data({ catalog, datasets, planner }: Services): Route[] {
   return [
     route({
       method: 'GET',
@@ -166,7 +166,10 @@ function data({ datasets, planner }: Services): Route[] {
       body: trainingRequest,
       bodyExample: trainingExample,
       responses: { 200: { description: 'The estimate', schema: s.estimate }, 400: refused },
-      handle: async ({ body }) => presentPlan(await planner.plan(body)),
+      handle: async ({ body }) => {
+        await catalog.checkTask(body.task);
+        return presentPlan(await planner.plan(body));
+      },
     }),
   ];
 }

@@ -2,6 +2,8 @@ import * as v from 'valibot';
 import { lengthBound, promptBound, temperatureBound, topPBound } from '../../domain/generation-bounds.ts';
 
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
+/** The library's `object` takes a list, too. */
+const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
 
 /** Fields that both kinds of completion share; what else clients send is accepted and has no effect. */
@@ -13,7 +15,7 @@ const common = {
   stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
   seed: or(v.pipe(v.number(), v.integer())),
   stream: or(v.boolean()),
-  stream_options: or(v.object({ include_usage: or(v.boolean()) })),
+  stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
   n: or(v.literal(1, 'must be 1: one answer at a time')),
 };
 
