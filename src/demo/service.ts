@@ -48,7 +48,13 @@ export async function startService(options: Options): Promise<RunningService> {
   const log = openSync(logPath, 'w');
   const program = join(options.installDir, 'dist', 'main.js');
   const args = [program, 'serve', '--host', '127.0.0.1', '--port', String(options.port)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', log, log] });
+  // The starter model is too small for a second thread to help, and beside a busy neighbour two threads of
+  // torch wait for each other most of the time.
+  const threads = options.model === null ? { OMP_NUM_THREADS: '1' } : {};
+  const child = spawn(process.execPath, args, {
+    env: { ...threads, ...process.env },
+    stdio: ['ignore', log, log],
+  });
   closeSync(log);
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const leave = () => stop(child, ended);
