@@ -169,13 +169,17 @@ async function readWhole(response: Response, silence: Silence): Promise<Uint8Arr
   return Buffer.concat(chunks);
 }
 
-/** `Retry-After` in milliseconds (RFC 9110, 10.2.3: seconds or a date), or `null`. */
+/**
+ * How long an answer asks to wait, in milliseconds, or `null`: `Retry-After` (RFC 9110, 10.2.3: seconds or a
+ * date), else the hub's own `RateLimit: "api";r=0;t=55` with seconds until the window ends.
+ */
 export function retryAfterMs(headers: Headers): number | null {
-  const text = headers.get('retry-after')?.trim();
-  if (!text) return null;
+  const text = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+  if (!Number.isNaN(at)) return Math.max(0, at - Date.now());
+  const limit = /;\s*r=0\b.*;\s*t=(\d+)/.exec(headers.get('ratelimit') ?? '');
+  return limit === null ? null : Number(limit[1]) * 1000;
 }
 
 /** Aborts when nothing was heard for a while. */

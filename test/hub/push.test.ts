@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
@@ -428,6 +428,50 @@ test('a part that is gone from the disk is told before anything is asked to be s
   assert.is(status, 400, JSON.stringify(body));
   assert.match(body.detail, /is gone/);
   assert.not.ok(hub.repositories.has('alice/gone'));
+});
+
+test('a large file goes through in little memory', async () => {
+  const gguf = join(model.path, 'model-Q8_0.gguf');
+  const bytes = statSync(gguf).size;
+  const residentMb = () => {
+    const listed = execFileSync('ps', ['-o', 'rss=', '-p', String(service.process.pid)], {
+      encoding: 'utf8',
+    });
+    return Number(listed) / 1000;
+  };
+  const before = residentMb();
+  let most = before;
+  truncateSync(gguf, 200_000_000);
+  const answer = push('alice/large');
+  let status: number | null = null;
+  answer.then((ended) => {
+    status = ended.status;
+  });
+  await until(() => {
+    most = Math.max(most, residentMb());
+    return status;
+  }, 'the push ended');
+  truncateSync(gguf, bytes);
+  assert.is(status, 200);
+  assert.ok(most - before < 120, `grew from ${before} to ${most} MB`);
+  hub.repositories.delete('alice/large');
+  hub.storage.objects.clear();
+});
+
+test('a push that the service was killed in is taken up where it was', async () => {
+  hub.faults.push({ match: /POST .*commit/, how: { hang: true }, times: 1 });
+  forget();
+  const cut = push('alice/killed').catch(() => null);
+  await until(() => asked(/^POST .*commit/), 'all was uploaded');
+  await service.end('SIGKILL');
+  await cut;
+  hub.faults.length = 0;
+  assert.is(uploads(), 2);
+  service = await startService({ dataDir, limits, env: environment() });
+  forget();
+  const { status, body } = await push('alice/killed');
+  assert.is(status, 200, JSON.stringify(body));
+  assert.is(uploads(), 0, 'the large files were there');
 });
 
 test('without a token a push is 403 and says what to set; without a network 502', async () => {

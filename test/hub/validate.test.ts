@@ -121,6 +121,9 @@ test('429 with a wait that is too long is 502 at once, and says how long', async
   const dated = await during({ status: 429, headers: { 'retry-after': date } });
   assert.equal([dated.status, dated.asked], [502, 1]);
   assert.match(dated.body.detail, /asks to wait \d{3} s/);
+  const own = await during({ status: 429, headers: { ratelimit: '"api";r=0;t=55' } });
+  assert.equal([own.status, own.asked], [502, 1]);
+  assert.match(own.body.detail, /asks to wait 55 s/);
 });
 
 test('silence and broken connections are tried again, then 502', async () => {
