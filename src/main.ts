@@ -19,6 +19,7 @@ import { type Machine, readMachine } from './domain/machine.ts';
 import { createModels, type Models } from './domain/models.ts';
 import { createPlanner } from './domain/planner.ts';
 import { createPlayground } from './domain/playground.ts';
+import { createPreviewer } from './domain/previewer.ts';
 import { createQuantizer } from './domain/quantizer.ts';
 import { createSelection } from './domain/selection.ts';
 import type { Services } from './domain/services.ts';
@@ -103,18 +104,26 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
       optimizers: description.optimizers,
     };
   };
+  const tools = {
+    quantize: [process.execPath, dist('quantize.js')],
+    score: [process.execPath, dist('score.js')],
+    converter: config.converterDir,
+  };
+  const judges = { catalog, datasets, settingsContext };
+  const previewer = createPreviewer({
+    ...judges,
+    command,
+    tools,
+    jobsDir: config.jobsDir,
+    hubToken: config.hubToken,
+  });
   const jobs = createJobs({
+    ...judges,
     store,
     frames,
-    catalog,
-    datasets,
     models,
     command,
-    tools: {
-      quantize: [process.execPath, dist('quantize.js')],
-      score: [process.execPath, dist('score.js')],
-      converter: config.converterDir,
-    },
+    tools,
     jobsDir: config.jobsDir,
     logsDir: config.logsDir,
     hubToken: config.hubToken,
@@ -124,7 +133,6 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
       heartbeatMs: config.limits.heartbeatMs,
       lingerMs: config.limits.lingerMs,
     },
-    settingsContext,
     takeTrace: live.takeTrace,
     onActive: (active) => {
       engine.setTrainingActive(active);
@@ -142,6 +150,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     jobs,
     models,
     playground,
+    previewer,
     quantizer,
     selection,
     machine,

@@ -3,6 +3,7 @@
 python -m trainer describe [--converter DIR]   what there is and what runs here, as JSON
 python -m trainer run SPEC                     trains one job, then becomes `export`
 python -m trainer export SPEC                  makes the GGUF of a trained job
+python -m trainer preview SPEC --rows N         what training sees of the first rows, as JSON
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -24,6 +25,9 @@ def main(argv: list[str]) -> int:
     verbs.add_parser("describe").add_argument("--converter", default=None)
     verbs.add_parser("run").add_argument("spec")
     verbs.add_parser("export").add_argument("spec")
+    preview = verbs.add_parser("preview")
+    preview.add_argument("spec")
+    preview.add_argument("--rows", type=int, default=5)
     verbs.add_parser("starter")
     arguments = parser.parse_args(argv)
     if arguments.verb == "describe":
@@ -35,6 +39,10 @@ def main(argv: list[str]) -> int:
         from trainer.run import run
 
         return run(arguments.spec)
+    if arguments.verb == "preview":
+        from trainer.preview import preview as show
+
+        return show(arguments.spec, arguments.rows)
     from trainer.run import export
 
     return export(arguments.spec)

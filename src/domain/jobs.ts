@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobChange, JobFilter } from '../db/jobs.ts';
 import type { Store } from '../db/store.ts';
@@ -18,12 +18,10 @@ import {
   type TrainerCommand,
   trainerEnvironment,
 } from '../trainer/supervisor.ts';
-import { type BaseModel, checkLocalModel, locateModel } from './base-model.ts';
-import type { Catalog } from './catalog.ts';
-import { type Datasets, freezeRows, type TrainingData } from './datasets.ts';
 import type { Frames } from './frames.ts';
 import { type Job, jobName } from './job.ts';
 import { applyLines, type Ending, statusPayload } from './job-journal.ts';
+import { type Judges, judgeRequest, writeSpec } from './job-spec.ts';
 import {
   activeStates,
   checkTransition,
@@ -32,16 +30,12 @@ import {
   unfinishedStates,
 } from './job-states.ts';
 import type { Models } from './models.ts';
-import { shapeFor } from './row-validator.ts';
 import { toSeries } from './series.ts';
-import { resolveSettings, type Settings, type SettingsContext } from './settings.ts';
 import type { TrainingRequest } from './training-request.ts';
 
-export interface JobsOptions {
+export interface JobsOptions extends Judges {
   readonly store: Store;
   readonly frames: Frames;
-  readonly catalog: Catalog;
-  readonly datasets: Datasets;
   readonly models: Models;
   readonly command: TrainerCommand;
   readonly tools: JobSpec['tools'];
@@ -54,7 +48,6 @@ export interface JobsOptions {
     readonly heartbeatMs: number;
     readonly lingerMs: number;
   };
-  readonly settingsContext: (profile: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
   /** What the machine did since it was last asked, for the trace of a step. */
   readonly takeTrace: () => Record<string, unknown> | null;
   /** Told when a training begins or ends to use the machine. */
@@ -130,36 +123,6 @@ export function createJobs(options: JobsOptions): Jobs {
       emit('status', id, statusPayload(job));
       return job;
     });
-  }
-
-  async function prepare(
-    job: Job,
-    request: TrainingRequest,
-    base: BaseModel,
-    data: TrainingData,
-    settings: Settings,
-  ): Promise<void> {
-    const jobDir = folder(job.id);
-    await rm(jobDir, { recursive: true, force: true });
-    await mkdir(jobDir, { recursive: true });
-    const rowsPath = join(jobDir, 'dataset.jsonl');
-    await freezeRows(data, rowsPath);
-    const spec: JobSpec = {
-      protocol: 1,
-      job_id: jobName(job.id),
-      job_dir: jobDir,
-      task: job.task,
-      provider: job.provider,
-      strategy: job.strategy,
-      model: base,
-      dataset: { name: data.name, path: rowsPath, rows: data.numExamples },
-      settings,
-      export: request.export === 'none' ? null : { quantizations: request.export?.quantizations ?? ['Q8_0'] },
-      tensorboard_dir: options.logsDir === null ? null : join(options.logsDir, jobName(job.id)),
-      tools: options.tools,
-    };
-    await writeFile(join(jobDir, 'spec.json'), `${JSON.stringify(spec, null, 2)}\n`);
-    store.jobs.update(job.id, { spec });
   }
 
   /** Starts the trainer of a queued job and follows it. */
@@ -381,35 +344,25 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     async start(request) {
       if (!request.queue) refuseSecond();
-      const strategy = request.strategy ?? 'sft';
-      const provider = await options.catalog.checkCombination(
-        request.task,
-        strategy,
-        request.provider ?? 'standard',
-      );
-      const context = await options.settingsContext(request.compute_specs);
-      const settings = resolveSettings(request, provider, context);
-      const base = locateModel(request.model_name);
-      const description = await options.catalog.get();
-      if (base.path !== null) {
-        await checkLocalModel(base.path, request.export === 'none' ? null : description.export_architectures);
-      }
-      const data = await options.datasets.forTraining(request.dataset, shapeFor(request.task, strategy));
+      const judged = await judgeRequest(request, options);
       const id = store.transaction(() => {
         if (!request.queue) refuseSecond();
         return store.jobs.insert({
           modelId: randomUUID(),
           state: 'queued' satisfies JobState,
           task: request.task,
-          provider,
-          strategy,
+          provider: judged.provider,
+          strategy: judged.strategy,
           modelName: request.model_name,
-          datasetName: data.name,
+          datasetName: judged.data.name,
           createdAt: new Date().toISOString(),
         });
       });
       try {
-        await prepare(read(id), request, base, data, settings);
+        const { logsDir, tools } = options;
+        store.jobs.update(id, {
+          spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
+        });
       } catch (error) {
         store.jobs.remove(id);
         await rm(folder(id), { recursive: true, force: true });

@@ -7,6 +7,7 @@ import type { Machine } from './machine.ts';
 import type { Models } from './models.ts';
 import type { Planner } from './planner.ts';
 import type { Playground } from './playground.ts';
+import type { Previewer } from './previewer.ts';
 import type { Quantizer } from './quantizer.ts';
 import type { Selection } from './selection.ts';
 import type { Settings } from './settings.ts';
@@ -22,6 +23,7 @@ export interface Services {
   readonly models: Models;
   readonly planner: Planner;
   readonly playground: Playground;
+  readonly previewer: Previewer;
   readonly quantizer: Quantizer;
   readonly selection: Selection;
   readonly machine: () => Promise<Machine>;

@@ -113,6 +113,42 @@ test('after a crash between file and table, both agree again', async () => {
   assert.not(names?.some((name) => name.startsWith('.upload')));
 });
 
+test('a preview shows the tokens of rows, which of them carry loss, and what is cut off', async () => {
+  const { dataset: _dataset, ...request } = quickRequest({ max_seq_length: 32 });
+  const { status, body } = await service.call('POST', '/api/datasets/support.jsonl/preview', {
+    ...request,
+    rows: 2,
+  });
+  assert.is(status, 200, JSON.stringify(body));
+  const first = JSON.parse(supportRows().split('\n')[0] as string);
+  const text = body.rows[0].tokens.map((token: Json) => token.text).join('');
+  assert.ok(text.includes(first.input) && text.includes(first.output));
+  const labelled = body.rows[0].tokens.filter((token: Json) => token.labelled);
+  assert.match(labelled.map((token: Json) => token.text).join(''), first.output);
+  assert.not.match(labelled.map((token: Json) => token.text).join(''), first.input);
+  assert.is(body.rows.length, 2);
+  for (const row of body.rows) {
+    assert.equal(
+      row.tokens.map((token: Json) => token.truncated),
+      row.tokens.map((_: Json, place: number) => place >= 32),
+    );
+  }
+  assert.is((await service.call('POST', '/api/datasets/none.jsonl/preview', request)).status, 404);
+  assert.is(
+    (
+      await service.call('POST', '/api/datasets/support.jsonl/preview', {
+        ...request,
+        model_name: '/nowhere',
+      })
+    ).status,
+    400,
+  );
+  assert.is(
+    (await service.call('POST', '/api/datasets/support.jsonl/preview', { ...request, rows: 51 })).status,
+    400,
+  );
+});
+
 test('an estimate tells memory and disk part by part, and changes nothing', async () => {
   const { status, body } = await service.call('POST', '/api/estimate', quickRequest());
   assert.is(status, 200, JSON.stringify(body));

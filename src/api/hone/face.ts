@@ -118,8 +118,18 @@ const noDataset: ResponseDoc = { description: 'There is no such dataset', schema
 const noModel: ResponseDoc = { description: 'There is no such model or file', schema: s.error };
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
-function data({ catalog, datasets, planner }: Services): Route[] {
+function data({ catalog, datasets, planner, previewer }: Services): Route[] {
   return [
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/preview',
+      tag,
+      summary: 'What training would see of the first rows: tokens, which carry loss, what is cut off',
+      body: s.previewBody,
+      responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
+      handle: async ({ params, body: { rows, ...request } }) =>
+        previewer.preview({ ...request, dataset: datasets.get(params.name as string).name }, rows),
+    }),
     route({
       method: 'GET',
       path: '/api/datasets/{name}',

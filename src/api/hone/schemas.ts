@@ -7,6 +7,7 @@ import {
   topPBound,
 } from '../../domain/generation-bounds.ts';
 import { quantizationTypes } from '../../domain/quantizer.ts';
+import { trainingRequest } from '../../domain/training-request.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
   v.pipe(
@@ -152,3 +153,22 @@ export const quantizeBody = v.object({
 });
 export const quantizing = v.object({ status: v.string(), message: v.string() });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
+
+const { dataset: _dataset, ...withoutDataset } = trainingRequest.entries;
+export const previewBody = v.strictObject({
+  ...withoutDataset,
+  rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
+});
+export const preview = v.object({
+  max_seq_length: v.number(),
+  template_source: v.string(),
+  rows: v.array(
+    v.object({
+      tokens: v.array(
+        v.object({ id: v.number(), text: v.string(), labelled: v.boolean(), truncated: v.boolean() }),
+      ),
+      total_tokens: v.number(),
+      labelled_tokens: v.number(),
+    }),
+  ),
+});

@@ -1,0 +1,83 @@
+"""What training sees of the first rows: tokens, which of them carry loss, and what is cut off."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import islice
+from typing import Any
+
+from trainer import check, download, preferences, rows, template
+from trainer.contracts import read_spec
+from trainer.encode import IGNORED, encode
+from trainer.failures import explain
+from trainer.heartbeat import Heartbeat
+from trainer.job import Job
+from trainer.journal import Journal
+from trainer.lengths import choose_length
+from trainer.registry import create
+from trainer.stop import Stop
+
+# Rows that -1 for max_seq_length is inferred from here; training looks at all of them.
+SAMPLED_ROWS = 1_000
+
+
+def preview(spec_path: str, count: int) -> int:
+    """Prints the first `count` rows of a specification's dataset as JSON; on failure `{"failed": …}` with
+    the fields of a journal's `failed`, and exit status 1."""
+    try:
+        print(json.dumps(_preview(spec_path, count), ensure_ascii=False, allow_nan=False))
+        return 0
+    except Exception as error:
+        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
+        return 1
+    finally:
+        sys.stdout.flush()
+
+
+def _preview(spec_path: str, count: int) -> dict[str, Any]:
+    spec = read_spec(spec_path)
+    job = Job(
+        spec=spec,
+        journal=Journal(spec.folder),
+        heartbeat=Heartbeat(spec.folder),
+        stop=Stop(spec.folder),
+        task=create("task", spec.task),
+        strategy=create("strategy", spec.strategy),
+        provider=create("provider", spec.provider),
+        resume=None,
+    )
+    directory = download.find_small_files(job)
+    job.config = check.read_config(directory, spec.model.name)
+    job.family = check.family(job.config, job.task, job.strategy)
+    job.model_dir = directory
+    download.forget_token()
+    job.tokenizer = job.provider.tokenizer(job)
+    if job.family == "causal":
+        job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
+    else:
+        job.template = template.plain(job.tokenizer, job.config)
+    messages = preferences.messages if "chosen" in job.fields else job.task.messages
+    sampled = [row for _, row in islice(rows.read_rows(spec.dataset.path, job.fields), SAMPLED_ROWS)]
+    encoded = encode(job.tokenizer, job.template, [messages(row) for row in sampled], None)
+    length = choose_length(job, [row.total_tokens for row in encoded])
+    return {
+        "max_seq_length": length,
+        "template_source": job.template.source,
+        "rows": [
+            {
+                "tokens": [
+                    {
+                        "id": token,
+                        "text": job.tokenizer.decode([token]),
+                        "labelled": label != IGNORED,
+                        "truncated": place >= length,
+                    }
+                    for place, (token, label) in enumerate(zip(row.input_ids, row.labels, strict=True))
+                ],
+                "total_tokens": row.total_tokens,
+                "labelled_tokens": max(0, min(row.total_tokens, length) - row.prompt_tokens),
+            }
+            for row in encoded[:count]
+        ],
+    }
