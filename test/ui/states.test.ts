@@ -42,13 +42,16 @@ test.before(async () => {
   await full.upload('hostile.jsonl', rows.join('\n'));
   const folder = join(temporaryFolder(), hostileFolder.replace('/', ''));
   cpSync(tinyModel('llama'), folder, { recursive: true });
-  for (const changes of [
-    { eval_split: 0.1, eval_steps: 3 },
-    { model_name: folder, dataset: 'hostile.jsonl' },
-  ]) {
-    await full.call('POST', '/api/start_training', quickRequest({ max_steps: 8, ...changes }));
-    assert.is((await untilEnded(full)).status, 'completed');
-  }
+  const train = async (changes: Record<string, unknown>) => {
+    await full.call(
+      'POST',
+      '/api/start_training',
+      quickRequest({ model_name: folder, max_steps: 8, ...changes }),
+    );
+    return (await untilEnded(full)).status;
+  };
+  assert.is(await train({ eval_split: 0.1, eval_steps: 3 }), 'completed');
+  assert.is(await train({ dataset: 'hostile.jsonl' }), 'error');
   modelId = (await full.call('GET', '/api/models/')).body[0].model_id;
 });
 
@@ -62,11 +65,12 @@ const pagesOf = () => [
   { name: 'dashboard', service: full, path: '/', text: 'Last runs' },
   { name: 'training', service: full, path: '/training', text: 'Essentials' },
   { name: 'run', service: full, path: '/training/train_1', text: 'Gradient norm' },
+  { name: 'run-failed', service: full, path: '/training/train_2', text: 'The run failed' },
   { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },
   { name: 'runs', service: full, path: '/training/runs', text: '2 of 2' },
   { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'What differs' },
   { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Longest answer' },
-  { name: 'models', service: full, path: '/models', text: '2 of 2' },
+  { name: 'models', service: full, path: '/models', text: '1 of 1' },
   { name: 'model', service: full, path: `/models/${modelId}`, text: 'Where it comes from' },
 ];
 
@@ -161,7 +165,7 @@ test('the keyboard alone reaches a page, a chart and the theme', async () => {
 
 test('an error of the service is shown in words with the next step', async () => {
   const { page } = await openPage(full.url, '/models');
-  await sees(page, '2 of 2');
+  await sees(page, '1 of 1');
   await page.route('**/api/models/', (route) =>
     route.fulfill({ status: 507, body: JSON.stringify({ detail: 'The disk is full.' }) }),
   );

@@ -258,6 +258,8 @@ export class Chart extends LitElement {
 
   /** Moves the pointer to a neighbouring point. */
   private _point(by: number): void {
+    // The key may come before the first frame that shows the chart.
+    if (this._plot === null) this._draw();
     const plot = this._plot;
     if (plot === null || this.steps.length === 0) return;
     const index = Math.min(this.steps.length - 1, Math.max(0, (this._index ?? this.steps.length - 1) + by));

@@ -30,7 +30,7 @@ const themes: readonly { readonly value: Theme; readonly name: string; readonly 
 @customElement('hone-app')
 export class App extends LitElement {
   @state() private _said = '';
-  private _shown = '';
+  private _shown: string | null = null;
   private _unsubscribe: (() => void) | null = null;
 
   constructor() {
@@ -68,19 +68,16 @@ export class App extends LitElement {
     const { segments } = router.value;
     const path = segments.join('/');
     if (path === this._shown) return;
-    const first = this._shown === '' && segments.length === 0;
-    const fresh = !this.dataset.started;
+    const isFirst = this._shown === null;
     this._shown = path;
-    this.dataset.started = 'yes';
     document.title = `${pageTitle(segments)} · Hone`;
-    // A new page begins at its heading for a reader of screens; the first one at its top.
-    if (!fresh && !first) {
-      requestAnimationFrame(() => {
-        const heading = this.querySelector<HTMLElement>('main h1');
-        heading?.setAttribute('tabindex', '-1');
-        heading?.focus({ preventScroll: true });
-      });
-    }
+    if (isFirst) return;
+    // A reader of screens goes on at the heading of the new page.
+    requestAnimationFrame(() => {
+      const heading = this.querySelector<HTMLElement>('main h1');
+      heading?.setAttribute('tabindex', '-1');
+      heading?.focus({ preventScroll: true });
+    });
   }
 
   protected override render(): TemplateResult {

@@ -360,9 +360,17 @@ function exchangeView({ prompt, tuned, base }: Exchange): TemplateResult {
   </article>`;
 }
 
+/** How fast tokens came: where the first one's moment is known, those after it, without reading the prompt. */
+function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number | null {
+  if (tokens === null || generationMs === null) return null;
+  const [count, spanMs] =
+    firstTokenMs === null ? [tokens, generationMs] : [tokens - 1, generationMs - firstTokenMs];
+  return count > 0 && spanMs > 0 ? (count / spanMs) * 1000 : null;
+}
+
 function sideView(title: string, side: Side): TemplateResult {
   const { answer } = side;
-  const speed = answer?.tokens && answer.generationMs ? (answer.tokens / answer.generationMs) * 1000 : null;
+  const speed = answer === null ? null : tokensPerSecond(answer);
   return html`<div class="answer">
     ${title === '' ? nothing : html`<p class="eyebrow">${title}</p>`}
     ${
