@@ -31,6 +31,8 @@ export interface Config {
   readonly hubToken: string | null;
   readonly hubEndpoint: string;
   readonly hubOffline: boolean;
+  /** The environment with what `.env` adds, for trainers, which are given it without its secrets. */
+  readonly environment: NodeJS.ProcessEnv;
   /** Where this installation lies: the folder of package.json. */
   readonly installDir: string;
   readonly pythonPath: string;
@@ -134,6 +136,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
     hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
     hubOffline: ['1', 'true', 'yes', 'on'].includes((env.HF_HUB_OFFLINE ?? '').toLowerCase()),
+    environment: env,
     installDir,
     pythonPath: join(installDir, 'trainer', '.venv', ...venvPython),
     converterDir: join(installDir, 'build', 'llama.cpp'),

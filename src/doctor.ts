@@ -28,8 +28,12 @@ print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest erro
  * @returns the exit code: 0 when training and playground can run.
  */
 export async function runDoctor(config: Config): Promise<number> {
-  const command = { pythonPath: config.pythonPath, installDir: config.installDir };
-  const env = trainerEnvironment(command, process.env, null);
+  const command = {
+    pythonPath: config.pythonPath,
+    installDir: config.installDir,
+    environment: config.environment,
+  };
+  const env = trainerEnvironment(command, null);
   const checks: readonly [string, () => Promise<string>][] = [
     ['Node', async () => `${process.version} on ${process.platform} ${process.arch}`],
     [

@@ -49,7 +49,11 @@ function createLogger(config: Config) {
 export function compose(config: Config, logger: Logger, publish: (frame: Frame, droppable: boolean) => void) {
   const store = openStore(config.databasePath, join(config.installDir, 'src', 'db', 'migrations'));
   const dist = (name: string) => join(config.installDir, 'dist', name);
-  const command = { pythonPath: config.pythonPath, installDir: config.installDir };
+  const command = {
+    pythonPath: config.pythonPath,
+    installDir: config.installDir,
+    environment: config.environment,
+  };
   const frames = createFrames(store, publish);
   const catalog = createCatalog(() => describeTrainer(command, config.converterDir));
   const datasets = createDatasets(config.datasetsDir, store.datasets);

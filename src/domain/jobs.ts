@@ -132,11 +132,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const token = spec.model.path === null ? options.hubToken : null;
     let trainer: Trainer;
     try {
-      trainer = await startTrainer(
-        options.command,
-        folder(id),
-        trainerEnvironment(options.command, process.env, token),
-      );
+      trainer = await startTrainer(options.command, folder(id), trainerEnvironment(options.command, token));
     } catch (error) {
       return move(id, 'failed', {
         endedAt: new Date().toISOString(),

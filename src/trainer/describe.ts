@@ -16,7 +16,7 @@ export async function describeTrainer(command: TrainerCommand, converterDir: str
     const { stdout } = await run(
       command.pythonPath,
       ['-m', 'trainer', 'describe', '--converter', converterDir],
-      { env: trainerEnvironment(command, process.env, null), timeout: 30_000, maxBuffer: 2 ** 22 },
+      { env: trainerEnvironment(command, null), timeout: 30_000, maxBuffer: 2 ** 22 },
     );
     return v.parse(description, JSON.parse(stdout));
   } catch (error) {

@@ -39,7 +39,7 @@ export async function previewRows(
   hubToken: string | null,
 ): Promise<Preview> {
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
-  const env = trainerEnvironment(command, process.env, hubToken);
+  const env = trainerEnvironment(command, hubToken);
   const options = { cwd: folder, env, timeout: timeoutMs, maxBuffer: 2 ** 27 };
   const answer = await run(command.pythonPath, args, options).catch((error) => error as { stdout?: string });
   const text = answer.stdout?.trim().split('\n').at(-1) ?? '';

@@ -19,6 +19,8 @@ const alivePollMs = 500;
 /** Where a trainer is found and how it is started. */
 export interface TrainerCommand {
   readonly pythonPath: string;
+  /** What a trainer's environment is made of. */
+  readonly environment: NodeJS.ProcessEnv;
   /** The folder that holds the package `trainer`. */
   readonly installDir: string;
 }
@@ -40,13 +42,9 @@ export interface Trainer {
  * The environment of a trainer: ours without any token, so that neither a model's code path nor a log of
  * the environment can leak one; the token is added only for a job that downloads.
  */
-export function trainerEnvironment(
-  command: TrainerCommand,
-  environment: NodeJS.ProcessEnv,
-  hubToken: string | null,
-): NodeJS.ProcessEnv {
+export function trainerEnvironment(command: TrainerCommand, hubToken: string | null): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {};
-  for (const [key, value] of Object.entries(environment)) {
+  for (const [key, value] of Object.entries(command.environment)) {
     if (!/TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL/i.test(key)) env[key] = value;
   }
   return {

@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readConfig } from '../src/config.ts';
+import { trainerEnvironment } from '../src/trainer/supervisor.ts';
+import { endAll, temporaryFolder } from './service.ts';
+
+const empty = temporaryFolder();
+test.after(endAll);
+
+test('the defaults are those of the specification', () => {
+  const config = readConfig([], { XDG_DATA_HOME: '/data' }, empty);
+  assert.is(config.verb, 'serve');
+  assert.is(config.port, 8000);
+  assert.is(config.host, '0.0.0.0');
+  assert.is(config.hubEndpoint, 'https://huggingface.co');
+  assert.is(config.hubToken, null);
+  assert.ok(Object.isFrozen(config));
+  if (process.platform === 'linux') {
+    assert.is(config.dataDir, '/data/hone');
+    assert.is(config.databasePath, '/data/hone/database/hone.sqlite');
+    assert.is(config.modelsDir, '/data/hone/model_checkpoints');
+    assert.is(config.logsDir, '/data/hone/training_logs');
+  }
+});
+
+test('flags and variables are heeded', () => {
+  const env = {
+    SERVICE_DATA_DIR: 'here',
+    SERVICE_DB_PATH: '/db.sqlite',
+    SERVICE_DISABLE_TENSORBOARD: '1',
+    SERVICE_DEFAULT_BATCH_SIZE: '3',
+    HF_HUB_OFFLINE: 'true',
+    HF_ENDPOINT: 'http://hub/',
+  };
+  const config = readConfig(
+    ['stop', '--port', '9000', '--host', '127.0.0.1', '--log-level', 'debug'],
+    env,
+    empty,
+  );
+  assert.is(config.verb, 'stop');
+  assert.equal([config.port, config.host, config.logLevel], [9000, '127.0.0.1', 'debug']);
+  assert.is(config.dataDir, join(empty, 'here'));
+  assert.is(config.databasePath, '/db.sqlite');
+  assert.is(config.logsDir, null);
+  assert.is(config.defaultBatchSize, 3);
+  assert.is(config.hubOffline, true);
+  assert.is(config.hubEndpoint, 'http://hub');
+});
+
+test('what is wrong is said in a sentence', () => {
+  for (const [args, env, words] of [
+    [['--port', '70000'], {}, '--port must be a whole number from 0 to 65535'],
+    [['--port', '8k'], {}, '--port'],
+    [['--log-level', 'loud'], {}, 'trace, debug, info'],
+    [['dance'], {}, 'serve, stop, doctor'],
+    [['--colour'], {}, '--colour'],
+    [[], { SERVICE_DEFAULT_BATCH_SIZE: '0' }, 'SERVICE_DEFAULT_BATCH_SIZE'],
+  ] as const) {
+    assert.throws(
+      () => readConfig(args, env, empty),
+      (error: Error) => error.message.includes(words),
+    );
+  }
+});
+
+test('the token has three names, and .env of the working directory is read below the environment', () => {
+  for (const name of ['HUB_TOKEN', 'HF_TOKEN', 'HUGGINGFACE_TOKEN']) {
+    assert.is(readConfig([], { [name]: 'hf_x' }, empty).hubToken, 'hf_x');
+  }
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, '.env'), 'HUB_TOKEN="hf_file"\nHF_ENDPOINT=http://file\n');
+  const config = readConfig([], { HF_ENDPOINT: 'http://shell' }, folder);
+  assert.is(config.hubToken, 'hf_file');
+  assert.is(config.hubEndpoint, 'http://shell');
+});
+
+test('a trainer is given the environment without secrets, and the token only when it downloads', () => {
+  const environment = {
+    PATH: '/bin',
+    HUB_TOKEN: 'a',
+    HF_TOKEN: 'b',
+    AWS_SECRET_ACCESS_KEY: 'c',
+    MY_PASSWORD: 'd',
+    OPENAI_API_KEY: 'e',
+    HF_ENDPOINT: 'http://hub',
+  };
+  const command = { pythonPath: 'python', installDir: '/install', environment };
+  const without = trainerEnvironment(command, null);
+  assert.not(Object.values(without).some((value) => ['a', 'b', 'c', 'd', 'e'].includes(value ?? '')));
+  assert.is(without.HF_ENDPOINT, 'http://hub');
+  assert.is(without.PYTHONPATH, '/install');
+  const downloading = trainerEnvironment(command, 'hf_x');
+  assert.is(downloading.HF_TOKEN, 'hf_x');
+  assert.is(downloading.HUB_TOKEN, undefined);
+});
+
+test.run();
