@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   endAll,
   quickRequest,
+  root,
   startService,
   supportRows,
   type TestService,
@@ -138,6 +142,30 @@ test('a client that goes away in the middle of a stream frees the model', async 
     max_tokens: 2,
   });
   assert.ok(answer.usage);
+});
+
+test('the stock Python client gets the same answers and errors', async () => {
+  const python = join(root, 'trainer', '.venv', 'bin', 'python');
+  const script = join(root, 'test', 'api', 'openai_client.py');
+  const { stdout } = await promisify(execFile)(python, [script, `${service.url}/v1`, name]);
+  const got = JSON.parse(stdout);
+  const whole = await client.chat.completions.create({
+    model: name,
+    messages: question,
+    temperature: 0,
+    max_tokens: 12,
+  });
+  assert.equal(got.models, [name]);
+  assert.is(got.model, name);
+  assert.is(got.whole, whole.choices[0]?.message.content);
+  assert.is(got.finish, whole.choices[0]?.finish_reason);
+  assert.equal(got.usage, { ...whole.usage });
+  assert.is(got.streamed, got.whole);
+  assert.equal(got.streamed_usage, got.usage);
+  assert.ok(got.text);
+  assert.is(got.text_streamed, got.text);
+  assert.equal(got.missing, ['NotFoundError', 404, 'model_not_found', null]);
+  assert.equal(got.invalid, ['BadRequestError', 400, null, 'messages']);
 });
 
 test.run();
