@@ -90,19 +90,25 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       return answerOf(
         await fetch(url + path, {
           method,
-          ...(body === undefined
-            ? {}
-            : {
-                headers: { 'content-type': 'application/json' },
-                body: typeof body === 'string' ? body : JSON.stringify(body),
-              }),
+          // A connection of its own: one that is kept may be closed by the server just as it is used again.
+          headers: {
+            connection: 'close',
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         }),
       );
     },
     async upload(filename, content) {
       const form = new FormData();
       form.append('file', new Blob([content as BlobPart]), filename);
-      return answerOf(await fetch(`${url}/api/upload_dataset`, { method: 'POST', body: form }));
+      return answerOf(
+        await fetch(`${url}/api/upload_dataset`, {
+          method: 'POST',
+          body: form,
+          headers: { connection: 'close' },
+        }),
+      );
     },
     async end(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
