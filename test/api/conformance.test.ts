@@ -185,6 +185,18 @@ test('GET /api/health: status (healthy), version', async () => {
   assert.equal(await get('GET', '/api/health'), { status: 'healthy', version: 'v2' });
 });
 
+test('the web interface is served at the root', async () => {
+  const page = await service.call('GET', '/');
+  assert.is(page.status, 200);
+  assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
+});
+
+test('the data directory has database, datasets, model_checkpoints and training_logs', () => {
+  for (const name of ['database', 'datasets', 'model_checkpoints', 'training_logs']) {
+    assert.ok(existsSync(join(service.dataDir, name)), name);
+  }
+});
+
 // States, before anything has run
 
 test('state none: /api/finetune/status is idle with progress 0, /api/training_status is idle', async () => {
@@ -427,7 +439,9 @@ for (const path of ['/api/finetune/start_training', '/api/start_training']) {
 }
 
 test('POST /api/finetune/start_training: success, message, job_id (string)', async () => {
-  started = await get('POST', '/api/finetune/start_training', quickRequest());
+  // An alias of `standard` (decisions, "Identifiers"), which is never returned.
+  const request = quickRequest({ provider: 'huggingface' });
+  started = await get('POST', '/api/finetune/start_training', request);
   const conflicting = ['/api/finetune/start_training', '/api/start_training'];
   conflicts = await Promise.all(conflicting.map((path) => ask('POST', path, quickRequest())));
   hasFields(started, { success: 'boolean', message: 'string', job_id: 'string' });
@@ -623,6 +637,16 @@ test('POST /api/playground/generate: generated_text, tokens_generated, generatio
     top_p: 1,
   });
   hasFields(body, { generated_text: 'string', tokens_generated: 'integer', generation_time_ms: 'integer' });
+});
+
+// Limits
+
+test('Database connection pool: 1,000 requests at once are all answered; Rate limiting: none', async () => {
+  const paths = ['/api/models', '/api/models/', '/api/finetune/session', '/api/datasets', '/api/jobs'];
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, (_, index) => service.call('GET', paths[index % paths.length] as string)),
+  );
+  assert.ok(answers.every(({ status }) => status === 200));
 });
 
 // Errors, /api/finetune set
@@ -832,8 +856,14 @@ test('DELETE /api/models/{model_id}: success, message, and the model is gone fro
   isFlatError(await ask('GET', `/api/models/${flatId}`), 404);
 });
 
-test('DELETE /api/models/{model_id} (flat): status (deleted), message', async () => {
+test('the session survives a restart; DELETE /api/models/{model_id} (flat): status (deleted), message', async () => {
   const other = await startService({ dataDir: dataBeforeDeletion });
+  assert.equal((await other.call('GET', '/api/finetune/session')).body, {
+    success: true,
+    task: 'summarization',
+    selected_model: 'acme/tiny',
+    is_custom_model: true,
+  });
   const answer = await other.call('DELETE', `/api/models/${flatId}`);
   description.check('DELETE', '/api/models/{model_id}', answer);
   assert.is(answer.status, 200);
