@@ -258,10 +258,14 @@ export class Chart extends LitElement {
 
   /** Moves the pointer to a neighbouring point. */
   private _point(by: number): void {
-    // The key may come before the first frame that shows the chart.
-    if (this._plot === null) this._draw();
+    if (this.steps.length === 0 || !this.isConnected) return;
+    if (this._plot === null) {
+      // The key came before the first frame that shows the chart.
+      this._draw();
+      requestAnimationFrame(() => this._point(by));
+      return;
+    }
     const plot = this._plot;
-    if (plot === null || this.steps.length === 0) return;
     const index = Math.min(this.steps.length - 1, Math.max(0, (this._index ?? this.steps.length - 1) + by));
     const left = plot.valToPos(this.steps[index] as number, 'x');
     plot.setCursor({ left, top: plot.over.clientHeight / 2 });

@@ -5,6 +5,7 @@ import type { ChartLine } from '../elements/chart.ts';
 import { empty, nameText, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatDuration, formatNumber, spanSeconds } from '../format.ts';
 import { jobs, router, runOf } from '../state/app.ts';
+import { paced } from '../state/pace.ts';
 import type { Run } from '../state/run.ts';
 import type { Column } from '../state/series.ts';
 import { Watch } from '../state/store.ts';
@@ -21,7 +22,7 @@ export class Compare extends LitElement {
   @state() private _all = false;
   private _followed = '';
   private _ends: (() => void)[] = [];
-  private _frame = 0;
+  private readonly _pace = paced(() => this.requestUpdate());
 
   constructor() {
     super();
@@ -48,15 +49,7 @@ export class Compare extends LitElement {
     if (this._followed !== ids.join()) {
       for (const end of this._ends) end();
       this._followed = ids.join();
-      this._ends = runs.map((run) =>
-        run.subscribe(() => {
-          if (this._frame !== 0) return;
-          this._frame = requestAnimationFrame(() => {
-            this._frame = 0;
-            this.requestUpdate();
-          });
-        }),
-      );
+      this._ends = runs.map((run) => run.subscribe(() => this._pace.ask()));
     }
     return runs;
   }

@@ -8,6 +8,7 @@ import { figure, nameText, serviceErrorPanel, skeleton, stateBadge } from '../el
 import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
 import { currentJobId, hardware, jobs, models, offers, router, runOf, toasts } from '../state/app.ts';
 import { isActive, profileName, taskName } from '../state/job-words.ts';
+import { paced } from '../state/pace.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 import './live-hardware.ts';
@@ -27,6 +28,7 @@ export class Dashboard extends LitElement {
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
   private _askedExample = false;
+  private readonly _pace = paced(() => this.requestUpdate());
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
 
@@ -75,7 +77,7 @@ export class Dashboard extends LitElement {
     if (this._followed !== jobId) {
       this._unfollow?.();
       this._followed = jobId;
-      this._unfollow = run.subscribe(() => this.requestUpdate());
+      this._unfollow = run.subscribe(() => this._pace.ask());
     }
     return run;
   }

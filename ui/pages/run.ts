@@ -8,6 +8,7 @@ import { formatBytes, formatMoment, formatNumber } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
 import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
 import { recall, remember } from '../state/memory.ts';
+import { paced } from '../state/pace.ts';
 import { asServiceError } from '../state/remote.ts';
 import type { Run } from '../state/run.ts';
 import { metricName, runCharts } from './run-charts.ts';
@@ -31,7 +32,7 @@ export class RunPage extends LitElement {
   @state() private _log: string | null = null;
   private _followed = '';
   private _unfollow: (() => void) | null = null;
-  private _frame = 0;
+  private readonly _pace = paced(() => this.requestUpdate());
   private _logTimer: ReturnType<typeof setInterval> | null = null;
 
   protected override createRenderRoot(): this {
@@ -48,8 +49,7 @@ export class RunPage extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     if (this._logTimer !== null) clearInterval(this._logTimer);
-    cancelAnimationFrame(this._frame);
-    this._frame = 0;
+    this._pace.cancel();
     this._unfollow?.();
     this._followed = '';
   }
@@ -68,15 +68,7 @@ export class RunPage extends LitElement {
     this._unfollow?.();
     this._followed = this.jobId;
     this._log = null;
-    // Frames may come by the hundred a second; a screen shows sixty.
-    const unfollowRun = this._run.subscribe(() => {
-      if (this._frame === 0) {
-        this._frame = requestAnimationFrame(() => {
-          this._frame = 0;
-          this.requestUpdate();
-        });
-      }
-    });
+    const unfollowRun = this._run.subscribe(() => this._pace.ask());
     const unfollowRoute = router.subscribe(() => this.requestUpdate());
     this._unfollow = () => {
       unfollowRun();
