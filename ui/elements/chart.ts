@@ -19,6 +19,8 @@ export interface ChartLine {
 
 /** Rows of the data table; the whole series is in the CSV file. */
 const tableRows = 200;
+/** Between two marks of the step axis: whole steps alone. */
+const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
 const zoomFactor = 0.7;
 const panFactor = 0.2;
 
@@ -136,7 +138,7 @@ export class Chart extends LitElement {
       },
       scales: { x: { time: false }, y: { range: (_plot, low, high) => padded(low, high) } },
       axes: [
-        { ...axis, size: 26, gap: 4, space: 60 },
+        { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
         {
           ...axis,
           size: 58,

@@ -14,6 +14,13 @@ export function nameText(name: string): TemplateResult {
   return html`<bdi class="name">${name}</bdi>`;
 }
 
+/** A base model by its shortest honest name: a hub id whole, a folder by its last part. */
+export function modelName(name: string): TemplateResult {
+  const isFolder = /^(\/|~|\.|[A-Za-z]:\\)/.test(name);
+  const last = name.split(/[/\\]/).findLast((part) => part !== '');
+  return nameText(isFolder ? (last ?? name) : name);
+}
+
 /** How far something is; without a fraction, that it goes on. */
 export function progressBar(label: string, percent: number | null): TemplateResult {
   return percent === null

@@ -4,7 +4,7 @@ import { noOffers } from '../api/offers.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { HardwareSpecs, Job } from '../api/types.ts';
-import { figure, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { figure, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
 import { currentJobId, hardware, jobs, models, offers, router, runOf, toasts } from '../state/app.ts';
 import { isActive, profileName, taskName } from '../state/job-words.ts';
@@ -107,7 +107,7 @@ export class Dashboard extends LitElement {
       <header class="card-head">
         <div>
           <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
-          <h2 id="current"><a href="/training/${job.job_id}">${nameText(job.model_name)}</a></h2>
+          <h2 id="current"><a href="/training/${job.job_id}">${modelName(job.model_name)}</a></h2>
           <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${job.strategy}</p>
         </div>
         ${stateBadge(job.state)}
@@ -181,7 +181,10 @@ export class Dashboard extends LitElement {
 
   private _recent(): TemplateResult | typeof nothing {
     const page = jobs.value.value;
-    if (page === null || page.jobs.length === 0) return nothing;
+    // Shown once what is above it has its height, so that nothing jumps.
+    const jobId = currentJobId.value;
+    const isReady = jobId === null || runOf(jobId).value.job !== null;
+    if (page === null || page.jobs.length === 0 || !isReady) return nothing;
     return html`<section class="card" aria-labelledby="recent">
       <header class="card-head">
         <h2 id="recent">Last runs</h2>
@@ -195,7 +198,7 @@ export class Dashboard extends LitElement {
 
   private _machine(): TemplateResult {
     const { value, error } = hardware.value;
-    return html`<section class="card" aria-labelledby="machine">
+    return html`<section class="card machine" aria-labelledby="machine">
       <header class="card-head">
         <h2 id="machine">This machine</h2>
         ${this._profile === null ? nothing : html`<span class="tag">${profileName(this._profile)} profile</span>`}
@@ -215,7 +218,7 @@ function recentRun(job: Job): TemplateResult {
   const loss = job.metrics?.final_loss ?? (job.last_metric as { loss?: number | null } | null)?.loss;
   return html`<li>
     <a class="list-link" href="/training/${job.job_id}">
-      <span class="list-main">${nameText(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
+      <span class="list-main">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
       <span class="list-figures">
         <span>${loss == null ? '' : `loss ${formatNumber(loss)}`}</span>
         <span>${formatDuration(spanSeconds(job.started_at, job.ended_at))}</span>

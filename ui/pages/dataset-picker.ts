@@ -7,7 +7,7 @@ import { uploadDataset } from '../api/upload.ts';
 import { nameText, option, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatAgo, formatBytes, formatCount } from '../format.ts';
 import { datasets, toasts } from '../state/app.ts';
-import { draft } from '../state/draft.ts';
+import { draft, preferenceStrategies } from '../state/draft.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 import './row-view.ts';
@@ -20,6 +20,13 @@ const shapeFields: Readonly<Record<string, string>> = {
   summarization: 'input, output',
   'extractive-question-answering': 'context, question, answer',
 };
+
+/** The fields that rows must have for what is chosen. */
+function rowFields(): string {
+  const { task, strategy } = draft.value;
+  if (preferenceStrategies.includes(strategy)) return 'prompt, chosen, rejected';
+  return shapeFields[task] ?? 'the fields of the task';
+}
 
 /** The dataset: one that is there, or a new file with its progress and the faults of its rows. */
 @customElement('hone-dataset-picker')
@@ -145,7 +152,7 @@ export class DatasetPicker extends LitElement {
         <span class="muted">or drop it here</span>
       </p>
       <p class="muted">
-        JSONL, one object on each line with ${shapeFields[draft.value.task] ?? 'the fields of the task'}; at least 10
+        JSONL, one object on each line with ${rowFields()}; at least 10
         rows.
       </p>`;
   }

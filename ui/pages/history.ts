@@ -1,7 +1,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Job } from '../api/types.ts';
-import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatDuration, formatMoment, formatNumber, spanSeconds } from '../format.ts';
 import { jobs, router } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
@@ -121,7 +121,7 @@ export class History extends LitElement {
         />
       </td>
       <th scope="row"><a href="/training/${job.job_id}">${job.job_id}</a></th>
-      <td class="two-lines">${nameText(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></td>
+      <td class="two-lines">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></td>
       <td>${stateBadge(job.state)}</td>
       <td class="right spare">${last?.step === undefined ? '–' : last.step.toLocaleString('en')}</td>
       <td class="right">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>

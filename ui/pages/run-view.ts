@@ -3,7 +3,7 @@ import type { Point } from '../api/frames.ts';
 import type { Job } from '../api/types.ts';
 import { errorPanel, figure, progressBar } from '../elements/parts.ts';
 import { formatCount, formatDuration, formatMemory, formatNumber, spanSeconds } from '../format.ts';
-import { isActive, phaseName, stages } from '../state/job-words.ts';
+import { isActive, phaseName, stages, stateName } from '../state/job-words.ts';
 import type { Run } from '../state/run.ts';
 
 /** What the dashboard and the page of a run have in common. */
@@ -15,7 +15,7 @@ export function runProgress(job: Job): TemplateResult {
   const eta = active && job.phase === 'train' ? last?.eta_seconds : null;
   return html`<div class="run-progress">
     <div class="row between baseline">
-      <p class="run-phase">${active ? phaseName(job.phase) || job.message : job.message}</p>
+      <p class="run-phase">${active ? phaseName(job.phase) || job.message : endWords(job)}</p>
       <p class="run-percent">${job.state === 'completed' ? '100' : job.progress.toFixed(1)}<small> %</small></p>
     </div>
     ${progressBar('Progress of the run', job.progress)}
@@ -27,6 +27,15 @@ export function runProgress(job: Job): TemplateResult {
       </p>
     </div>
   </div>`;
+}
+
+/** How a run ended, in short: why it failed is said beside it. */
+function endWords(job: Job): string {
+  if (job.error === null) return job.message;
+  const during = phaseName(job.phase);
+  return during === ''
+    ? stateName(job.state)
+    : `${stateName(job.state)}: ${during.charAt(0).toLowerCase()}${during.slice(1)}`;
 }
 
 function stageList(job: Job): TemplateResult {

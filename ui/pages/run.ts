@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { ExportFrame, LogFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import type { JobDetail } from '../api/types.ts';
-import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
+import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatBytes, formatMoment, formatNumber } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
 import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
@@ -113,9 +113,10 @@ export class RunPage extends LitElement {
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
-          <h1>${nameText(job.model_name)}</h1>
+          <h1>${modelName(job.model_name)}</h1>
           <p class="muted">
-            ${taskName(job.task)} on ${nameText(job.dataset)} · ${job.strategy} · ${job.provider}
+            ${taskName(job.task)} on ${nameText(job.dataset)} · ${job.strategy} · ${job.provider} · base
+            ${nameText(job.model_name)}
           </p>
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>

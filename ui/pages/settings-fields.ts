@@ -4,7 +4,7 @@ export interface SettingField {
   readonly name: string;
   readonly label: string;
   /** `switch` may be left to the service: automatic, on or off. */
-  readonly kind: 'number' | 'integer' | 'switch' | 'choice' | 'names' | 'lines';
+  readonly kind: 'number' | 'integer' | 'switch' | 'choice' | 'text' | 'names' | 'lines';
   readonly sentence: string;
   readonly min?: number;
   readonly max?: number;
@@ -22,6 +22,8 @@ export interface SettingGroup {
   readonly title: string;
   /** Shown at once; the others are folded. */
   readonly open?: boolean;
+  /** Shown for this strategy alone. */
+  readonly strategy?: string;
   readonly fields: readonly SettingField[];
 }
 
@@ -91,6 +93,19 @@ export const settingGroups: readonly SettingGroup[] = [
         below: true,
         sentence:
           'The part of the rows that is kept from training and used to measure it; 0.1 is one in ten.',
+      },
+    ],
+  },
+  {
+    title: 'Reward',
+    strategy: 'rlhf',
+    fields: [
+      {
+        name: 'reward_model',
+        label: 'Reward model',
+        kind: 'text',
+        automatic: 'trained from your pairs',
+        sentence: 'Hub id or folder of a model that scores answers, where you have one.',
       },
     ],
   },
@@ -307,7 +322,15 @@ const byName = new Map(
   settingGroups.flatMap(({ fields }) => fields).map((field) => [field.name, field] as const),
 );
 
-export const settingField = (name: string) => byName.get(name);
+const strategyOf = new Map(
+  settingGroups.flatMap(({ fields, strategy }) => fields.map(({ name }) => [name, strategy] as const)),
+);
+
+/** The field of a setting, where a strategy has it. */
+export function settingField(name: string, strategy: string): SettingField | undefined {
+  const own = strategyOf.get(name);
+  return own === undefined || own === strategy ? byName.get(name) : undefined;
+}
 export const settingLabel = (name: string) => byName.get(name)?.label ?? name.replaceAll('_', ' ');
 
 /** A setting's value in words. */
@@ -335,6 +358,7 @@ export function readSetting(field: SettingField, text: string): { value: unknown
     case 'switch':
       return { value: trimmed === 'on' };
     case 'choice':
+    case 'text':
       return { value: trimmed };
     case 'names':
       return {

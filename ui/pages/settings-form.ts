@@ -50,7 +50,10 @@ export class SettingsForm extends LitElement {
     if (value === null) {
       return html`${error === null ? skeleton(8) : serviceErrorPanel('The recommended settings could not be read', error)}`;
     }
-    return html`${settingGroups.map((group) => this._group(group, value))} ${this._export()}`;
+    const groups = settingGroups.filter(
+      ({ strategy }) => strategy === undefined || strategy === draft.value.strategy,
+    );
+    return html`${groups.map((group) => this._group(group, value))} ${this._export()}`;
   }
 
   private _group(group: SettingGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
@@ -148,7 +151,7 @@ export class SettingsForm extends LitElement {
     return html`<input
       id=${id}
       type="text"
-      inputmode=${kind === 'names' ? 'text' : 'decimal'}
+      inputmode=${kind === 'names' || kind === 'text' ? 'text' : 'decimal'}
       autocomplete="off"
       placeholder=${field.automatic ?? 'automatic'}
       aria-describedby=${described}

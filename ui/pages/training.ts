@@ -2,10 +2,10 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { FieldFault, ServiceError } from '../api/request.ts';
 import { service, type TrainingBody } from '../api/service.ts';
-import { nameText, option, serviceErrorPanel } from '../elements/parts.ts';
+import { modelName, nameText, option, serviceErrorPanel } from '../elements/parts.ts';
 import { formatCount } from '../format.ts';
 import { currentJobId, datasets, info, jobs, router, settings } from '../state/app.ts';
-import { draft } from '../state/draft.ts';
+import { draft, preferenceStrategies } from '../state/draft.ts';
 import { isActive, taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
@@ -34,6 +34,12 @@ const providerSentences: Readonly<Record<string, string>> = {
   accelerated: 'About twice as fast with a fifth less memory, for common architectures on an NVIDIA GPU.',
 };
 
+/** Strategies that learn from preferences train text generation alone. */
+const fits = (strategy: string, task: string) =>
+  !preferenceStrategies.includes(strategy) || task === 'text-generation';
+
+const strategyName = (name: string) => (name === 'qlora' ? 'QLoRA' : name.toUpperCase());
+
 /** From a task to a start, in four steps on one page. */
 @customElement('hone-training')
 export class Training extends LitElement {
@@ -58,7 +64,7 @@ export class Training extends LitElement {
 
   private get _faults(): readonly FieldFault[] {
     const own = Object.entries(draft.value.settings).flatMap(([name, text]) => {
-      const field = settingField(name);
+      const field = settingField(name, draft.value.strategy);
       const read = field === undefined ? null : readSetting(field, text);
       return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
     });
@@ -72,7 +78,7 @@ export class Training extends LitElement {
   private get _body(): TrainingBody {
     const { task, model, dataset, provider, strategy, quantizations } = draft.value;
     const changed = Object.entries(draft.value.settings).flatMap(([name, text]) => {
-      const field = settingField(name);
+      const field = settingField(name, draft.value.strategy);
       const read = field === undefined ? null : readSetting(field, text);
       return read !== null && 'value' in read && read.value !== undefined ? [[name, read.value]] : [];
     });
@@ -157,7 +163,7 @@ export class Training extends LitElement {
     if (running === undefined) return nothing;
     return html`<p class="banner" role="status">
       <span>
-        <b>${running.job_id}</b> is training ${nameText(running.model_name)}. What you start now waits in the queue behind it.
+        <b>${running.job_id}</b> is training ${modelName(running.model_name)}. What you start now waits in the queue behind it.
       </span>
       <a href="/training/${running.job_id}">Follow it</a>
     </p>`;
@@ -170,7 +176,11 @@ export class Training extends LitElement {
       <div class="options" role="radiogroup" aria-labelledby="step-task">
         ${tasks.map((task) =>
           option('task', task, taskName(task), taskSentences[task] ?? '', draft.value.task === task, () =>
-            draft.change({ task, ...(draft.value.custom ? {} : { model: '' }) }),
+            draft.change({
+              task,
+              ...(draft.value.custom ? {} : { model: '' }),
+              ...(fits(draft.value.strategy, task) ? {} : { strategy: 'sft' }),
+            }),
           ),
         )}
       </div>
@@ -179,13 +189,19 @@ export class Training extends LitElement {
 
   private _method(): TemplateResult {
     const known = info.value.value;
-    const { strategy, provider } = draft.value;
+    const { task, strategy, provider } = draft.value;
     return html`
       <h3 id="strategy">Strategy</h3>
       <div class="options" role="radiogroup" aria-labelledby="strategy">
         ${(known?.strategies ?? ['sft']).map((name) =>
-          option('strategy', name, name.toUpperCase(), strategySentences[name] ?? '', strategy === name, () =>
-            draft.change({ strategy: name }),
+          option(
+            'strategy',
+            name,
+            strategyName(name),
+            fits(name, task) ? (strategySentences[name] ?? '') : 'For text generation alone.',
+            strategy === name,
+            () => draft.change({ strategy: name }),
+            !fits(name, task),
           ),
         )}
       </div>
@@ -247,7 +263,7 @@ export class Training extends LitElement {
   /** A numeric setting as it would be used, times a factor; `null` where it is not known. */
   private _value(name: string, factor: number | null = 1): number | null {
     const text = draft.value.settings[name];
-    const field = settingField(name);
+    const field = settingField(name, draft.value.strategy);
     const read = text === undefined || field === undefined ? null : readSetting(field, text);
     const value =
       read !== null && 'value' in read && typeof read.value === 'number'

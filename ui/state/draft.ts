@@ -1,6 +1,9 @@
 import { recall, remember } from './memory.ts';
 import { Store } from './store.ts';
 
+/** Strategies whose rows are a prompt with a better and a worse answer. */
+export const preferenceStrategies: readonly string[] = ['dpo', 'rlhf'];
+
 /** What has been chosen in the training form so far. Settings are the texts of changed fields alone. */
 export interface Draft {
   readonly task: string;
