@@ -59,6 +59,9 @@ export class Exchange {
   private controller: AbortController | null = null;
   private finished = false;
   private paused = false;
+  /** The connection closes with the response, and the client still sends. */
+  private lingers = false;
+  private whenSent: (() => void) | null = null;
 
   constructor(res: HttpResponse, req: HttpRequest) {
     this.res = res;
@@ -68,6 +71,14 @@ export class Exchange {
     for (const name of keptHeaders) {
       const value = req.getHeader(name);
       if (value !== '') this.headers[name] = value;
+    }
+    if (this.method !== 'GET' && this.method !== 'HEAD' && req.getHeader('connection') !== '') {
+      // A client that asks before it sends is answered before it sends.
+      this.lingers =
+        /\bclose\b/i.test(req.getHeader('connection')) &&
+        req.getHeader('expect') === '' &&
+        (Number(this.headers['content-length'] ?? 0) > 0 || req.getHeader('transfer-encoding') !== '');
+      if (this.lingers) res.onData((_, isLast) => this.noteData(isLast));
     }
     res.onAborted(() => {
       this.aborted = true;
@@ -119,11 +130,13 @@ export class Exchange {
       );
     const { res } = this;
     if (announced > limitBytes) {
-      // What still comes is read and dropped by the parser after the response.
+      // What still comes is read and dropped.
       error = tooLarge();
-      res.onData(() => undefined);
+      res.onData((_, isLast) => this.noteData(isLast));
     } else {
       res.onData((data, isLast) => {
+        this.noteData(isLast);
+        if (this.finished) return;
         totalBytes += data.byteLength;
         if (totalBytes > limitBytes) error = tooLarge();
         else if (data.byteLength > 0) {
@@ -168,12 +181,25 @@ export class Exchange {
     this.res.resume();
   }
 
+  private noteData(isLast: boolean): void {
+    if (!isLast) return;
+    this.lingers = false;
+    this.whenSent?.();
+  }
+
   /** Sends the response; a HEAD request gets its headers alone. Does nothing when the client has left. */
   send(reply: Reply): void {
     if (this.aborted || this.finished) return;
     // What the client still sends must be read (and dropped), or it would never come to the response.
     this.resume();
     this.finished = true;
+    // Closing on what a client still sends resets the connection, and it never reads the response.
+    if (this.lingers) this.whenSent = () => this.write(reply);
+    else this.write(reply);
+  }
+
+  private write(reply: Reply): void {
+    if (this.aborted) return;
     this.res.cork(() => {
       this.writeHead(reply.status, reply.headers);
       if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {

@@ -53,6 +53,13 @@ test.before(async () => {
 });
 test.after(endAll);
 
+test('the document has an example of every body', () => {
+  for (const { method, path, description: operation } of withBody()) {
+    const { schema, example } = jsonOf(operation.requestBody);
+    assert.ok(example !== undefined && ajv.validate(schema, example), `${method} ${path}`);
+  }
+});
+
 /** A test after which nothing may have changed. (A hook that fails after each test would not be told of.) */
 function unchanged(name: string, work: () => Promise<void>): void {
   test(name, async () => {
@@ -415,6 +422,26 @@ unchanged('a client that goes away before, in the middle of and right after its 
     }
   }
   assert.is((await service.call('GET', '/api/health')).status, 200);
+});
+
+unchanged('a large body that is refused is answered, also on a connection that closes', async () => {
+  const wanted: [string, string, string, number][] = [
+    ['POST', '/api/start_training', 'application/json', 413],
+    ['POST', '/api/start_training', 'text/plain', 413],
+    ['POST', '/api/upload_dataset', 'application/json', 400],
+    ['POST', '/api/upload_dataset', 'multipart/form-data; boundary=b', 413],
+    ['POST', '/api/nothing', 'application/json', 404],
+    ['PUT', '/api/health', 'application/json', 405],
+    ['DELETE', '/api/models/none', 'application/json', 404],
+    ['POST', '/api/stop_training', 'application/json', 409],
+  ];
+  for (const connection of ['close', 'keep-alive']) {
+    for (const [method, path, type, status] of wanted) {
+      const headers = { connection, 'content-type': type };
+      const answer = await send({ method, path }, 'x'.repeat(10_000_000), headers);
+      assert.is(answer.status, status, `${method} ${path}, ${connection}`);
+    }
+  }
 });
 
 unchanged('every upload that is none', async () => {

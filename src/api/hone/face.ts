@@ -126,6 +126,7 @@ function data({ catalog, datasets, planner, previewer }: Services): Route[] {
       tag,
       summary: 'What training would see of the first rows: tokens, which carry loss, what is cut off',
       body: s.previewBody,
+      bodyExample: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', rows: 5 },
       responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
       handle: async ({ params, body: { rows, ...request } }) =>
         previewer.preview({ ...request, dataset: datasets.get(params.name as string).name }, rows),
