@@ -4,7 +4,8 @@
 
 namespace hone {
 
-/// `quantize({ llama, ggmlBase, input, output, type, threads, requantize, onProgress, onEnd }) -> { cancel() }`.
+/// `quantize({ llama, ggmlBase, input, output, type, threads, requantize, onProgress, onEnd })`
+/// gives `{ cancel() }`.
 ///
 /// Writes `input` (a GGUF file) to `output` in the given type by the engine's own `llama_model_quantize`, on
 /// a thread of its own. `llama` and `ggmlBase` are paths of the engine's libraries. `onProgress` gets a share
