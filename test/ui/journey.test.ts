@@ -44,6 +44,10 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByLabel('Sample prompts').fill('My parcel has not come.');
   await page.locator('.estimate .meter').first().waitFor();
 
+  await page.getByText('What the model sees').click();
+  await page.getByRole('button', { name: 'Show tokens' }).click();
+  await page.locator('.token[data-kind="learned"]').nth(3).waitFor();
+
   await page.reload();
   await sees(page, 'Can be used');
   assert.is(await page.getByLabel('Hub id or folder').inputValue(), tinyModel('llama'));
@@ -67,7 +71,10 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   const area = page.locator('.chart-wide .chart-area');
   assert.match((await area.getAttribute('aria-label')) ?? '', 'chart of 60 points');
   await page.locator('.chart-wide summary').click();
-  assert.is(await page.locator('.chart-wide tbody tr').count(), 60);
+  await until(
+    async () => (await page.locator('.chart-wide tbody tr').count()) === 60,
+    'the table has every point',
+  );
   await page.getByRole('link', { name: 'Samples' }).click();
   await page.getByRole('link', { name: 'Log', exact: true }).click();
   await page.goBack();
@@ -84,6 +91,9 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByRole('link', { name: 'llama-none-support' }).click();
   await sees(page, 'model-Q8_0.gguf');
   await sees(page, /^ollama create llama-none-support/);
+  await page.getByLabel('Another type').selectOption('Q4_0');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await sees(page, 'model-Q4_0.gguf');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Download Modelfile' }).click();
   assert.is((await download).suggestedFilename(), 'Modelfile');

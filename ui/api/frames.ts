@@ -89,10 +89,30 @@ export type LogFrame = Head & {
 };
 export type ExportFrame = Head & {
   readonly type: 'export';
+  readonly model_id?: undefined;
   readonly kind: string;
   readonly path: string;
   readonly bytes: number;
   readonly quantization: string | null;
+};
+
+/** How the making of a further GGUF type of a model goes. */
+export type QuantizeFrame = Head & {
+  readonly type: 'export';
+  readonly model_id: string;
+  readonly quantization: string;
+  readonly state: string;
+  readonly progress?: number | null;
+  readonly error?: string;
+};
+
+/** A model came, went, or is being pushed. */
+export type ModelFrame = Head & {
+  readonly type: 'model';
+  readonly action: string;
+  readonly model_id: string;
+  readonly state?: string;
+  readonly fraction?: number | null;
 };
 
 /** Every frame of `/ws/training`. */
@@ -109,5 +129,6 @@ export type Frame =
   | (Head & EvalPoint & { readonly type: 'metrics'; readonly kind: 'eval' })
   | LogFrame
   | ExportFrame
-  | (Head & { readonly type: 'model'; readonly action: string; readonly model_id: string })
+  | QuantizeFrame
+  | ModelFrame
   | (Head & HardwareSample & { readonly type: 'gpu' });

@@ -14,6 +14,7 @@ import type {
   Model,
   ModelDetail,
   ModelFile,
+  Preview,
   RecommendedModels,
   RecommendedSettings,
   Started,
@@ -43,6 +44,8 @@ export const service = {
       signal,
     }),
   dataset: (name: string) => request<DatasetDetail>(`/api/datasets/${part(name)}?rows=8`),
+  preview: (name: string, body: Readonly<Record<string, unknown>>) =>
+    request<Preview>(`/api/datasets/${part(name)}/preview`, { method: 'POST', body }),
   convertDataset: (name: string) =>
     request<DatasetDetail>(`/api/datasets/${part(name)}/convert`, { method: 'POST' }),
   removeDataset: (name: string) =>
@@ -72,6 +75,8 @@ export const service = {
   modelFilePath: (modelId: string, name: string) => `/api/models/${part(modelId)}/files/${part(name)}`,
   removeModel: (modelId: string) =>
     request<{ message: string }>(`/api/models/${part(modelId)}`, { method: 'DELETE' }),
+  quantize: (modelId: string, type: string) =>
+    request<{ message: string }>(`/api/models/${part(modelId)}/quantize`, { method: 'POST', body: { type } }),
   push: (body: { model_id: string; repo_name: string; private: boolean }) =>
     request<{ message: string; repo_url: string }>('/api/hub/push', { method: 'POST', body }),
 

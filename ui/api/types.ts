@@ -19,6 +19,7 @@ export type CheckedModel = InferOutput<typeof finetune.validatedCustomModel>;
 export type Started = InferOutput<typeof finetune.started>;
 export type Estimate = InferOutput<typeof hone.estimate>;
 export type DatasetDetail = InferOutput<typeof hone.dataset>;
+export type Preview = InferOutput<typeof hone.preview>;
 export type ModelFile = InferOutput<typeof hone.files>['files'][number];
 export type Generated = InferOutput<typeof finetune.generated>;
 

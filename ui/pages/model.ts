@@ -10,6 +10,7 @@ import { taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 import './push-dialog.ts';
+import './quantize-form.ts';
 import { verificationFigures } from './run.ts';
 import { lossChart, metricName } from './run-charts.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
@@ -198,6 +199,15 @@ export class ModelPage extends LitElement {
                 model,
                 this._files.filter(({ name }) => inAdapter(name)),
               )}`
+      }
+      ${
+        this._files === null || !offers.value.has('POST /api/models/{model_id}/quantize')
+          ? nothing
+          : html`<hone-quantize-form
+              .modelId=${model.model_id}
+              .names=${this._files.map(({ name }) => name)}
+              @made=${() => this._load(model.model_id)}
+            ></hone-quantize-form>`
       }
       <p class="path">
         <code class="wrap"><bdi>${model.path}</bdi></code>

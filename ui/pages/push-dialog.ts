@@ -4,8 +4,10 @@ import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { ModelDetail } from '../api/types.ts';
 import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
+import { pushed } from '../state/app.ts';
 import { recall, remember } from '../state/memory.ts';
 import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
 
@@ -19,6 +21,11 @@ export class PushDialog extends LitElement {
   @state() private _error: ServiceError | null = null;
   @state() private _url: string | null = null;
 
+  constructor() {
+    super();
+    new Watch(this, pushed);
+  }
+
   protected override createRenderRoot(): this {
     return this;
   }
@@ -27,6 +34,16 @@ export class PushDialog extends LitElement {
     super.connectedCallback();
     const owner = recall('hub-owner', '');
     if (owner !== '') this._name = `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
+  }
+
+  private _progress(): TemplateResult {
+    const frame = pushed.value?.model_id === this.model.model_id ? pushed.value : null;
+    const fraction = frame?.fraction ?? null;
+    return html`<p class="row between" role="status">
+        <span>${frame?.state ?? 'Asking the hub'}</span>
+        <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)} %`}</span>
+      </p>
+      ${progressBar('Push', fraction === null ? null : fraction * 100)}`;
   }
 
   private async _push(event: Event): Promise<void> {
@@ -79,7 +96,7 @@ export class PushDialog extends LitElement {
               />
               Private
             </label>
-            ${this._busy ? progressBar('Push', null) : nothing}
+            ${this._busy ? this._progress() : nothing}
             ${this._error === null ? nothing : serviceErrorPanel('The model was not pushed', this._error)}
             <div class="row end">
               <button type="submit" class="primary" ?disabled=${this._busy || !repositoryName.test(this._name)}>

@@ -1,72 +1,65 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { request, type ServiceError } from '../api/request.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { Preview } from '../api/types.ts';
 import { serviceErrorPanel } from '../elements/parts.ts';
 import { formatCount } from '../format.ts';
-import { offers } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
+import { readSetting, settingField } from './settings-fields.ts';
 
-const previewRoute = 'POST /api/preview';
-
-interface SeenToken {
-  readonly text: string;
-  /** Whether the model is trained to write it, rather than given it to read. */
-  readonly trained: boolean;
-}
-
-interface SeenRow {
-  readonly line: number;
-  readonly tokens: readonly SeenToken[];
-  readonly length: number;
-  readonly truncated: boolean;
-}
-
-interface Seen {
-  readonly rows: readonly SeenRow[];
-  readonly max_seq_length: number;
-  readonly longest: number;
-  readonly truncated_rows: number;
-  readonly total_rows: number;
-}
+const shownRows = 5;
+/** Settings that change what the model sees of a row. */
+const looked = ['max_seq_length', 'use_chat_template'];
 
 /** What the model sees of the rows: tokens, which of them are learned, and what is cut off. */
 @customElement('hone-row-view')
 export class RowView extends LitElement {
-  @state() private _seen: Seen | null = null;
+  @state() private _seen: Preview | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _busy = false;
+  private _of = '';
 
   constructor() {
     super();
-    new Watch(this, draft, offers);
+    new Watch(this, draft);
   }
 
   protected override createRenderRoot(): this {
     return this;
   }
 
+  private get _body(): Record<string, unknown> {
+    const { task, model, strategy, settings } = draft.value;
+    const own = looked.flatMap((name) => {
+      const field = settingField(name, strategy);
+      const read = field === undefined ? null : readSetting(field, settings[name] ?? '');
+      return read !== null && 'value' in read && read.value !== undefined ? [[name, read.value]] : [];
+    });
+    return { task, strategy, model_name: model.trim(), rows: shownRows, ...Object.fromEntries(own) };
+  }
+
+  protected override willUpdate(): void {
+    const of = JSON.stringify([draft.value.dataset, this._body]);
+    if (of === this._of) return;
+    // What was shown was of other rows, another model or another length.
+    this._of = of;
+    this._seen = null;
+    this._error = null;
+  }
+
   private async _look(): Promise<void> {
     if (this._busy) return;
     this._busy = true;
     this._error = null;
+    const of = this._of;
     try {
-      const { task, model, dataset, strategy, settings } = draft.value;
-      const length = Number(settings.max_seq_length);
-      this._seen = await request<Seen>('/api/preview', {
-        method: 'POST',
-        body: {
-          task,
-          strategy,
-          model_name: model,
-          dataset,
-          ...(settings.max_seq_length ? { max_seq_length: length } : {}),
-          ...(settings.use_chat_template ? { use_chat_template: settings.use_chat_template === 'on' } : {}),
-        },
-      });
+      const seen = await service.preview(draft.value.dataset, this._body);
+      if (of === this._of) this._seen = seen;
     } catch (error) {
-      this._error = asServiceError(error);
+      if (of === this._of) this._error = asServiceError(error);
     } finally {
       this._busy = false;
     }
@@ -74,7 +67,7 @@ export class RowView extends LitElement {
 
   protected override render(): TemplateResult | typeof nothing {
     const { model, dataset } = draft.value;
-    if (!offers.value.has(previewRoute) || dataset === '' || model === '') return nothing;
+    if (dataset === '' || model.trim() === '') return nothing;
     return html`<details class="fold">
       <summary>What the model sees</summary>
       <p>
@@ -88,20 +81,23 @@ export class RowView extends LitElement {
   }
 }
 
-function seenRows(seen: Seen): TemplateResult {
-  const cut = seen.truncated_rows;
+function seenRows({ rows, max_seq_length }: Preview): TemplateResult {
   return html`<p class="note">
-      ${cut === 0 ? 'No row is' : `${formatCount(cut)} of ${formatCount(seen.total_rows)} rows are`} longer than
-      ${formatCount(seen.max_seq_length)} tokens; the longest has ${formatCount(seen.longest)}.
-      <span class="token" data-trained="yes">Marked</span> tokens are learned, the others only read.
+      <span class="token" data-kind="learned">Marked</span> tokens are learned, plain ones only read,
+      <span class="token" data-kind="cut">crossed out</span> ones lie beyond ${formatCount(max_seq_length)} tokens and are
+      cut off.
     </p>
-    ${seen.rows.map(
-      (row) => html`<p class="tokens wrap" dir="auto">
-        <small class="muted tabular">Line ${row.line}, ${formatCount(row.length)} tokens${row.truncated ? ', cut' : ''}</small>
-        ${row.tokens.map(
-          ({ text, trained }) =>
-            html`<span class="token" data-trained=${trained ? 'yes' : 'no'}>${text}</span>`,
-        )}
+    ${rows.map(
+      ({ tokens, total_tokens, labelled_tokens }, index) => html`<p class="tokens wrap">
+        <small class="muted tabular">
+          Row ${index + 1}: ${formatCount(total_tokens)} tokens, ${formatCount(labelled_tokens)} learned
+        </small>
+        <bdi
+          >${tokens.map(
+            ({ text, labelled, truncated }) =>
+              html`<span class="token" data-kind=${truncated ? 'cut' : labelled ? 'learned' : 'read'}>${text}</span>`,
+          )}</bdi
+        >
       </p>`,
     )}`;
 }

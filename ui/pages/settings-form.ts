@@ -6,24 +6,13 @@ import { info, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { Watch } from '../state/store.ts';
 import {
+  quantizations,
   rangeText,
   type SettingField,
   type SettingGroup,
   settingGroups,
   settingText,
 } from './settings-fields.ts';
-
-const quantizations = [
-  'F16',
-  'Q8_0',
-  'Q6_K',
-  'Q5_K_M',
-  'Q4_K_M',
-  'Q4_0',
-  'Q3_K_M',
-  'Q2_K',
-  'IQ4_XS',
-] as const;
 
 /** Lists that the service may give beside its tasks and strategies. */
 interface Lists {

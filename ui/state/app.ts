@@ -1,4 +1,4 @@
-import type { Frame, HardwareSample } from '../api/frames.ts';
+import type { Frame, HardwareSample, ModelFrame, QuantizeFrame } from '../api/frames.ts';
 import { noOffers, type Offers, readOffers } from '../api/offers.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
@@ -28,6 +28,11 @@ export const jobs = new Remote<JobPage>(() => service.jobs(historyPage));
 export const currentJobId = new Store<string | null>(null);
 /** The machine's live figures; `null` until the service has sent some. */
 export const sample = new Store<HardwareSample | null>(null);
+
+/** The newest word of the making of a further GGUF type. */
+export const quantized = new Store<QuantizeFrame | null>(null);
+/** The newest word of a push to the hub. */
+export const pushed = new Store<ModelFrame | null>(null);
 
 const runs = new Map<string, Run>();
 
@@ -66,7 +71,15 @@ function take(frame: Frame): void {
     sample.set(frame);
     return;
   }
-  if (frame.type === 'model') void models.refresh();
+  if (frame.type === 'model') {
+    if (frame.action === 'push') pushed.set(frame);
+    else void models.refresh();
+  }
+  if (frame.type === 'export' && frame.model_id !== undefined) {
+    quantized.set(frame);
+    if (frame.state === 'completed') void models.refresh();
+    return;
+  }
   if (frame.type === 'status') {
     void jobs.refresh();
     // A job that waits in the queue does not take the place of the one that runs.

@@ -99,6 +99,7 @@ export class Run extends Store<RunRecord> {
       }
       case 'log':
       case 'export':
+        if (frame.type === 'export' && frame.model_id !== undefined) break;
         if (this.events.some(({ seq }) => seq === frame.seq)) break;
         this.events.push(frame);
         if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);

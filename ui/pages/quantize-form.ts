@@ -1,0 +1,89 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
+import { quantized } from '../state/app.ts';
+import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
+import { quantizations } from './settings-fields.ts';
+
+/** Makes a smaller GGUF file of a model; `made` tells that there is one more. */
+@customElement('hone-quantize-form')
+export class QuantizeForm extends LitElement {
+  @property() modelId = '';
+  /** The model's files, whose names tell which types there are. */
+  @property({ attribute: false }) names: readonly string[] = [];
+  @state() private _chosen = '';
+  @state() private _busy = false;
+  @state() private _error: ServiceError | null = null;
+  private _told: unknown = null;
+
+  constructor() {
+    super();
+    new Watch(this, quantized);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private get _frame() {
+    return quantized.value?.model_id === this.modelId ? quantized.value : null;
+  }
+
+  /** Types below the best that there is: precision that is gone does not come back. */
+  private get _possible(): readonly string[] {
+    const there = quantizations.map((type) => this.names.some((name) => name.endsWith(`-${type}.gguf`)));
+    const best = there.indexOf(true);
+    return best < 0 ? [] : quantizations.filter((_, index) => index > best && !there[index]);
+  }
+
+  protected override updated(): void {
+    const frame = this._frame;
+    if (frame === null || frame === this._told || frame.state === 'running') return;
+    this._told = frame;
+    this.dispatchEvent(new CustomEvent('made'));
+  }
+
+  private async _make(type: string): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    this._error = null;
+    try {
+      await service.quantize(this.modelId, type);
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const possible = this._possible;
+    const frame = this._frame;
+    if (possible.length === 0) return nothing;
+    const chosen = possible.includes(this._chosen) ? this._chosen : (possible[0] as string);
+    const isRunning = frame?.state === 'running';
+    return html`<div class="row wrap-row">
+        <label for="quantization">Another type</label>
+        <select
+          id="quantization"
+          class="narrow"
+          .value=${chosen}
+          ?disabled=${isRunning}
+          @change=${(event: Event) => {
+            this._chosen = (event.target as HTMLSelectElement).value;
+          }}
+        >
+          ${possible.map((type) => html`<option value=${type} ?selected=${type === chosen}>${type}</option>`)}
+        </select>
+        <button type="button" ?disabled=${this._busy || isRunning} @click=${() => this._make(chosen)}>
+          ${isRunning ? `Making ${frame.quantization}…` : 'Make it'}
+        </button>
+      </div>
+      ${isRunning ? progressBar('Quantization', frame.progress == null ? null : frame.progress * 100) : nothing}
+      ${frame?.state === 'failed' ? html`<p class="fault wrap" role="alert">${frame.error ?? 'It failed.'}</p>` : nothing}
+      ${this._error === null ? nothing : serviceErrorPanel('The type cannot be made', this._error)}`;
+  }
+}
