@@ -48,7 +48,7 @@ export class Chart extends LitElement {
   private readonly _id = `chart-${nextId++}`;
   private _visible = false;
   private readonly _resize = new ResizeObserver(() => this._fit());
-  /** What nobody sees is not drawn. */
+  /** What nobody sees is drawn once and then left alone. */
   private readonly _seen = new IntersectionObserver((entries) => {
     this._visible = entries.at(-1)?.isIntersecting ?? false;
     if (this._visible) this._schedule();
@@ -88,7 +88,8 @@ export class Chart extends LitElement {
   }
 
   private _schedule(): void {
-    if (this._visible && this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+    const isWanted = this._visible || (this._plot === null && this.steps.length > 0);
+    if (isWanted && this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
   }
 
   private get _area(): HTMLElement | null {

@@ -39,9 +39,11 @@ function endWords(job: Job): string {
 }
 
 function stageList(job: Job): TemplateResult {
-  const at = stages.findIndex(({ phases }) => phases.includes(job.phase ?? ''));
+  // Without an export, training is the last stage.
+  const own = 'export' in job && job.export === null ? stages.slice(0, 2) : stages;
+  const at = own.findIndex(({ phases }) => phases.includes(job.phase ?? ''));
   return html`<ol class="stages" aria-label="Stages">
-    ${stages.map(({ name }, index) => {
+    ${own.map(({ name }, index) => {
       const state = job.state === 'completed' || index < at ? 'done' : index === at ? 'now' : 'ahead';
       return html`<li data-state=${state} aria-current=${state === 'now' && isActive(job.state) ? 'step' : nothing}>
         ${name}<span class="off-screen">${state === 'done' ? ', done' : ''}</span>

@@ -156,7 +156,7 @@ export class RunPage extends LitElement {
       }
       ${
         job.state === 'completed'
-          ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>
+          ? html`${job.export === null ? nothing : html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`}
               <a class="button" href="/models/${job.model_id}">Its files</a>`
           : nothing
       }
