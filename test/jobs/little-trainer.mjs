@@ -5,6 +5,11 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 
 const args = process.argv.slice(2);
+if (args.includes('preview')) {
+  const failed = { code: 'unsupported', message: 'The little trainer shows no rows.', advice: null };
+  process.stdout.write(`${JSON.stringify({ failed })}\n`);
+  process.exit(1);
+}
 if (!args.includes('run')) {
   const root = process.env.HONE_REAL_ROOT;
   const { status } = spawnSync(`${root}/trainer/.venv/bin/python`, args, {
