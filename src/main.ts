@@ -42,7 +42,10 @@ const machineMaxAgeMs = 5_000;
 export type Logger = ReturnType<typeof createLogger>;
 
 function createLogger(config: Config) {
-  return pino({ level: config.logLevel, base: null, redact: ['token', 'hubToken'] });
+  // Whoever reads the log may go away (`hone serve | head`); pino's own destination would try again for ever,
+  // and block everything else.
+  process.stdout.on('error', () => undefined);
+  return pino({ level: config.logLevel, base: null, redact: ['token', 'hubToken'] }, process.stdout);
 }
 
 /** Wires the core on an open data directory: what `serve` answers with, and what `stop` ends a job with. */
