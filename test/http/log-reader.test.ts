@@ -1,0 +1,16 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService } from '../service.ts';
+
+test.after(endAll);
+
+test('a service whose log nobody reads any more goes on, and ends when it is told', async () => {
+  const service = await startService();
+  service.process.stdout?.destroy();
+  service.process.stderr?.destroy();
+  assert.is((await service.call('GET', '/api/health')).status, 200);
+  // The end writes two lines.
+  assert.is(await service.end('SIGTERM'), 0);
+});
+
+test.run();
