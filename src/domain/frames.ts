@@ -38,6 +38,15 @@ const replayPage = 500;
 /** Frames that a slow reader can miss: the next one, or a page of the log, says the same. */
 const droppable: ReadonlySet<string> = new Set(['gpu', 'log']);
 
+/** A stored event as the frame that was published. */
+export const toFrame = (event: EventRow): Frame => ({
+  ...event.payload,
+  seq: event.seq,
+  time: event.time,
+  type: event.type as FrameType,
+  ...(event.jobId === null ? {} : { job_id: jobName(event.jobId) }),
+});
+
 /**
  * Numbers, stores and publishes frames.
  * @param publish hands a frame to whoever listens; set by the composition root.
@@ -53,13 +62,6 @@ export function createFrames(store: Store, publish: (frame: Frame, droppable: bo
     }
     return seq;
   };
-  const toFrame = (event: EventRow): Frame => ({
-    ...event.payload,
-    seq: event.seq,
-    time: event.time,
-    type: event.type as FrameType,
-    ...(event.jobId === null ? {} : { job_id: jobName(event.jobId) }),
-  });
   const make = (type: FrameType, jobId: number | null, payload: Record<string, unknown>): EventRow => ({
     seq: next(),
     jobId,

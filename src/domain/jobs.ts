@@ -18,7 +18,7 @@ import {
   type TrainerCommand,
   trainerEnvironment,
 } from '../trainer/supervisor.ts';
-import type { Frames } from './frames.ts';
+import { type Frame, type Frames, toFrame } from './frames.ts';
 import { type Job, jobName } from './job.ts';
 import { applyLines, type Ending, statusPayload } from './job-journal.ts';
 import { type Judges, judgeRequest, writeSpec } from './job-spec.ts';
@@ -81,6 +81,8 @@ export interface Jobs {
   acknowledge(): boolean;
   /** The points of a job's curves, at most about `points` of them (0 for all). */
   series(id: number, points: number): ReturnType<typeof toSeries>;
+  /** What was told of a job beside its curves: stored log and export frames, oldest first. */
+  events(id: number): Frame[];
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
   /** Finds trainers of an earlier server again, and ends what has no trainer any more. */
@@ -453,6 +455,14 @@ export function createJobs(options: JobsOptions): Jobs {
     },
 
     series: (id, points) => toSeries(store.events.ofJob(read(id).id, 'metrics'), points),
+
+    events(id) {
+      read(id);
+      return (['log', 'export'] as const)
+        .flatMap((type) => store.events.ofJob(id, type))
+        .sort((a, b) => a.seq - b.seq)
+        .map(toFrame);
+    },
 
     logTail: (id, maxBytes) => readTail(join(folder(read(id).id), 'log.txt'), maxBytes),
 

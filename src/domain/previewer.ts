@@ -21,22 +21,30 @@ export function createPreviewer(
     readonly hubToken: string | null;
   },
 ): Previewer {
+  // One at a time: each is a Python process with a tokenizer of its own.
+  let turn: Promise<unknown> = Promise.resolve();
   return {
-    async preview(request, rows) {
-      const judged = await judgeRequest({ ...request, export: 'none' }, options);
-      const name = `preview-${randomUUID()}`;
-      const folder = join(options.jobsDir, `.${name}`);
-      try {
-        await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
-        return await previewRows(
-          options.command,
-          folder,
-          rows,
-          judged.base.path === null ? options.hubToken : null,
-        );
-      } finally {
-        await rm(folder, { recursive: true, force: true });
-      }
+    preview(request, rows) {
+      const mine = turn.then(() => show(request, rows));
+      turn = mine.catch(() => undefined);
+      return mine;
     },
   };
+
+  async function show(request: TrainingRequest, rows: number): Promise<Preview> {
+    const judged = await judgeRequest({ ...request, export: 'none' }, options);
+    const name = `preview-${randomUUID()}`;
+    const folder = join(options.jobsDir, `.${name}`);
+    try {
+      await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
+      return await previewRows(
+        options.command,
+        folder,
+        rows,
+        judged.base.path === null ? options.hubToken : null,
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
 }

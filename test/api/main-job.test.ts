@@ -146,6 +146,11 @@ test('every step was told on the socket, in order, and stored', async () => {
   assert.equal([...new Set(states)], ['queued', 'starting', 'running', 'completed']);
   assert.ok(frames.some((frame) => frame.type === 'export' && frame.kind === 'gguf'));
   assert.ok(frames.some((frame) => frame.type === 'model' && frame.action === 'created'));
+  const { events } = (await service.call('GET', '/api/jobs/train_1/events')).body;
+  assert.equal(
+    events,
+    frames.filter((frame) => frame.job_id === 'train_1' && ['log', 'export'].includes(frame.type)),
+  );
   const { train } = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
   assert.equal(
     train.map((point: Json) => point.loss),

@@ -75,6 +75,14 @@ function jobs({ jobs: store }: Services): Route[] {
     }),
     route({
       method: 'GET',
+      path: '/api/jobs/{job_id}/events',
+      tag,
+      summary: 'What was told of a job beside its curves: warnings, samples, checkpoints, files',
+      responses: { 200: { description: 'The frames, oldest first', schema: s.events }, 404: noJob },
+      handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) }),
+    }),
+    route({
+      method: 'GET',
       path: '/api/jobs/{job_id}/log',
       tag,
       summary: 'The last lines of the trainer’s log, as text',

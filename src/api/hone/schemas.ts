@@ -172,3 +172,7 @@ export const preview = v.object({
     }),
   ),
 });
+
+export const events = v.object({
+  events: v.array(v.looseObject({ seq: v.number(), time: v.string(), type: v.string() })),
+});
