@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { fakeDriver } from '../test/native/fake/build.ts';
 
 /*
- * What sampling costs:  node --import tsx bench/hardware.ts [--quick]
+ * What sampling costs:  npm run bench -- hardware [--quick]
  *
  * `sampleCpu`: processor time of one sample of everything, against that of one `nvidia-smi` query where there
  * is a GPU. Elsewhere a fake driver plays the GPU, and the rival is the cheapest process there is (`true`):
@@ -173,12 +173,4 @@ async function childMain(mode: string): Promise<void> {
 
 if (process.argv[2] === '--child') {
   await childMain(process.argv[3] ?? '');
-} else if (process.argv[1] === import.meta.filename) {
-  for (const figure of await run({ quick: process.argv.includes('--quick') })) {
-    const rival = figure.rival === null ? 'not here' : figure.rival.toFixed(3);
-    const ratio = figure.ratio === null ? '' : `, ratio ${figure.ratio.toFixed(2)}`;
-    console.log(
-      `${figure.name}: ${figure.ours.toFixed(3)} ${figure.unit}; ${figure.rivalName}: ${rival}${ratio}`,
-    );
-  }
 }

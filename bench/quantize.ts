@@ -7,7 +7,7 @@ import { writeTinyGguf } from '../test/native/tiny-gguf.ts';
 import type { Figure } from './hardware.ts';
 
 /*
- * How fast a GGUF is quantized:  node --import tsx bench/quantize.ts [--quick]
+ * How fast a GGUF is quantized:  npm run bench -- quantize [--quick]
  *
  * The rival is gguf-py, the Python package that llama.cpp's converter writes Q8_0 with, on the same tensors,
  * already in memory; both write a file and sync it, one thread each. The other types have no rival in Python and are given alone.
@@ -69,13 +69,5 @@ export async function run({ quick = false } = {}): Promise<Figure[]> {
     return figures;
   } finally {
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-if (process.argv[1] === import.meta.filename) {
-  for (const figure of await run({ quick: process.argv.includes('--quick') })) {
-    const rival = figure.rival === null ? '' : `; ${figure.rivalName}: ${figure.rival.toFixed(1)}`;
-    const ratio = figure.ratio === null ? '' : `, ratio ${figure.ratio.toFixed(2)}`;
-    console.log(`${figure.name}: ${figure.ours.toFixed(1)} ${figure.unit}${rival}${ratio}`);
   }
 }

@@ -7,6 +7,8 @@ import type { TrainerCommand } from '../trainer/supervisor.ts';
 import { type Judges, judgeRequest, writeSpec } from './job-spec.ts';
 import type { TrainingRequest } from './training-request.ts';
 
+export { preview } from '../trainer/preview.ts';
+
 /** Shows what a model would be trained on. */
 export interface Previewer {
   /** The first `rows` rows as tokens, by the code that training uses. @throws AppError as a start does. */

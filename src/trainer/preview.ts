@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const timeoutMs = 120_000;
 
 /** What `python -m trainer preview` prints. */
-const preview = v.object({
+export const preview = v.object({
   max_seq_length: v.number(),
   template_source: v.string(),
   rows: v.array(

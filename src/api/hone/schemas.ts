@@ -159,19 +159,7 @@ export const previewBody = v.strictObject({
   ...withoutDataset,
   rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
 });
-export const preview = v.object({
-  max_seq_length: v.number(),
-  template_source: v.string(),
-  rows: v.array(
-    v.object({
-      tokens: v.array(
-        v.object({ id: v.number(), text: v.string(), labelled: v.boolean(), truncated: v.boolean() }),
-      ),
-      total_tokens: v.number(),
-      labelled_tokens: v.number(),
-    }),
-  ),
-});
+export { preview } from '../../domain/previewer.ts';
 
 export const events = v.object({
   events: v.array(v.looseObject({ seq: v.number(), time: v.string(), type: v.string() })),
