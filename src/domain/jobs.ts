@@ -94,6 +94,10 @@ export interface Jobs {
 export function createJobs(options: JobsOptions): Jobs {
   const { store, frames, waits } = options;
   const closing = new AbortController();
+  let markRecovered = () => {};
+  const recovered = new Promise<void>((resolve) => {
+    markRecovered = resolve;
+  });
   const running = new Map<number, { trainer: Trainer | null; followed: Promise<void> }>();
   const folder = (id: number) => join(options.jobsDir, jobName(id));
   const read = (id: number): Job => {
@@ -372,6 +376,8 @@ export function createJobs(options: JobsOptions): Jobs {
     },
 
     async stop(id) {
+      // Until then a trainer of an earlier server is not known, and could not be asked.
+      await recovered;
       const job = id === undefined ? unfinished() : read(id);
       if (job === null)
         throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
@@ -495,6 +501,7 @@ export function createJobs(options: JobsOptions): Jobs {
         watch(job.id, trainer);
       }
       await launchNext();
+      markRecovered();
     },
 
     async close() {
