@@ -231,7 +231,11 @@ print(peak)
 
 
 def test_peak_memory_is_about_one_shard(tmp_path: Path) -> None:
-    """At most 1.5 times the largest shard and 600 MB, with shards of 160 MB, one of them all embedding."""
+    """What the export claims itself: at most 1.5 times the largest shard and 600 MB, with shards of 160 MB.
+
+    Narrower than resident memory, which counts mapped library files too: 746 to 765 MiB here with the CUDA
+    build of torch, and once 854, which is above the bound of 840.
+    """
     import torch
     import transformers
     from peft import LoraConfig, get_peft_model
