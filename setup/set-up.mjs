@@ -30,7 +30,12 @@ const tests = [
   [...forNode, chromium],
   [...forPython, testTools],
 ];
-const plans = { stop: [[packages, bundles]], test: tests, 'test:long': tests };
+const plans = {
+  stop: [[packages, bundles]],
+  bench: [forNode, [...forPython, testTools]],
+  test: tests,
+  'test:long': tests,
+};
 const strict = new Set(['test', 'test:long', 'doctor']);
 const FAILED = 'failed ';
 
