@@ -1,34 +1,62 @@
 /**
- * `npm run bench [-- NAME…] [--quick]`: runs the scenarios of this folder, one file each, and prints what
- * each measured beside what it is measured against.
+ * `npm run bench [-- NAME…] [--quick] [--json FILE] [--table]`: runs the scenarios of this folder, one file
+ * each, and prints what each measured beside what it is measured against. `--table` writes the rows into
+ * bench/README.md. How to add a scenario stands in harness/scenario.ts.
  */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Figure } from './hardware.ts';
+import { describeMachine } from './harness/machine.ts';
+import { type Record, toRecords } from './harness/records.ts';
+import { runScenario } from './harness/run-scenario.ts';
+import type { Scenario } from './harness/scenario.ts';
+import { line, withTable } from './harness/text.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    table: { type: 'boolean', default: false },
+  },
 });
-const scenarios = readdirSync(import.meta.dirname)
+const here = import.meta.dirname;
+const names = readdirSync(here)
   .filter((name) => name.endsWith('.ts') && name !== 'main.ts')
   .map((name) => name.slice(0, -'.ts'.length))
   .sort();
-const unknown = positionals.filter((name) => !scenarios.includes(name));
+const unknown = positionals.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
-  console.error(`There is no scenario ${unknown.join(', ')}. There are: ${scenarios.join(', ')}.`);
+  console.error(`There is no scenario ${unknown.join(', ')}. There are: ${names.join(', ')}.`);
   process.exit(2);
 }
-for (const name of positionals.length > 0 ? positionals : scenarios) {
-  const scenario = (await import(join(import.meta.dirname, `${name}.ts`))) as {
-    run(options: { quick: boolean }): Promise<Figure[]>;
-  };
-  for (const figure of await scenario.run({ quick: values.quick })) {
-    const rival = figure.rival === null ? 'not here' : figure.rival.toFixed(3);
-    const ratio = figure.ratio === null ? '' : `, ratio ${figure.ratio.toFixed(2)}`;
-    console.log(
-      `${name}: ${figure.name}: ${figure.ours.toFixed(3)} ${figure.unit}; ${figure.rivalName}: ${rival}${ratio}`,
-    );
+const machine = describeMachine();
+console.log(machine);
+const records: Record[] = [];
+for (const name of positionals.length > 0 ? positionals : names) {
+  const { scenario } = (await import(join(here, `${name}.ts`))) as { scenario: Scenario };
+  console.log(`\n${name}: ${scenario.about}`);
+  const show = process.stderr.isTTY ? (text: string) => process.stderr.write(`\r\u001b[K${text}`) : () => {};
+  try {
+    const outcome = await runScenario(scenario, values.quick ? 'quick' : 'full', (text) => show(`  ${text}`));
+    show('');
+    for (const side of outcome.sides) {
+      console.log(
+        `  ${side.name}: ${side.about}${side.skipped === null ? '' : ` (skipped: ${side.skipped})`}`,
+      );
+    }
+    for (const { record, ours, theirs } of toRecords(outcome, machine)) {
+      console.log(`  ${line(record, ours, theirs)}`);
+      records.push(record);
+    }
+  } catch (error) {
+    show('');
+    console.error(`  failed: ${(error as Error).message}`);
+    process.exitCode = 1;
   }
+}
+if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(records, null, 2)}\n`);
+if (values.table) {
+  const page = join(here, 'README.md');
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), records));
 }

@@ -1,73 +1,66 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { quantize } from '../src/hardware/quantize.ts';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { writeTinyGguf } from '../test/native/tiny-gguf.ts';
-import type { Figure } from './hardware.ts';
+import { runMeasured } from './harness/measured.ts';
+import { missingPython, programs, python, pythonVersion, root } from './harness/places.ts';
+import type { Scenario, Size } from './harness/scenario.ts';
 
 /*
- * How fast a GGUF is quantized:  npm run bench -- quantize [--quick]
- *
- * The rival is gguf-py, the Python package that llama.cpp's converter writes Q8_0 with, on the same tensors,
- * already in memory; both write a file and sync it, one thread each. The other types have no rival in Python and are given alone.
+ * How fast a GGUF is quantized. The peer is gguf-py, the Python package with which llama.cpp's converter writes
+ * Q8_0, on the same tensors, already in memory; both write a file and sync it, on one thread. Both must write the
+ * same bytes. The other types have no peer in Python.
  */
 
-const root = resolve(import.meta.dirname, '..');
+const types = ['Q8_0', 'Q4_0', 'Q4_K_M', 'IQ4_XS'] as const;
+const shapes: Record<Size, { width: number; layers: number }> = {
+  full: { width: 1024, layers: 4 },
+  quick: { width: 512, layers: 4 },
+  test: { width: 256, layers: 1 },
+};
+const ggufPy = join(root, 'build', 'llama.cpp', 'gguf-py');
+const reader = join(programs, 'gguf_tensors.py');
+const model = (dir: string) => join(dir, 'model.gguf');
+const megabytes = (dir: string) => statSync(model(dir)).size / 1e6;
 
-const rivalScript = `
-import os, sys, time
-sys.path.insert(0, sys.argv[2])
-from gguf import GGUFReader, GGMLQuantizationType
-from gguf.quants import quantize
-tensors = [t.data.copy() for t in GGUFReader(sys.argv[1]).tensors if t.data.ndim == 2]
-start = time.perf_counter()
-with open(sys.argv[3], "wb") as out:
-    for tensor in tensors:
-        quantize(tensor, GGMLQuantizationType.Q8_0).tofile(out)
-    out.flush()
-    os.fsync(out.fileno())
-print(time.perf_counter() - start)
-`;
-
-export async function run({ quick = false } = {}): Promise<Figure[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'hone-bench-'));
-  try {
-    const model = join(folder, 'model.gguf');
-    const width = quick ? 512 : 1024;
-    writeTinyGguf(model, { width, feedForward: 4 * width, layers: quick ? 2 : 4 });
-    const megabytes = statSync(model).size / 1e6;
-    const figures: Figure[] = [];
-    await quantize(model, join(folder, 'out.gguf'), 'Q4_0', { threads: 1 }); // opens the engine, warms the file
-    for (const type of ['Q8_0', 'Q4_0', 'Q4_K_M', 'IQ4_XS']) {
-      const started = performance.now();
-      await quantize(model, join(folder, 'out.gguf'), type, { threads: 1 });
-      const ours = megabytes / ((performance.now() - started) / 1000);
-      let rival: number | null = null;
-      if (type === 'Q8_0') {
-        const python = join(
-          root,
-          'trainer/.venv',
-          process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python',
-        );
-        const argv = ['-c', rivalScript, model, join(root, 'build/llama.cpp/gguf-py'), join(folder, 'rival')];
-        const seconds = execFileSync(python, argv, {
-          encoding: 'utf8',
-          env: { ...process.env, OMP_NUM_THREADS: '1' },
-        });
-        rival = megabytes / Number(seconds);
-      }
-      figures.push({
-        name: type,
-        unit: 'MB of 32-bit floats a second',
-        ours,
-        rival,
-        rivalName: 'gguf-py',
-        ratio: rival === null ? null : ours / rival,
-      });
-    }
-    return figures;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+export const scenario: Scenario = {
+  name: 'quantize',
+  about: 'megabytes of 32-bit floats quantized per second of processor time',
+  runs: { full: 5, quick: 3 },
+  prepare: async ({ dir, size }) => {
+    const { width, layers } = shapes[size];
+    writeTinyGguf(model(dir), { width, feedForward: 4 * width, layers });
+  },
+  sides: [
+    {
+      name: 'hone',
+      about: "the engine's own libllama, called through the addon",
+      trial: async ({ dir }) => {
+        const output = join(dir, 'ours');
+        const argv = ['--import', 'tsx', join(programs, 'quantize.ts'), model(dir), output, ...types];
+        const cpuSeconds = JSON.parse((await runMeasured(process.execPath, argv)).stdout);
+        const { stdout } = await runMeasured(python, [reader, ggufPy, 'digest', `${output}.Q8_0`]);
+        const figures = Object.fromEntries(types.map((type) => [type, megabytes(dir) / cpuSeconds[type]]));
+        return { figures, answer: JSON.parse(stdout).digest };
+      },
+    },
+    {
+      name: 'gguf-py',
+      about: async () => `gguf-py of the engine's release, numpy ${await pythonVersion('numpy')}`,
+      missing: () => missingPython('numpy'),
+      trial: async ({ dir }) => {
+        const argv = [reader, ggufPy, 'quantize', model(dir), join(dir, 'theirs')];
+        const { stdout } = await runMeasured(python, argv, { env: { OMP_NUM_THREADS: '1' } });
+        const { cpu_seconds, digest } = JSON.parse(stdout);
+        return { figures: { Q8_0: megabytes(dir) / cpu_seconds }, answer: digest };
+      },
+    },
+  ],
+  comparisons: types.map((type) => ({
+    metric: `${type} per CPU second`,
+    figure: type,
+    unit: 'MB',
+    better: 'more' as const,
+    peer: type === 'Q8_0' ? 'gguf-py' : null,
+    goal: null,
+  })),
+};

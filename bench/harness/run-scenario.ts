@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Scenario, Side, Size } from './scenario.ts';
+
+/** What the runs of one side gave: the values of every figure, in order; or why it was skipped. */
+export interface SideOutcome {
+  readonly name: string;
+  readonly about: string;
+  readonly skipped: string | null;
+  readonly figures: Readonly<Record<string, readonly number[]>>;
+}
+
+export interface Outcome {
+  readonly scenario: Scenario;
+  readonly runs: number;
+  readonly sides: readonly SideOutcome[];
+}
+
+/** How often each side is run: unmeasured, and measured. */
+function counts(scenario: Scenario, size: Size): { warmUps: number; runs: number } {
+  if (size === 'test') return { warmUps: 0, runs: 1 };
+  return { warmUps: scenario.warmUps?.[size] ?? 1, runs: scenario.runs?.[size] ?? (size === 'full' ? 5 : 3) };
+}
+
+/**
+ * Runs the sides of a scenario in turn. A peer that is missing is left out and says so; where our own side is
+ * missing, nothing runs.
+ * @throws when a side fails, or when the sides did not do the same work.
+ */
+export async function runScenario(
+  scenario: Scenario,
+  size: Size,
+  progress: (text: string) => void = () => undefined,
+): Promise<Outcome> {
+  const { warmUps, runs } = counts(scenario, size);
+  const sides = await Promise.all(scenario.sides.map(look));
+  const ours = sides[0] as Looked;
+  if (ours.skipped !== null) {
+    return {
+      scenario,
+      runs: 0,
+      sides: sides.map((side) => ({ ...side, figures: {}, skipped: ours.skipped })),
+    };
+  }
+  const present = sides.filter(({ skipped }) => skipped === null);
+  const values = new Map(sides.map(({ name }) => [name, {} as Record<string, number[]>]));
+  const dir = await mkdtemp(join(tmpdir(), 'hone-bench-'));
+  try {
+    await scenario.prepare?.({ size, dir });
+    for (let number = 0; number < warmUps + runs; number += 1) {
+      const answers: Record<string, unknown> = {};
+      for (const { name, side } of present) {
+        progress(`${name}, ${number < warmUps ? 'warm-up' : `run ${number - warmUps + 1} of ${runs}`}`);
+        const { figures, answer } = await side.trial({ size, dir, number });
+        answers[name] = answer;
+        if (number >= warmUps) note(values.get(name) as Record<string, number[]>, figures, name);
+      }
+      (scenario.check ?? checkEqual)(answers);
+    }
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+  return {
+    scenario,
+    runs,
+    sides: sides.map(({ name, about, skipped }) => ({
+      name,
+      about,
+      skipped,
+      figures: values.get(name) as Record<string, number[]>,
+    })),
+  };
+}
+
+interface Looked {
+  readonly side: Side;
+  readonly name: string;
+  readonly about: string;
+  readonly skipped: string | null;
+}
+
+async function look(side: Side): Promise<Looked> {
+  const skipped = (await side.missing?.()) ?? null;
+  const about =
+    typeof side.about === 'string' ? side.about : skipped === null ? await side.about() : side.name;
+  return { side, name: side.name, about, skipped };
+}
+
+function note(
+  values: Record<string, number[]>,
+  figures: Readonly<Record<string, number>>,
+  side: string,
+): void {
+  for (const [figure, value] of Object.entries(figures)) {
+    if (!Number.isFinite(value)) throw new Error(`${side} gave ${value} as ${figure}`);
+    values[figure] ??= [];
+    values[figure].push(value);
+  }
+}
+
+function checkEqual(answers: Readonly<Record<string, unknown>>): void {
+  const [[ours, answer] = ['', null], ...others] = Object.entries(answers);
+  for (const [name, other] of others) {
+    if (isDeepStrictEqual(answer, other)) continue;
+    const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 1000);
+    throw new Error(`The sides did not do the same.\n${ours}: ${shown(answer)}\n${name}: ${shown(other)}`);
+  }
+}

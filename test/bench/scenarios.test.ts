@@ -1,0 +1,32 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { toRecords } from '../../bench/harness/records.ts';
+import { runScenario } from '../../bench/harness/run-scenario.ts';
+import type { Scenario } from '../../bench/harness/scenario.ts';
+import { root } from '../service.ts';
+
+/*
+ * Every scenario in its smallest form: all sides do the same work and give the same answers. What they measure is
+ * of no account here.
+ */
+
+const folder = join(root, 'bench');
+const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && name !== 'main.ts');
+
+for (const file of files) {
+  test(`${file}: the sides give the same answers`, async () => {
+    const { scenario } = (await import(join(folder, file))) as { scenario: Scenario };
+    assert.is(`${scenario.name}.ts`, file);
+    const outcome = await runScenario(scenario, 'test');
+    const records = toRecords(outcome, 'here');
+    assert.is(records.length, scenario.comparisons.length);
+    for (const { record } of records) {
+      const skipped = typeof record.met === 'string' && record.met.startsWith('skipped: ');
+      if (!skipped) assert.ok((record.ours as number) >= 0, record.metric);
+    }
+  });
+}
+
+test.run();
