@@ -21,6 +21,8 @@ export interface Config {
   /** Host names beside localhost, IP literals and this machine's own that requests may name. */
   readonly allowedHosts: readonly string[];
   readonly dataDir: string;
+  /** What can be made again, such as the starter model of the demo. */
+  readonly cacheDir: string;
   readonly databasePath: string;
   readonly datasetsDir: string;
   readonly modelsDir: string;
@@ -80,6 +82,14 @@ function platformDataDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'hone');
 }
 
+/** The platform's per-user folder for what can be made again. */
+function platformCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
+  if (platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'hone');
+  if (platform === 'win32')
+    return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'hone', 'cache');
+  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'hone');
+}
+
 function integer(name: string, text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || value > max) {
@@ -125,6 +135,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
     allowedHosts: [hostname(), `${hostname()}.local`, ...values['allowed-host']].map((h) => h.toLowerCase()),
     dataDir,
+    cacheDir: platformCacheDir(env, process.platform),
     databasePath: resolve(cwd, env.SERVICE_DB_PATH || join(dataDir, 'database', 'hone.sqlite')),
     datasetsDir: join(dataDir, 'datasets'),
     modelsDir: join(dataDir, 'model_checkpoints'),

@@ -11,11 +11,13 @@ import { openStore } from './db/store.ts';
 import { runDoctor } from './doctor.ts';
 import { createCatalog } from './domain/catalog.ts';
 import { createDatasets } from './domain/datasets.ts';
+import { createExamples } from './domain/examples.ts';
 import { createFrames, type Frame } from './domain/frames.ts';
 import { createHubPush } from './domain/hub-push.ts';
 import { createJobs } from './domain/jobs.ts';
 import { createLive } from './domain/live.ts';
 import { type Machine, readMachine } from './domain/machine.ts';
+import { createModelSizes } from './domain/model-size.ts';
 import { createModels, type Models } from './domain/models.ts';
 import { createPlanner } from './domain/planner.ts';
 import { createPlayground } from './domain/playground.ts';
@@ -92,7 +94,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
   });
   const selection = createSelection({ store: store.session, catalog, hub });
 
-  const live = createLive(frames, logger);
+  const live = createLive(frames, logger, async () => (await machine()).facts.gpus.map(({ name }) => name));
 
   let known: { at: number; machine: Promise<Machine> } | null = null;
   const machine = () => {
@@ -147,11 +149,25 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     },
     logger,
   });
-  const planner = createPlanner({ machine, settingsContext, datasets, hub });
+  const examples = createExamples({
+    dir: join(config.installDir, 'examples'),
+    starterDirs: [config.cacheDir, config.dataDir],
+    datasets,
+    recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
+  });
+  const planner = createPlanner({
+    catalog,
+    machine,
+    settingsContext,
+    datasets,
+    selection,
+    sizeOf: createModelSizes(hub),
+  });
   const services: Services = {
     planner,
     catalog,
     datasets,
+    examples,
     frames,
     hubPush,
     jobs,

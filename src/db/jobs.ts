@@ -109,6 +109,8 @@ export interface JobStore {
   newest(): JobRow | null;
   inStates(states: readonly string[]): JobRow[];
   list(filter: JobFilter): { jobs: JobRow[]; total: number };
+  /** Jobs whose discarding was asked for. */
+  toDiscard(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): void;
 }
@@ -121,6 +123,7 @@ export function createJobStore(db: Db): JobStore {
   const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
   const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
   const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
+  const toDiscard = db.prepare('SELECT * FROM jobs WHERE discard_requested = 1 ORDER BY id');
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
   const marks = (count: number) => Array(count).fill('?').join(', ');
   return {
@@ -159,6 +162,7 @@ export function createJobStore(db: Db): JobStore {
       };
       return { jobs: records.map(toRow), total };
     },
+    toDiscard: () => (toDiscard.all() as Record<string, unknown>[]).map(toRow),
     counts: () => counts.all() as { state: string; count: number }[],
     remove: (id) => void remove.run(id),
   };

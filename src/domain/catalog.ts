@@ -4,6 +4,10 @@ import type { Description } from '../trainer/protocol.ts';
 /** Former names of providers: accepted, never returned. */
 const providerAliases: Readonly<Record<string, string>> = { huggingface: 'standard', unsloth: 'accelerated' };
 
+/** Specification, "Training request fields", rule 1. */
+export const defaultProvider = 'standard';
+export const defaultStrategy = 'sft';
+
 /** What can be chosen, as the trainer tells it. */
 export interface Catalog {
   get(): Promise<Description>;

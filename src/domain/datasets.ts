@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { DatasetRow, DatasetStore } from '../db/datasets.ts';
@@ -26,6 +26,8 @@ export interface Datasets {
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
   remove(name: string): Promise<void>;
+  /** Whether a dataset's file has just these bytes. @throws AppError `not_found`. */
+  holds(name: string, bytes: Buffer): Promise<boolean>;
   /** The first rows, parsed; a line that is no JSON is given as `{ line }`. */
   firstRows(name: string, count: number): Promise<unknown[]>;
   /** Writes a dataset of a foreign shape anew in ours. @throws AppError `invalid` where there is nothing to convert. */
@@ -121,6 +123,11 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       store.remove(name);
     },
 
+    async holds(name, bytes) {
+      const { sizeBytes } = this.get(name);
+      return sizeBytes === bytes.length && bytes.equals(await readFile(join(dir, name)));
+    },
+
     async firstRows(name, count) {
       const rows: unknown[] = [];
       for await (const line of readLines(join(dir, this.get(name).name))) {
@@ -199,7 +206,11 @@ function missing(reference: string, advice: string): AppError {
   return new AppError('not_found', msg, { issues: [{ loc: ['body', 'dataset'], msg, type: 'value_error' }] });
 }
 
-async function validateFile(path: string, shape: RowShape | null): Promise<Validation> {
+/**
+ * Reads a file's rows through.
+ * @throws AppError `not_found`, or `invalid` for what is no `.jsonl` file.
+ */
+export async function validateFile(path: string, shape: RowShape | null): Promise<Validation> {
   const file = await stat(path).catch(() => null);
   if (file === null || path.includes('\0')) throw missing(path, 'check the path');
   if (!file.isFile() || !path.toLowerCase().endsWith('.jsonl')) {

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobSpec, protocolVersion } from '../trainer/protocol.ts';
 import { type BaseModel, checkLocalModel, locateModel } from './base-model.ts';
-import type { Catalog } from './catalog.ts';
+import { type Catalog, defaultProvider, defaultStrategy } from './catalog.ts';
 import { type Datasets, freezeRows, type TrainingData } from './datasets.ts';
 import { shapeFor } from './row-validator.ts';
 import { resolveSettings, type Settings, type SettingsContext } from './settings.ts';
@@ -25,13 +25,17 @@ export interface Judges {
   readonly settingsContext: (profile: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
 }
 
+/** The GGUF types that a request asks for; none where it wants no export. */
+export const exportTypes = (request: Pick<TrainingRequest, 'export'>): readonly string[] =>
+  request.export === 'none' ? [] : (request.export?.quantizations ?? ['Q8_0']);
+
 /** @throws AppError `invalid` or `not_found` with the field and what to set instead. */
 export async function judgeRequest(request: TrainingRequest, judges: Judges): Promise<JudgedRequest> {
-  const strategy = request.strategy ?? 'sft';
+  const strategy = request.strategy ?? defaultStrategy;
   const provider = await judges.catalog.checkCombination(
     request.task,
     strategy,
-    request.provider ?? 'standard',
+    request.provider ?? defaultProvider,
   );
   const context = await judges.settingsContext(request.compute_specs);
   const settings = resolveSettings(request, provider, context);
@@ -69,7 +73,7 @@ export async function writeSpec(
     model: judged.base,
     dataset: { name: data.name, path: rowsPath, rows: data.numExamples },
     settings: judged.settings,
-    export: request.export === 'none' ? null : { quantizations: request.export?.quantizations ?? ['Q8_0'] },
+    export: request.export === 'none' ? null : { quantizations: exportTypes(request) },
     tensorboard_dir: job.logsDir === null ? null : join(job.logsDir, job.name),
     tools: job.tools,
   };

@@ -67,6 +67,11 @@ export interface Jobs {
    * queue. Resolves when it has ended. @throws AppError `conflict` when there is nothing to stop.
    */
   stop(id?: number): Promise<Job>;
+  /**
+   * Ends a job without saving anything, then deletes it with its checkpoints; one that completed meanwhile
+   * stays, with its model. Resolves with the job as it ended. @throws AppError `conflict` as `stop` does.
+   */
+  discard(id: number): Promise<Job>;
   /** @throws AppError `conflict` when it cannot be resumed now. */
   resume(id: number): Promise<Job>;
   get(id: number): Job;
@@ -343,6 +348,45 @@ export function createJobs(options: JobsOptions): Jobs {
       await killTrainer(trainer, waits.termMs);
   }
 
+  async function stop(id: number | undefined, discard: boolean): Promise<Job> {
+    // Until then a trainer of an earlier server is not known, and could not be asked.
+    await recovered;
+    const job = id === undefined ? unfinished() : read(id);
+    if (job === null)
+      throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
+    if (!unfinishedStates.includes(job.state)) {
+      throw new AppError('conflict', `${jobName(job.id)} is ${job.state}, so there is nothing to stop.`);
+    }
+    // Stored first: should this service end in between, the next one knows what was wanted.
+    if (discard) store.jobs.update(job.id, { discardRequested: true });
+    const held = running.get(job.id);
+    if (job.state === 'queued' || held === undefined)
+      return move(job.id, 'stopped', { endedAt: new Date().toISOString() });
+    if (job.state !== 'stopping') move(job.id, 'stopping', { stopRequested: true });
+    if (held.trainer !== null) {
+      void (discard ? killTrainer(held.trainer, 0) : stopTrainer(held.trainer, folder(job.id), waits));
+    }
+    await held.followed;
+    return read(job.id);
+  }
+
+  async function remove(id: number): Promise<void> {
+    const job = read(id);
+    if (unfinishedStates.includes(job.state)) {
+      throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
+    }
+    store.jobs.remove(id);
+    await rm(folder(id), { recursive: true, force: true });
+    if (options.logsDir !== null)
+      await rm(join(options.logsDir, jobName(id)), { recursive: true, force: true });
+  }
+
+  /** Deletes a job that was to be discarded, once it has ended without a model. */
+  async function discardEnded(id: number): Promise<void> {
+    const job = store.jobs.get(id) as Job | null;
+    if (job?.discardRequested && resumableStates.includes(job.state)) await remove(id);
+  }
+
   return {
     async start(request) {
       if (!request.queue) refuseSecond();
@@ -375,22 +419,12 @@ export function createJobs(options: JobsOptions): Jobs {
       return read(id);
     },
 
-    async stop(id) {
-      // Until then a trainer of an earlier server is not known, and could not be asked.
-      await recovered;
-      const job = id === undefined ? unfinished() : read(id);
-      if (job === null)
-        throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
-      if (!unfinishedStates.includes(job.state)) {
-        throw new AppError('conflict', `${jobName(job.id)} is ${job.state}, so there is nothing to stop.`);
-      }
-      const held = running.get(job.id);
-      if (job.state === 'queued' || held === undefined)
-        return move(job.id, 'stopped', { endedAt: new Date().toISOString() });
-      if (job.state !== 'stopping') move(job.id, 'stopping', { stopRequested: true });
-      if (held.trainer !== null) void stopTrainer(held.trainer, folder(job.id), waits);
-      await held.followed;
-      return read(job.id);
+    stop: (id) => stop(id, false),
+
+    async discard(id) {
+      const ended = await stop(id, true);
+      await discardEnded(id);
+      return ended;
     },
 
     async resume(id) {
@@ -417,6 +451,7 @@ export function createJobs(options: JobsOptions): Jobs {
       refuseSecond();
       move(id, 'queued', {
         stopRequested: false,
+        discardRequested: false,
         acknowledged: false,
         endedAt: null,
         ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
@@ -435,16 +470,7 @@ export function createJobs(options: JobsOptions): Jobs {
       return { jobs: jobs as Job[], total };
     },
 
-    async remove(id) {
-      const job = read(id);
-      if (unfinishedStates.includes(job.state)) {
-        throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
-      }
-      store.jobs.remove(id);
-      await rm(folder(id), { recursive: true, force: true });
-      if (options.logsDir !== null)
-        await rm(join(options.logsDir, jobName(id)), { recursive: true, force: true });
-    },
+    remove,
 
     current() {
       const job = unfinished() ?? (store.jobs.newest() as Job | null);
@@ -496,10 +522,13 @@ export function createJobs(options: JobsOptions): Jobs {
             { job: jobName(job.id), pid: trainer.identity.pid },
             'A running training was found again',
           );
-          if (job.stopRequested) void stopTrainer(trainer, folder(job.id), waits);
+          if (job.discardRequested) void killTrainer(trainer, 0);
+          else if (job.stopRequested) void stopTrainer(trainer, folder(job.id), waits);
         }
         watch(job.id, trainer);
+        void running.get(job.id)?.followed.then(() => discardEnded(job.id));
       }
+      for (const { id } of store.jobs.toDiscard()) await discardEnded(id);
       await launchNext();
       markRecovered();
     },

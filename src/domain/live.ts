@@ -15,7 +15,13 @@ export interface Live {
   stop(): void;
 }
 
-export function createLive(frames: Frames, logger: { warn(fields: object, text: string): void }): Live {
+/** @param readGpuNames the names of the GPUs in the sampler's order; asked each time that sampling begins. */
+export function createLive(
+  frames: Frames,
+  logger: { warn(fields: object, text: string): void },
+  readGpuNames: () => Promise<readonly string[]>,
+): Live {
+  let gpuNames: readonly string[] = [];
   let listeners = 0;
   let training = false;
   let sampler: Promise<Sampler> | null = null;
@@ -23,12 +29,18 @@ export function createLive(frames: Frames, logger: { warn(fields: object, text: 
   const onBatch = (batch: readonly HardwareFrame[]) => {
     if (training) for (const frame of batch) tracer.add(frame);
     if (listeners === 0) return;
-    for (const frame of batch) frames.send('gpu', null, present(frame));
+    for (const frame of batch) frames.send('gpu', null, present(frame, gpuNames));
   };
   const update = () => {
     const wanted = listeners > 0 || training;
     if (wanted && sampler === null) {
       sampler = startSampler({ hz: rateHz, onBatch });
+      readGpuNames().then(
+        (names) => {
+          gpuNames = names;
+        },
+        () => undefined,
+      );
       sampler.then(({ reason }) => {
         if (reason !== null) logger.warn({ reason }, 'Live hardware figures are not available');
       });
@@ -67,7 +79,7 @@ export function createLive(frames: Frames, logger: { warn(fields: object, text: 
   };
 }
 
-function present(frame: HardwareFrame): Record<string, unknown> {
+function present(frame: HardwareFrame, gpuNames: readonly string[]): Record<string, unknown> {
   return {
     cpu_percent: frame.cpuPercent,
     ram_used_bytes: frame.ramUsedBytes,
@@ -76,6 +88,7 @@ function present(frame: HardwareFrame): Record<string, unknown> {
     gpu_state: frame.gpuState,
     gpus: frame.gpus.map((gpu) => ({
       index: gpu.index,
+      name: gpuNames[gpu.index] ?? null,
       lost: gpu.lost,
       utilization_percent: gpu.utilizationPercent,
       memory_used_bytes: gpu.usedBytes,

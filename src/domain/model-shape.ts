@@ -15,12 +15,8 @@ export interface ModelShape {
 /** A header longer than this is no safetensors file (the format's own limit is 100 MB). */
 const maximumHeaderBytes = 100_000_000;
 
-/**
- * Reads the shape of a local model from its configuration and the headers of its weights.
- * @returns `null` where the configuration does not tell it.
- */
-export async function readModelShape(path: string): Promise<ModelShape | null> {
-  const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Record<string, unknown>;
+/** The sizes that a configuration (`config.json`) tells; `null` where they are not in it. */
+export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: number): ModelShape | null {
   const inner = (config.text_config ?? config) as Record<string, unknown>;
   const number = (...names: string[]) => {
     const found = names.map((name) => inner[name]).find((value) => typeof value === 'number');
@@ -32,10 +28,6 @@ export async function readModelShape(path: string): Promise<ModelShape | null> {
   if (layers === undefined || hidden === undefined || vocabulary === undefined) return null;
   const heads = number('num_attention_heads', 'n_head', 'num_heads') ?? 1;
   const headWidth = number('head_dim', 'd_kv') ?? hidden / heads;
-  let parameters = 0;
-  for (const name of await readdir(path)) {
-    if (name.endsWith('.safetensors')) parameters += await countParameters(join(path, name));
-  }
   return {
     parameters,
     layers,
@@ -44,6 +36,19 @@ export async function readModelShape(path: string): Promise<ModelShape | null> {
     keyValue: (number('num_key_value_heads') ?? heads) * headWidth,
     vocabulary,
   };
+}
+
+/**
+ * Reads the shape of a local model from its configuration and the headers of its weights.
+ * @returns `null` where the configuration does not tell it.
+ */
+export async function readModelShape(path: string): Promise<ModelShape | null> {
+  const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Record<string, unknown>;
+  let parameters = 0;
+  for (const name of await readdir(path)) {
+    if (name.endsWith('.safetensors')) parameters += await countParameters(join(path, name));
+  }
+  return shapeOf(config, parameters);
 }
 
 /** safetensors: eight bytes of header length, then JSON with the shape of every tensor. */

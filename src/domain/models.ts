@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 import type { ModelArtifact, ModelRow } from '../db/models.ts';
 import type { Store } from '../db/store.ts';
@@ -30,6 +30,8 @@ export interface Models {
   remove(reference: string): Promise<Model>;
   /** The absolute path of a file, or `null` where the model has none of this kind. */
   fileOf(model: Model, kind: ModelArtifact['kind']): string | null;
+  /** Whether a model was trained with the chat template that its base brought. */
+  hasChatTemplate(model: Model): Promise<boolean>;
 }
 
 /** Frees a model's file before it is deleted; refuses while it is in use. */
@@ -127,6 +129,13 @@ export function createModels(options: {
       });
       await rm(model.path, { recursive: true, force: true });
       return model;
+    },
+
+    async hasChatTemplate(model) {
+      const path = this.fileOf(model, 'template');
+      if (path === null) return false;
+      const text = await readFile(path, 'utf8').catch(() => '{}');
+      return (JSON.parse(text) as { source?: unknown }).source === 'model';
     },
 
     fileOf(model, kind) {

@@ -1,12 +1,12 @@
-import type { HubAccess } from '../hub/access.ts';
-import { readModelInfo } from '../hub/model-info.ts';
-import { locateModel } from './base-model.ts';
+import { type Catalog, defaultProvider, defaultStrategy } from './catalog.ts';
 import type { Datasets } from './datasets.ts';
 import { type Estimate, estimate, exampleGuidance, type Precision, simpleEstimate } from './estimate.ts';
+import { exportTypes } from './job-spec.ts';
 import type { Machine } from './machine.ts';
-import { type ModelShape, readModelShape } from './model-shape.ts';
-import catalogue from './recommended-models.json' with { type: 'json' };
-import { resolveSettings, type SettingsContext } from './settings.ts';
+import { type ModelSize, reviewed } from './model-size.ts';
+import type { Profile } from './profile.ts';
+import type { Selection } from './selection.ts';
+import { resolveSettings, type Settings, type SettingsContext } from './settings.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /** What a run would need, what is there, and what to change if it does not fit. */
@@ -26,78 +26,91 @@ export interface Plan {
   readonly advice: readonly string[];
 }
 
+/** A recommended model, with why and what a training of it takes. */
+export interface RecommendedModel {
+  readonly model: string;
+  readonly why: string;
+  readonly billionParameters: number;
+  readonly licence: string;
+  /** With the recommended settings, on this machine. */
+  readonly memoryBytes: number;
+}
+
 /** Judges a training request before it is started; nothing is changed. */
 export interface Planner {
+  /** @throws AppError `invalid` as a start does for task, strategy, provider and settings. */
   plan(request: TrainingRequest): Promise<Plan>;
+  /** The models for a profile and task, best first. @throws AppError `not_found` for another task. */
+  recommend(profile: Profile, task: string): Promise<RecommendedModel[]>;
 }
 
 const bytesPerGb = 2 ** 30;
 
 export function createPlanner(options: {
+  catalog: Catalog;
   machine: () => Promise<Machine>;
   settingsContext: (profile?: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
   datasets: Datasets;
-  hub: HubAccess;
+  selection: Selection;
+  sizeOf: (reference: string) => Promise<ModelSize>;
 }): Planner {
-  async function sizeOf(
-    request: TrainingRequest,
-  ): Promise<{ parameters: number | null; shape: ModelShape | null; local: boolean }> {
-    const { path, name } = locateModel(request.model_name);
-    if (path !== null) {
-      const shape = await readModelShape(path).catch(() => null);
-      return { parameters: shape?.parameters ?? null, shape, local: true };
-    }
-    const known = (catalogue.models as Record<string, { billionParameters: number }>)[name];
-    if (known !== undefined)
-      return { parameters: Math.round(known.billionParameters * 1e9), shape: null, local: false };
-    const info = await readModelInfo(options.hub, name).catch(() => null);
-    return { parameters: info?.parameters ?? null, shape: null, local: false };
+  /** What a run with these settings needs, as finely as the model's size is known. */
+  function need(
+    { parameters, shape, local }: ModelSize,
+    settings: Settings,
+    strategy: string,
+    cuda: boolean,
+    quantizations: readonly string[],
+  ) {
+    const gpu = cuda && settings.device !== 'cpu';
+    const precision = precisionOf(settings, strategy, gpu);
+    const fine =
+      shape === null
+        ? null
+        : estimate(shape, {
+            precision,
+            batchSize: settings.per_device_train_batch_size as number,
+            sequenceLength: settings.max_seq_length === -1 ? 1024 : (settings.max_seq_length as number),
+            loraRank: settings.lora_r as number,
+            gradientCheckpointing: (settings.gradient_checkpointing as boolean | null) ?? gpu,
+            checkpointsKept: settings.save_total_limit as number,
+            quantizations,
+            download: !local,
+            gpu,
+          });
+    const simpleGb = parameters === null ? null : simpleEstimate(parameters);
+    const bytes = fine?.totalBytes ?? (simpleGb === null ? null : simpleGb[precision] * bytesPerGb);
+    return { gpu, precision, fine, simpleGb, bytes };
   }
 
   return {
     async plan(request) {
+      const strategy = request.strategy ?? defaultStrategy;
+      const provider = await options.catalog.checkCombination(
+        request.task,
+        strategy,
+        request.provider ?? defaultProvider,
+      );
       const [here, context] = await Promise.all([
         options.machine(),
         options.settingsContext(request.compute_specs),
       ]);
-      const settings = resolveSettings(request, 'standard', context);
-      const { parameters, shape, local } = await sizeOf(request);
-      const gpu = context.cuda && settings.device !== 'cpu';
-      const precision: Precision = settings.use_4bit
-        ? '4-bit'
-        : settings.use_8bit
-          ? '8-bit'
-          : gpu || settings.bf16 || settings.fp16
-            ? '16-bit'
-            : '32-bit';
-      const fine =
-        shape === null
-          ? null
-          : estimate(shape, {
-              precision,
-              batchSize: settings.per_device_train_batch_size as number,
-              sequenceLength: settings.max_seq_length === -1 ? 1024 : (settings.max_seq_length as number),
-              loraRank: settings.lora_r as number,
-              gradientCheckpointing: (settings.gradient_checkpointing as boolean | null) ?? gpu,
-              checkpointsKept: settings.save_total_limit as number,
-              quantizations: request.export === 'none' ? [] : (request.export?.quantizations ?? ['Q8_0']),
-              download: !local,
-              gpu,
-            });
-      const simpleGb = parameters === null ? null : simpleEstimate(parameters);
+      const settings = resolveSettings(request, provider, context);
+      const size = await options.sizeOf(request.model_name);
+      const types = exportTypes(request);
+      const { gpu, precision, fine, simpleGb, bytes } = need(size, settings, strategy, context.cuda, types);
       const available = {
         memoryBytes: gpu ? here.facts.gpuTotalBytes : here.facts.ramAvailableBytes,
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
         diskBytes: here.facts.diskFreeBytes,
       };
-      const neededBytes = fine?.totalBytes ?? (simpleGb === null ? null : simpleGb[precision] * bytesPerGb);
       const fits =
-        neededBytes === null
+        bytes === null
           ? null
-          : neededBytes <= available.memoryBytes &&
+          : bytes <= available.memoryBytes &&
             (fine === null || available.diskBytes === null || fine.disk.totalBytes <= available.diskBytes);
       return {
-        parameters,
+        parameters: size.parameters,
         simpleGb,
         fine,
         precision,
@@ -105,9 +118,26 @@ export function createPlanner(options: {
         fits,
         advice: [
           ...adviceOn(settings, fits, gpu, fine, available),
-          ...(await rowsAdvice(request, parameters)),
+          ...(await rowsAdvice(request, size.parameters)),
         ],
       };
+    },
+
+    async recommend(profile, task) {
+      const context = await options.settingsContext(profile);
+      const { possible } = options.selection.recommend(profile, task);
+      return Promise.all(
+        possible.map(async (model) => {
+          const { billionParameters, licence, why } = reviewed(model) as NonNullable<
+            ReturnType<typeof reviewed>
+          >;
+          const request = { task, model_name: model, dataset: '' };
+          const settings = resolveSettings(request, defaultProvider, context);
+          const size = await options.sizeOf(model);
+          const { bytes } = need(size, settings, defaultStrategy, context.cuda, []);
+          return { model, why, billionParameters, licence, memoryBytes: Math.round(bytes ?? 0) };
+        }),
+      );
     },
   };
 
@@ -150,4 +180,11 @@ function adviceOn(
   if (!settings.gradient_checkpointing) advice.push('Set gradient_checkpointing to true.');
   advice.push('Choose a smaller model.');
   return advice.slice(0, 4);
+}
+
+/** In which precision the frozen weights are held. */
+function precisionOf(settings: Settings, strategy: string, gpu: boolean): Precision {
+  if (settings.use_4bit || strategy === 'qlora') return '4-bit';
+  if (settings.use_8bit) return '8-bit';
+  return gpu || settings.bf16 || settings.fp16 ? '16-bit' : '32-bit';
 }

@@ -1,5 +1,6 @@
 import type { Catalog } from './catalog.ts';
 import type { Datasets } from './datasets.ts';
+import type { Examples } from './examples.ts';
 import type { Frames } from './frames.ts';
 import type { HubPush } from './hub-push.ts';
 import type { Jobs } from './jobs.ts';
@@ -17,6 +18,7 @@ import type { TrainingRequest } from './training-request.ts';
 export interface Services {
   readonly catalog: Catalog;
   readonly datasets: Datasets;
+  readonly examples: Examples;
   readonly frames: Frames;
   readonly hubPush: HubPush;
   readonly jobs: Jobs;

@@ -1,6 +1,6 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
-import type { Face, ResponseDoc, Route } from './route.ts';
+import { type Face, mayBeAbsent, type ResponseDoc, type Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -86,7 +86,7 @@ function requestBody(entry: Route): Json {
   if (entry.body === undefined) return {};
   return {
     requestBody: {
-      required: true,
+      required: !mayBeAbsent(entry.body),
       content: {
         'application/json': {
           schema: schemaOf(entry.body),

@@ -25,6 +25,7 @@ export interface Route {
   readonly tag: string;
   readonly summary: string;
   readonly query?: Schema;
+  /** One that accepts `undefined` lets the body be absent. */
   readonly body?: Schema;
   /** A body that is accepted, for the OpenAPI document. */
   readonly bodyExample?: unknown;
@@ -77,11 +78,14 @@ export async function runRoute(
   const body =
     entry.body === undefined
       ? undefined
-      : parse(entry.body, await readJson(exchange, jsonLimitBytes), 'body');
+      : parse(entry.body, await readJson(exchange, jsonLimitBytes, mayBeAbsent(entry.body)), 'body');
   const result = await entry.handle({ params, query: query as never, body: body as never, exchange });
   if (result instanceof Reply || result === undefined) return result;
   return Reply.json(200, result);
 }
+
+/** Whether a request may come without the body that its route reads. */
+export const mayBeAbsent = (body: Schema): boolean => v.is(body, undefined);
 
 function parse(schema: Schema, value: unknown, place: 'query' | 'body'): unknown {
   const result = v.safeParse(schema, value, { abortPipeEarly: true });
@@ -128,8 +132,9 @@ function parseQuery(query: string): Record<string, string> {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readJson(exchange: Exchange, limitBytes: number): Promise<unknown> {
+async function readJson(exchange: Exchange, limitBytes: number, optional: boolean): Promise<unknown> {
   const body = await exchange.readBody(limitBytes);
+  if (optional && body.length === 0) return undefined;
   const contentType = exchange.header('content-type');
   if (contentType !== undefined && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType)) {
     throw new AppError(

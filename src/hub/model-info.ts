@@ -30,7 +30,7 @@ export async function readModelInfo(access: HubAccess, repository: string): Prom
     return await askHub(access, repository);
   } catch (error) {
     const failure = toAppError(access, repository, error);
-    if (failure.kind !== 'upstream' || !(await findCached(repository))) throw failure;
+    if (failure.kind !== 'upstream' || (await findCached(repository)) === null) throw failure;
     return {
       id: repository,
       author: repository.split('/')[0] as string,

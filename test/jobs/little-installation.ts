@@ -5,7 +5,7 @@ import { root, temporaryFolder } from '../service.ts';
 /** The environment of a service whose trainer is the little one, which acts out a scenario of its own. */
 export function littleInstallation(scenario: string): NodeJS.ProcessEnv {
   const folder = temporaryFolder();
-  for (const name of ['dist', 'src', 'build', 'node_modules'])
+  for (const name of ['dist', 'src', 'build', 'node_modules', 'examples'])
     symlinkSync(join(root, name), join(folder, name));
   mkdirSync(join(folder, 'trainer', '.venv', 'bin'), { recursive: true });
   const python = join(folder, 'trainer', '.venv', 'bin', 'python');

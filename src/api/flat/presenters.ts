@@ -83,5 +83,7 @@ export function presentDataset(dataset: Dataset) {
     num_examples: dataset.numExamples,
     size_mb: megabytes(dataset.sizeBytes),
     uploaded_at: dataset.uploadedAt,
+    valid: dataset.validation.valid,
+    shape: dataset.validation.shape,
   };
 }

@@ -69,7 +69,14 @@ export const uploaded = v.object({
 });
 export const datasets = v.object({
   datasets: v.array(
-    v.object({ filename: v.string(), num_examples: integer, size_mb: v.number(), uploaded_at: v.string() }),
+    v.object({
+      filename: v.string(),
+      num_examples: integer,
+      size_mb: v.number(),
+      uploaded_at: v.string(),
+      valid: v.boolean(),
+      shape: v.nullable(v.string()),
+    }),
   ),
 });
 export const generated = v.object({

@@ -1,7 +1,10 @@
 import type { Dataset } from '../../domain/datasets.ts';
+import type { ModelFile } from '../../domain/downloads.ts';
+import type { Example } from '../../domain/examples.ts';
 import { type Job, jobName, messageOf, progressOf } from '../../domain/job.ts';
 import { resumableStates } from '../../domain/job-states.ts';
-import type { Plan } from '../../domain/planner.ts';
+import type { Model } from '../../domain/models.ts';
+import type { Plan, RecommendedModel } from '../../domain/planner.ts';
 import type { Consumption } from '../../domain/series.ts';
 
 export function presentJob(job: Job) {
@@ -91,5 +94,38 @@ export function presentDatasetDetail(dataset: Dataset, rows: readonly unknown[])
     uploaded_at: dataset.uploadedAt,
     validation: { valid, shape, errors, total_errors: totalErrors },
     rows,
+  };
+}
+
+export function presentExample({ name, task, strategy, numExamples, sentence, modelName }: Example) {
+  return { name, task, strategy, num_examples: numExamples, sentence, model_name: modelName };
+}
+
+export function presentRecommended(recommended: RecommendedModel) {
+  const { model, why, billionParameters, licence, memoryBytes } = recommended;
+  return { model, why, parameters_billion: billionParameters, licence, memory_bytes: memoryBytes };
+}
+
+export function presentLineage(model: Model, files: readonly ModelFile[], chatTemplate: boolean) {
+  const kinds = new Map(model.artifacts.map((artifact) => [artifact.path, artifact]));
+  return {
+    model_id: model.modelId,
+    id: model.id,
+    name: model.name,
+    base_model: model.baseModel,
+    task: model.task,
+    provider: model.provider,
+    strategy: model.strategy,
+    created_at: model.createdAt,
+    dataset: model.datasetName,
+    job_id: model.jobId === null ? null : jobName(model.jobId),
+    settings: model.config,
+    metrics: model.metrics,
+    verification: model.verification,
+    chat_template: chatTemplate,
+    files: files.map(({ name, bytes }) => {
+      const artifact = kinds.get(name);
+      return { name, bytes, kind: artifact?.kind ?? null, quantization: artifact?.quantization ?? null };
+    }),
   };
 }

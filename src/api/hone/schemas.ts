@@ -6,6 +6,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../domain/generation-bounds.ts';
+import { profiles } from '../../domain/profile.ts';
 import { quantizationTypes } from '../../domain/quantizer.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
 
@@ -33,6 +34,8 @@ export const listQuery = v.object({
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
+/** `discard` throws away what a stop would save, and the job with it. */
+export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
 export const metricsQuery = v.object({
   /** The largest number of points that is wanted; 0 for all. */
   points: wholeNumber(0, 1_000_000),
@@ -163,4 +166,67 @@ export { preview } from '../../domain/previewer.ts';
 
 export const events = v.object({
   events: v.array(v.looseObject({ seq: v.number(), time: v.string(), type: v.string() })),
+});
+
+export const examples = v.object({
+  examples: v.array(
+    v.object({
+      name: v.string(),
+      task: v.string(),
+      strategy: v.string(),
+      num_examples: v.number(),
+      sentence: v.string(),
+      model_name: v.string(),
+    }),
+  ),
+});
+export const usedExample = v.object({ filename: v.string() });
+export const quantizations: readonly string[] = quantizationTypes;
+export const choices = v.object({
+  optimizers: v.array(v.string()),
+  lr_scheduler_types: v.array(v.string()),
+  quantizations: v.array(v.string()),
+});
+export const recommendationsQuery = v.object({
+  task: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(64)),
+  /** This machine's own, when absent. */
+  profile: v.optional(v.picklist(profiles)),
+});
+export const recommendations = v.object({
+  profile: v.picklist(profiles),
+  recommendations: v.array(
+    v.object({
+      model: v.string(),
+      why: v.string(),
+      parameters_billion: v.number(),
+      licence: v.string(),
+      memory_bytes: v.number(),
+    }),
+  ),
+});
+export const lineage = v.object({
+  model_id: v.string(),
+  id: v.number(),
+  name: v.string(),
+  base_model: v.string(),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  created_at: v.string(),
+  dataset: v.string(),
+  /** `null` once the job has been deleted. */
+  job_id: v.nullable(v.string()),
+  settings: v.record(v.string(), v.unknown()),
+  metrics: v.record(v.string(), v.nullable(v.number())),
+  verification: v.nullable(v.looseObject({})),
+  /** Whether it was trained with a chat template of its own, so that a conversation makes sense. */
+  chat_template: v.boolean(),
+  files: v.array(
+    v.object({
+      name: v.string(),
+      bytes,
+      kind: v.nullable(v.string()),
+      quantization: v.nullable(v.string()),
+    }),
+  ),
 });
