@@ -29,6 +29,13 @@ export interface HubPush {
    *   pushed, or the repository is public against the wish), `forbidden` and `upstream` as the hub answers.
    */
   push(request: HubPushRequest): Promise<{ repoUrl: string; message: string }>;
+  /**
+   * Gives up the push of a model; resolves when it has ended. What the hub has taken stays there, so that the
+   * next push sends only the rest.
+   * @returns where it was pushed to, and whether it was given up: false when it was complete before.
+   * @throws AppError `not_found`, or `conflict` when the model is not being pushed.
+   */
+  cancel(reference: string): Promise<{ repository: string; cancelled: boolean }>;
   /** Refuses to let go of a model while it is being pushed. @throws AppError `conflict`. */
   release(model: Model): void;
 }
@@ -44,11 +51,14 @@ export function createHubPush(options: {
   logger: { info(fields: object, text: string): void; warn(fields: object, text: string): void };
 }): HubPush {
   const { hub, frames, logger } = options;
-  /** Where to each model is being pushed, by its UUID. */
-  const pushing = new Map<string, string>();
+  /** What is being pushed, by the model's UUID. */
+  const pushing = new Map<
+    string,
+    { repository: string; controller: AbortController; ended: Promise<boolean> }
+  >();
 
   function refuseSecond(model: Model): void {
-    const repository = pushing.get(model.modelId);
+    const repository = pushing.get(model.modelId)?.repository;
     if (repository !== undefined) {
       throw new AppError(
         'conflict',
@@ -57,7 +67,8 @@ export function createHubPush(options: {
     }
   }
 
-  async function push(model: Model, { repository, isPrivate }: HubPushRequest) {
+  async function push(model: Model, { repository, isPrivate }: HubPushRequest, signal: AbortSignal) {
+    const access: HubAccess = { ...hub, signal };
     const about = { model_id: model.modelId, id: model.id, name: model.name, repo_name: repository };
     let toldAt = Number.NEGATIVE_INFINITY;
     let phase = '';
@@ -76,10 +87,10 @@ export function createHubPush(options: {
     const end = (fields: Record<string, unknown>) =>
       frames.commit((emit) => emit('model', null, { action: 'push', ...about, ...fields }));
     try {
-      await checkPushPermission(hub, repository);
-      const files = await filesOf(options.models(), model, repository, hub);
-      const opened = await openRepository(hub, repository, isPrivate);
-      const pushed = await pushFiles(hub, repository, files, {
+      await checkPushPermission(access, repository);
+      const files = await filesOf(options.models(), model, repository, access);
+      const opened = await openRepository(access, repository, isPrivate);
+      const pushed = await pushFiles(access, repository, files, {
         title: `Push ${model.name}`.replace(/[\r\n]+/g, ' ').slice(0, 200),
         onProgress,
       });
@@ -94,6 +105,12 @@ export function createHubPush(options: {
       logger.info({ ...about, files: pushed.length }, 'A model was pushed to the hub');
       return { repoUrl, message };
     } catch (error) {
+      if (signal.aborted) {
+        const message = `The push of ${model.name} to ${repository} was cancelled. Push again to go on; what is there already is not uploaded again.`;
+        end({ state: 'cancelled', fraction: null, message });
+        logger.info(about, 'A push to the hub was cancelled');
+        throw new AppError('conflict', message, { cause: error });
+      }
       const { message, kind } = asAppError(error);
       end({ state: 'failed', fraction: null, error: message });
       logger.warn({ ...about, kind, error: message }, 'A push to the hub failed');
@@ -106,12 +123,25 @@ export function createHubPush(options: {
       checkName(request.repository);
       const model = options.models().find(request.model);
       refuseSecond(model);
-      pushing.set(model.modelId, request.repository);
-      try {
-        return await push(model, request);
-      } finally {
-        pushing.delete(model.modelId);
-      }
+      const controller = new AbortController();
+      const work = push(model, request, controller.signal).finally(() => pushing.delete(model.modelId));
+      const ended = work.then(
+        () => true,
+        () => false,
+      );
+      pushing.set(model.modelId, { repository: request.repository, controller, ended });
+      return work;
+    },
+    async cancel(reference) {
+      const model = options.models().find(reference);
+      const current = pushing.get(model.modelId);
+      if (current === undefined)
+        throw new AppError(
+          'conflict',
+          `The model ${model.name} is not being pushed, so there is nothing to cancel.`,
+        );
+      current.controller.abort();
+      return { repository: current.repository, cancelled: !(await current.ended) };
     },
     release: refuseSecond,
   };

@@ -5,6 +5,8 @@ export interface HubAccess {
   readonly token: string | null;
   readonly offline: boolean;
   readonly patience: HubPatience;
+  /** Gives up everything that is asked of the hub through this access. */
+  readonly signal?: AbortSignal;
 }
 
 /** How long the hub is waited for, in milliseconds. */

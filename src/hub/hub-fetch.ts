@@ -33,7 +33,7 @@ interface Trouble {
 export function createHubFetch(
   access: HubAccess,
   doing: string,
-  options: { signal?: AbortSignal; onSent?: OnSent } = {},
+  options: { onSent?: OnSent } = {},
 ): typeof fetch {
   const hub = new URL(access.endpoint);
   const unreachable = (said: string, cause?: unknown) =>
@@ -50,7 +50,7 @@ export function createHubFetch(
     if (ours && access.token !== null) headers.set('authorization', `Bearer ${access.token}`);
     const writes = (init.method ?? 'GET') !== 'GET';
     const silence = new Silence(access.patience.timeoutMs * (writes ? uploadFactor : 1));
-    const signals = [silence.signal, init.signal, options.signal].filter((signal) => signal != null);
+    const signals = [silence.signal, init.signal, access.signal].filter((signal) => signal != null);
     try {
       const response = await fetch(url, {
         ...init,
@@ -72,7 +72,7 @@ export function createHubFetch(
       return answer;
     } catch (error) {
       if (error instanceof AppError) throw error;
-      if (init.signal?.aborted || options.signal?.aborted) throw error;
+      if (init.signal?.aborted || access.signal?.aborted) throw error;
       if (silence.signal.aborted) {
         return { said: `it gave no answer for ${silence.limitMs / 1000} s`, waitMs: null };
       }
@@ -114,7 +114,7 @@ export function createHubFetch(
         );
       }
       waitedMs += waitMs;
-      await sleep(waitMs, undefined, options.signal ? { signal: options.signal } : {});
+      await sleep(waitMs, undefined, access.signal ? { signal: access.signal } : {});
     }
   }
 

@@ -38,6 +38,7 @@ export async function pushFiles(
   const remote = await readRemoteFiles(access, repository);
   const missing: { file: LocalFile; sizeBytes: number }[] = [];
   for (const file of files) {
+    access.signal?.throwIfAborted();
     const sizeBytes = await sizeOf(file);
     const there = remote.get(file.path);
     if (there === undefined || !(await isSame(file, sizeBytes, there))) missing.push({ file, sizeBytes });
@@ -52,6 +53,7 @@ export async function pushFiles(
       hubUrl: access.endpoint,
       title: options.title,
       useXet: false,
+      ...(access.signal ? { abortSignal: access.signal } : {}),
       operations: missing.map(({ file: { path, content }, sizeBytes }) => ({
         operation: 'addOrUpdate',
         path,

@@ -221,6 +221,32 @@ test('a push that broke off uploads only what is missing', async () => {
   assert.ok(hub.storage.objects.has(oid));
 });
 
+test('a push can be cancelled, and the next one sends only what is missing', async () => {
+  hub.storage.objects.clear();
+  const oid = sha256Of(readFileSync(join(model.path, 'model-Q8_0.gguf')));
+  hub.storage.faults.push({ match: new RegExp(`^PUT /${oid}`), how: { hang: true } });
+  const cancel = () => service.call('POST', `/api/models/${model.model_id}/push/cancel`);
+  assert.is((await cancel()).status, 409, 'nothing is being pushed');
+  forget();
+  const pushed = push('team/cancelled');
+  await until(() => uploads() > 1, 'the large file is on its way');
+  const { status, body } = await cancel();
+  assert.is(status, 200, JSON.stringify(body));
+  assert.is(body.status, 'cancelled');
+  const ended = await pushed;
+  assert.is(ended.status, 409);
+  assert.match(ended.body.detail, /cancelled/);
+  await until(() => pushFrames('team/cancelled').at(-1)?.state === 'cancelled', 'it was told');
+  assert.is(hub.repositories.get('team/cancelled')?.commits.length, 1, 'no half model is seen');
+  hub.storage.faults.length = 0;
+  const arrived = hub.storage.objects.size;
+  forget();
+  assert.is((await push('team/cancelled')).status, 200);
+  assert.ok(arrived > 0);
+  assert.is(uploads(), 1, 'the one that was missing');
+  assert.is((await service.call('POST', '/api/models/none/push/cancel')).status, 404);
+});
+
 test('a repository that lost a file gets that file alone', async () => {
   const repository = hub.repositories.get('team/second');
   const files = new Map(repository?.revisions.get(repository.head));

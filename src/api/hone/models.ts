@@ -11,7 +11,7 @@ const noModel: ResponseDoc = { description: 'There is no such model or file', sc
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
 /** What a model was made of, its files, further types of it, and the answers of its base. */
-export function modelRoutes({ models, playground, quantizer }: Services): Route[] {
+export function modelRoutes({ hubPush, models, playground, quantizer }: Services): Route[] {
   return [
     route({
       method: 'POST',
@@ -21,7 +21,7 @@ export function modelRoutes({ models, playground, quantizer }: Services): Route[
       body: s.quantizeBody,
       bodyExample: { type: 'Q4_K_M' },
       responses: {
-        200: { description: 'The work has started', schema: s.quantizing },
+        200: { description: 'The work has started', schema: s.told },
         400: refused,
         404: noModel,
         409: { description: 'The type is there, or another is being made', schema: s.error },
@@ -29,6 +29,23 @@ export function modelRoutes({ models, playground, quantizer }: Services): Route[
       handle: async ({ params, body }) => {
         const model = await quantizer.start(params.model_id as string, body.type);
         return { status: 'started', message: `The type ${body.type} of ${model.name} is being made` };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/models/{model_id}/push/cancel',
+      tag,
+      summary: 'Give up a push to the hub; the next one sends only what is missing',
+      responses: {
+        200: { description: 'The push has ended', schema: s.told },
+        404: noModel,
+        409: { description: 'The model is not being pushed', schema: s.error },
+      },
+      handle: async ({ params }) => {
+        const { repository, cancelled } = await hubPush.cancel(params.model_id as string);
+        return cancelled
+          ? { status: 'cancelled', message: `The push to ${repository} has been cancelled` }
+          : { status: 'ended', message: `The push to ${repository} had already ended` };
       },
     }),
     route({

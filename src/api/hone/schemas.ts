@@ -154,7 +154,7 @@ export const dataset = v.object({
 export const quantizeBody = v.object({
   type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),
 });
-export const quantizing = v.object({ status: v.string(), message: v.string() });
+export const told = v.object({ status: v.string(), message: v.string() });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
 
 const { dataset: _dataset, ...withoutDataset } = trainingRequest.entries;
