@@ -1,10 +1,12 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
+import { shapeFor as serviceShapeFor, rowShapes as serviceShapes } from '../../src/domain/row-validator.ts';
 import { trainingRequest } from '../../src/domain/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
 import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/format.ts';
 import { rangeText, readSetting, type SettingField, settingGroups } from '../../ui/pages/settings-fields.ts';
+import { rowShapes, shapeFor } from '../../ui/state/row-shapes.ts';
 import { RunSeries } from '../../ui/state/series.ts';
 
 const fields = settingGroups.flatMap((group) => group.fields);
@@ -55,6 +57,15 @@ test('both error formats, the OpenAI one and a stranger’s page become words', 
   assert.match(strange.detail, 'Bad gateway');
 });
 
+test('the form wants the rows that the service wants', () => {
+  assert.equal(rowShapes, serviceShapes);
+  for (const task of ['text-generation', 'summarization', 'extractive-question-answering']) {
+    for (const strategy of ['sft', 'qlora', 'dpo', 'rlhf']) {
+      assert.is(shapeFor({ task, strategy }), serviceShapeFor(task, strategy));
+    }
+  }
+});
+
 test('numbers are readable, and an unknown is never invented', () => {
   assert.equal(
     [null, Number.NaN, 0, 0.0002, 1.23456, 12345, 2e8].map((value) => formatNumber(value)),
@@ -103,6 +114,26 @@ test('a missing loss leaves a gap and does not spoil the smoothing', () => {
   assert.equal(series.columns.loss, [2, null, 2]);
   assert.is(series.smoothed[1], null);
   assert.ok(Math.abs((series.smoothed[2] ?? 0) - 2) < 1e-9);
+});
+
+test('figures of a strategy, of evaluations and of the machine stand at their steps', () => {
+  const series = new RunSeries();
+  series.add({ step: 1, loss: 3 });
+  series.add({ step: 2, loss: 2, extra: { kl: 0.5 } });
+  series.addEval({ step: 2, metrics: { eval_loss: 2.5 } });
+  series.addEval({ step: 4, metrics: { eval_loss: 1.5 } });
+  const hardware = { gpu_peak_bytes: 8, gpu_mean_utilization_percent: 50, gpu_watt_hours: 0.1 };
+  series.add({ step: 4, loss: 1, hardware: { ...hardware, seconds: 2, cpu_mean_percent: null } });
+  series.add({ step: 3, loss: 1.5, extra: { kl: 0.25 } });
+  assert.equal(series.steps, [1, 2, 3, 4]);
+  assert.equal(series.extras.get('kl'), [null, 0.5, 0.25, null]);
+  assert.equal(series.columns.gpu_watts, [null, null, null, 180]);
+  assert.ok(series.filled.has('gpu_percent') && !series.filled.has('cpu_percent'));
+  // The evaluation of step 4 came before the step itself, as it may over a new connection.
+  series.addEval({ step: 4, metrics: { eval_loss: 1.5 } });
+  assert.equal(series.evaluated.get('eval_loss'), [null, 2.5, null, 1.5]);
+  series.clear();
+  assert.equal([series.steps.length, series.extras.size, series.evaluated.size], [0, 0, 0]);
 });
 
 test.run();

@@ -1,4 +1,3 @@
-import type { Offers } from './offers.ts';
 import { send } from './request.ts';
 import { service } from './service.ts';
 
@@ -23,22 +22,17 @@ export interface Answer {
   readonly firstTokenMs: number | null;
 }
 
-export const streamRoute = 'POST /v1/chat/completions';
-export const baseRoute = 'POST /api/playground/base';
-
 /**
- * Asks a model; the text comes by `onText`, piece by piece where the service streams and else at once.
+ * Asks a model; the text comes by `onText`, piece by piece, or at once from the base model.
  * @throws ServiceError, or the reason of `signal` when it was aborted.
  */
 export async function generate(
   ask: Ask,
-  offers: Offers,
   onText: (delta: string) => void,
   signal: AbortSignal,
 ): Promise<Answer> {
-  if (offers.has(streamRoute) && !ask.asBase) return stream(ask, onText, signal);
-  const answer = await service.generate(
-    ask.asBase,
+  if (!ask.asBase) return stream(ask, onText, signal);
+  const answer = await service.generateAsBase(
     {
       model_id: ask.modelId,
       prompt: ask.messages.at(-1)?.content ?? '',

@@ -2,20 +2,22 @@ import type { ExportFrame, LogFrame, Series } from './frames.ts';
 import { request, requestText } from './request.ts';
 import type {
   CheckedModel,
+  Choices,
   Dataset,
   DatasetDetail,
   Estimate,
+  Example,
   Generated,
   HardwareSpecs,
   Info,
   Job,
   JobDetail,
   JobPage,
+  Lineage,
   Model,
   ModelDetail,
-  ModelFile,
   Preview,
-  RecommendedModels,
+  Recommendations,
   RecommendedSettings,
   Started,
 } from './types.ts';
@@ -35,8 +37,12 @@ export const service = {
   info: () => request<Info>('/api/info'),
   hardware: () => request<HardwareSpecs>('/api/finetune/hardware_specs'),
   settings: () => request<RecommendedSettings>('/api/finetune/load_settings'),
-  recommendedModels: (task: string) =>
-    request<RecommendedModels>(`/api/finetune/recommended_models/${part(task)}`),
+  choices: () => request<Choices>('/api/choices'),
+  recommendations: (task: string) => request<Recommendations>(`/api/recommendations?task=${part(task)}`),
+  examples: async () => (await request<{ examples: Example[] }>('/api/examples')).examples,
+  /** Puts an example among the datasets. */
+  useExample: (name: string) =>
+    request<{ filename: string }>(`/api/examples/${part(name)}`, { method: 'POST' }),
   checkModel: (name: string, signal: AbortSignal) =>
     request<CheckedModel>('/api/finetune/validate_custom_model', {
       method: 'POST',
@@ -55,7 +61,9 @@ export const service = {
   datasets: async () => (await request<{ datasets: Dataset[] }>('/api/datasets')).datasets,
 
   start: (body: TrainingBody) => request<Started>('/api/finetune/start_training', { method: 'POST', body }),
-  stop: (jobId: string) => request<Job>(`/api/jobs/${part(jobId)}/stop`, { method: 'POST' }),
+  /** Stops a job with a checkpoint, or with `discard` deletes it once it has ended. */
+  stop: (jobId: string, discard = false) =>
+    request<Job>(`/api/jobs/${part(jobId)}/stop`, { method: 'POST', body: { discard } }),
   jobs: (limit: number, offset = 0) => request<JobPage>(`/api/jobs?limit=${limit}&offset=${offset}`),
   job: (jobId: string) => request<JobDetail>(`/api/jobs/${part(jobId)}`),
   series: (jobId: string, points: number) =>
@@ -69,9 +77,7 @@ export const service = {
 
   models: () => request<Model[]>('/api/models/'),
   model: (modelId: string) => request<ModelDetail>(`/api/models/${part(modelId)}`),
-  modelFiles: async (modelId: string) =>
-    (await request<{ files: ModelFile[] }>(`/api/models/${part(modelId)}/files`)).files,
-  /** Where a file of a model is downloaded from. */
+  lineage: (modelId: string) => request<Lineage>(`/api/models/${part(modelId)}/lineage`),
   modelFilePath: (modelId: string, name: string) => `/api/models/${part(modelId)}/files/${part(name)}`,
   removeModel: (modelId: string) =>
     request<{ message: string }>(`/api/models/${part(modelId)}`, { method: 'DELETE' }),
@@ -80,14 +86,9 @@ export const service = {
   push: (body: { model_id: string; repo_name: string; private: boolean }) =>
     request<{ message: string; repo_url: string }>('/api/hub/push', { method: 'POST', body }),
 
-  generate: (
-    asBase: boolean,
+  /** Answers as the model did before it was trained. */
+  generateAsBase: (
     body: { model_id: string; prompt: string; max_length: number; temperature: number; top_p: number },
     signal: AbortSignal,
-  ) =>
-    request<Generated>(asBase ? '/api/playground/base' : '/api/playground/new', {
-      method: 'POST',
-      body,
-      signal,
-    }),
+  ) => request<Generated>('/api/playground/base', { method: 'POST', body, signal }),
 };

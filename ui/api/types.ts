@@ -13,14 +13,18 @@ export type Dataset = InferOutput<typeof flat.datasets>['datasets'][number];
 export type Model = InferOutput<typeof finetune.listedModel>;
 export type ModelDetail = InferOutput<typeof finetune.detailedModel>;
 export type HardwareSpecs = InferOutput<typeof finetune.hardwareSpecs>;
-export type RecommendedModels = InferOutput<typeof finetune.recommendedModels>;
 export type RecommendedSettings = InferOutput<typeof finetune.settings>;
 export type CheckedModel = InferOutput<typeof finetune.validatedCustomModel>;
 export type Started = InferOutput<typeof finetune.started>;
 export type Estimate = InferOutput<typeof hone.estimate>;
 export type DatasetDetail = InferOutput<typeof hone.dataset>;
 export type Preview = InferOutput<typeof hone.preview>;
-export type ModelFile = InferOutput<typeof hone.files>['files'][number];
+export type Lineage = InferOutput<typeof hone.lineage>;
+export type ModelFile = Lineage['files'][number];
+export type Choices = InferOutput<typeof hone.choices>;
+export type Recommendations = InferOutput<typeof hone.recommendations>;
+export type Recommendation = Recommendations['recommendations'][number];
+export type Example = InferOutput<typeof hone.examples>['examples'][number];
 export type Generated = InferOutput<typeof finetune.generated>;
 
 /** What an upload answers: the schema's fields, with the faults of rows one by one. */

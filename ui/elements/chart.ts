@@ -15,14 +15,32 @@ export interface ChartLine {
   readonly faint?: boolean;
   /** Drawn as joined dots: a value for a few steps alone. */
   readonly sparse?: boolean;
+  /** Joined over steps without a value. */
+  readonly joined?: boolean;
+  /** With a shade under it. */
+  readonly filled?: boolean;
 }
 
 /** Rows of the data table; the whole series is in the CSV file. */
 const tableRows = 200;
 /** Between two marks of the step axis: whole steps alone. */
 const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
+/** What the value axis takes: a gap, and about so many pixels for each letter. */
+const tickGap = 12;
+const tickEm = 6.6;
 const zoomFactor = 0.7;
 const panFactor = 0.2;
+
+/** Whether lines are others than before, or of other arrays. */
+function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undefined): boolean {
+  return (
+    before?.length !== next.length ||
+    next.some(({ values, label, colour }, index) => {
+      const old = before[index];
+      return old?.values !== values || old.label !== label || old.colour !== colour;
+    })
+  );
+}
 
 let nextId = 1;
 
@@ -34,11 +52,16 @@ let nextId = 1;
 export class Chart extends LitElement {
   @property() heading = '';
   @property({ attribute: false }) steps: readonly number[] = [];
-  @property({ attribute: false }) lines: readonly ChartLine[] = [];
-  @property({ attribute: false }) format: (value: number | null | undefined) => string = formatNumber;
+  @property({ attribute: false, hasChanged: differ }) lines: readonly ChartLine[] = [];
+  /** Fixed for a chart: a new one alone does not draw it anew. */
+  @property({ attribute: false, hasChanged: () => false }) format: (
+    value: number | null | undefined,
+  ) => string = formatNumber;
   @property({ attribute: false }) revision: unknown = null;
   /** Charts with the same key share their pointer. */
   @property() sync = '';
+  /** A logarithmic scale, where every value allows it. */
+  @property({ attribute: false }) log = false;
   @state() private _index: number | null = null;
   @state() private _tableOpen = false;
   private _zoomed = false;
@@ -101,13 +124,15 @@ export class Chart extends LitElement {
     const area = this._area;
     if (area === null || !this.isConnected) return;
     const dark = getComputedStyle(document.documentElement).colorScheme;
-    const shape = `${dark}|${theme.value}|${this.sync}|${this.lines.map((line) => `${line.label}${line.colour}`).join('|')}`;
+    const isLog =
+      this.log && this.lines.every(({ values }) => values.every((value) => value == null || value > 0));
+    const shape = `${dark}|${theme.value}|${this.sync}|${isLog}|${this.lines.map((line) => `${line.label}${line.colour}`).join('|')}`;
     const data = [this.steps, ...this.lines.map(({ values }) => values)] as uPlot.AlignedData;
     if (this._plot === null || shape !== this._shape) {
       this._plot?.destroy();
       this._shape = shape;
       this._zoomed = false;
-      this._plot = new uPlot(this._options(area), data, area);
+      this._plot = new uPlot(this._options(area, isLog), data, area);
       this._resize.observe(area);
       return;
     }
@@ -118,7 +143,7 @@ export class Chart extends LitElement {
     } else this._plot.setData(data);
   }
 
-  private _options(area: HTMLElement): uPlot.Options {
+  private _options(area: HTMLElement, isLog: boolean): uPlot.Options {
     const style = getComputedStyle(this);
     const colour = (name: string) => style.getPropertyValue(name).trim();
     const axis = {
@@ -137,14 +162,18 @@ export class Chart extends LitElement {
         points: { size: 7 },
         drag: { x: true, y: false, setScale: true },
       },
-      scales: { x: { time: false }, y: { range: (_plot, low, high) => padded(low, high) } },
+      scales: {
+        x: { time: false },
+        y: isLog ? { distr: 3 } : { range: (_plot, low, high) => padded(low, high) },
+      },
       axes: [
         { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
         {
           ...axis,
-          size: 58,
+          size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
           gap: 6,
-          values: (_plot, ticks) => ticks.map((tick) => this.format(tick)),
+          // A logarithmic axis names its powers of ten alone: it gives null for the others.
+          values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : this.format(tick))),
         },
       ],
       series: [
@@ -155,7 +184,8 @@ export class Chart extends LitElement {
             stroke: colour(line.colour),
             width: line.faint ? 1 : 1.75,
             alpha: line.faint ? 0.38 : 1,
-            spanGaps: line.sparse ?? false,
+            spanGaps: (line.sparse || line.joined) ?? false,
+            ...(line.filled ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
             points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
           }),
         ),
@@ -292,7 +322,7 @@ export class Chart extends LitElement {
           ${this.lines.map(
             (line) => html`<div class=${line.faint ? 'faint' : ''}>
               <dt><i class="swatch" data-colour=${line.colour.slice(2)}></i><bdi>${line.label}</bdi></dt>
-              <dd>${this.format(line.sparse && this._index === null ? lastOf(line.values) : line.values[index])}</dd>
+              <dd>${this.format((line.sparse || line.joined) && this._index === null ? lastOf(line.values) : line.values[index])}</dd>
             </div>`,
           )}
           <div class="legend-step"><dt>Step</dt><dd>${step === undefined ? '–' : step.toLocaleString('en')}</dd></div>
@@ -376,6 +406,16 @@ function lastOf(values: readonly (number | null)[]): number | null {
     if (value != null) return value;
   }
   return null;
+}
+
+/** A colour that fades towards the foot of the drawing. @param colour `#rrggbb`. */
+function shade(plot: uPlot, colour: string): CanvasGradient | string {
+  const { top, height } = plot.bbox;
+  if (!Number.isFinite(top + height)) return 'transparent';
+  const gradient = plot.ctx.createLinearGradient(0, top, 0, top + height);
+  gradient.addColorStop(0, `${colour}33`);
+  gradient.addColorStop(1, `${colour}05`);
+  return gradient;
 }
 
 /** A range with some air, also where all values are the same or there are none. */

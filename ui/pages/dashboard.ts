@@ -1,12 +1,11 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { noOffers } from '../api/offers.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { HardwareSpecs, Job } from '../api/types.ts';
+import type { Example, HardwareSpecs, Job } from '../api/types.ts';
 import { figure, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
-import { currentJobId, hardware, jobs, models, offers, router, runOf, toasts } from '../state/app.ts';
+import { currentJobId, hardware, jobs, router, runOf, toasts } from '../state/app.ts';
 import { isActive, profileName, taskName } from '../state/job-words.ts';
 import { paced } from '../state/pace.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -14,7 +13,7 @@ import { Watch } from '../state/store.ts';
 import './live-hardware.ts';
 import { lossChart } from './run-charts.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
-import { type Example, readExample, startExample } from './start-example.ts';
+import { startExample } from './start-example.ts';
 
 const recentRuns = 6;
 /** Gigabytes per billion parameters: bytes of a weight times the overhead of training (specification). */
@@ -27,14 +26,13 @@ export class Dashboard extends LitElement {
   @state() private _example: Example | null = null;
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
-  private _askedExample = false;
   private readonly _pace = paced(() => this.requestUpdate());
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, currentJobId, jobs, models, hardware, offers);
+    new Watch(this, currentJobId, jobs, hardware);
   }
 
   protected override createRenderRoot(): this {
@@ -44,9 +42,15 @@ export class Dashboard extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     hardware.ensure();
-    service.recommendedModels('text-generation').then(
-      ({ compute_profile }) => {
-        this._profile = compute_profile;
+    service.recommendations('text-generation').then(
+      ({ profile }) => {
+        this._profile = profile;
+      },
+      () => undefined,
+    );
+    service.examples().then(
+      ([first]) => {
+        this._example = first ?? null;
       },
       () => undefined,
     );
@@ -56,17 +60,6 @@ export class Dashboard extends LitElement {
     super.disconnectedCallback();
     this._unfollow?.();
     this._followed = null;
-  }
-
-  protected override willUpdate(): void {
-    if (this._askedExample || offers.value === noOffers) return;
-    this._askedExample = true;
-    readExample().then(
-      (example) => {
-        this._example = example;
-      },
-      () => undefined,
-    );
   }
 
   /** The run that the page leads with: the current one. */
@@ -113,8 +106,13 @@ export class Dashboard extends LitElement {
         ${stateBadge(job.state)}
       </header>
       ${runError(job)} ${runProgress(job)}
-      <div class="chart-medium">${lossChart(run.series)}</div>
-      ${runFigures(job, run)}
+      ${
+        // Kept free for a run that is going to have a curve, so that nothing jumps when it comes.
+        isActive(job.state) || run.series.steps.length > 0
+          ? html`<div class="chart-medium">${lossChart(run.series)}</div>
+              ${runFigures(job, run)}`
+          : nothing
+      }
       <footer class="row wrap-row">
         <a class="button" href="/training/${job.job_id}">Open the run</a>
         ${

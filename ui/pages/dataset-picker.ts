@@ -2,30 +2,25 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { DatasetDetail, Uploaded } from '../api/types.ts';
+import type { DatasetDetail, RowFault, Uploaded } from '../api/types.ts';
 import { uploadDataset } from '../api/upload.ts';
 import { nameText, option, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatAgo, formatBytes, formatCount } from '../format.ts';
 import { datasets, toasts } from '../state/app.ts';
-import { draft, preferenceStrategies } from '../state/draft.ts';
+import { draft } from '../state/draft.ts';
 import { asServiceError } from '../state/remote.ts';
+import { shapeFields, shapeFor } from '../state/row-shapes.ts';
 import { Watch } from '../state/store.ts';
+import { datasetFaults } from './dataset-faults.ts';
+import { datasetRows } from './dataset-rows.ts';
 import './row-view.ts';
 
-const faultsShown = 8;
-const cellLimit = 240;
-
-const shapeFields: Readonly<Record<string, string>> = {
-  'text-generation': 'input, output',
-  summarization: 'input, output',
-  'extractive-question-answering': 'context, question, answer',
-};
-
-/** The fields that rows must have for what is chosen. */
-function rowFields(): string {
-  const { task, strategy } = draft.value;
-  if (preferenceStrategies.includes(strategy)) return 'prompt, chosen, rejected';
-  return shapeFields[task] ?? 'the fields of the task';
+/** What a dataset's detail tells of its rows. */
+interface Judged {
+  readonly valid: boolean;
+  readonly errors?: readonly RowFault[];
+  readonly total_errors?: number;
+  readonly shape?: string | null;
 }
 
 /** The dataset: one that is there, or a new file with its progress and the faults of its rows. */
@@ -130,7 +125,7 @@ export class DatasetPicker extends LitElement {
             : serviceErrorPanel('The datasets could not be read', error)
           : this._list()
       }
-      ${this._detail === null ? nothing : this._preview(this._detail)} ${this._deleteDialog()}
+      ${this._detail === null ? nothing : this._shown(this._detail)} ${this._deleteDialog()}
       <hone-row-view></hone-row-view>
     `;
   }
@@ -152,8 +147,7 @@ export class DatasetPicker extends LitElement {
         <span class="muted">or drop it here</span>
       </p>
       <p class="muted">
-        JSONL, one object on each line with ${rowFields()}; at least 10
-        rows.
+        JSONL, one object on each line with ${shapeFields(shapeFor(draft.value))}; at least 10 rows.
       </p>`;
   }
 
@@ -175,87 +169,58 @@ export class DatasetPicker extends LitElement {
     }
     const faults =
       validation.details ?? validation.errors.map((message) => ({ line: null, field: null, message }));
-    const total = validation.total_errors ?? faults.length;
-    return html`<div class="panel-error" role="alert">
-      <p class="panel-title">${nameText(filename)} has ${total === 1 ? 'a fault' : `${formatCount(total)} faults`}</p>
-      <div class="scroll-box" tabindex="0" role="region" aria-label="Faults of the dataset">
-        <table class="rows">
-          <thead>
-            <tr><th scope="col" class="right">Line</th><th scope="col">Field</th><th scope="col">What is wrong</th></tr>
-          </thead>
-          <tbody>
-            ${faults.slice(0, faultsShown).map(
-              ({ line, field, message }) => html`<tr>
-                <td class="right">${line ?? '–'}</td>
-                <td><code>${field ?? '–'}</code></td>
-                <td class="wrap"><bdi>${message.replace(/^Line \d+: /, '')}</bdi></td>
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
-      ${total > faultsShown ? html`<p>And ${formatCount(total - faultsShown)} more.</p>` : nothing}
-      <p>Correct the lines and upload the file again; it replaces this one.</p>
-      ${
-        validation.shape === null
-          ? html`<p>
-              <button type="button" class="small" ?disabled=${this._busy} @click=${() => this._convert(filename)}>
-                Convert from Alpaca, messages or ShareGPT
-              </button>
-            </p>`
-          : nothing
-      }
-    </div>`;
+    return this._faults(filename, faults, validation.total_errors ?? faults.length, validation.shape ?? null);
+  }
+
+  private _faults(
+    filename: string,
+    faults: readonly RowFault[],
+    total: number,
+    shape: string | null,
+  ): TemplateResult {
+    const convert =
+      shape === null
+        ? html`<p>
+            <button type="button" class="small" ?disabled=${this._busy} @click=${() => this._convert(filename)}>
+              Convert from Alpaca, messages or ShareGPT
+            </button>
+          </p>`
+        : nothing;
+    return datasetFaults(filename, { faults, total, convert });
   }
 
   private _list(): TemplateResult | typeof nothing {
     const known = datasets.value.value ?? [];
     if (known.length === 0) return nothing;
+    const wanted = shapeFor(draft.value);
     return html`<div class="options stacked" role="radiogroup" aria-label="Uploaded datasets">
-      ${known.map((entry) =>
-        option(
+      ${known.map((entry) => {
+        const fits = entry.valid && entry.shape === wanted;
+        return option(
           'dataset',
           entry.filename,
-          nameText(entry.filename),
-          `${formatCount(entry.num_examples)} rows, ${formatBytes(entry.size_mb * 1e6)}, ${formatAgo(entry.uploaded_at)}`,
+          html`${nameText(entry.filename)}${entry.valid ? nothing : html` <span class="badge" data-state="failed">not valid</span>`}`,
+          html`${formatCount(entry.num_examples)} rows, ${formatBytes(entry.size_mb * 1e6)}, ${formatAgo(entry.uploaded_at)}${
+            fits || !entry.valid || entry.shape === null
+              ? nothing
+              : html`<span class="mismatch">Its rows have ${shapeFields(entry.shape)}.</span>`
+          }`,
           draft.value.dataset === entry.filename,
           () => draft.change({ dataset: entry.filename }),
-        ),
-      )}
+        );
+      })}
     </div>`;
   }
 
-  private _preview({ filename, rows, num_examples, validation }: DatasetDetail): TemplateResult {
-    const objects = rows.filter(
-      (row): row is Record<string, unknown> => typeof row === 'object' && row !== null,
-    );
-    const fields = [...new Set(objects.flatMap((row) => Object.keys(row)))].slice(0, 12);
-    return html`<div class="row between wrap-row">
-        <h3>
-          First rows of ${nameText(filename)}
-          ${validation.valid ? nothing : html`<span class="badge" data-state="failed">not valid</span>`}
-        </h3>
-        <button type="button" class="small" @click=${this._askDelete}>Delete…</button>
-      </div>
-      <div class="scroll-box preview-box" tabindex="0" role="region" aria-label="First rows of the dataset">
-        <table class="rows preview">
-          <thead>
-            <tr>
-              <th scope="col" class="right">#</th>
-              ${fields.map((field) => html`<th scope="col"><bdi>${field}</bdi></th>`)}
-            </tr>
-          </thead>
-          <tbody>
-            ${objects.map(
-              (row, index) => html`<tr>
-                <td class="right">${index + 1}</td>
-                ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field])}</bdi></td>`)}
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
-      <p class="note">${formatCount(objects.length)} of ${formatCount(num_examples)} rows.</p>`;
+  /** The chosen dataset's faults, unless they were just told of its upload, and its first rows. */
+  private _shown(detail: DatasetDetail): TemplateResult {
+    const { valid, errors, total_errors, shape } = detail.validation as Judged;
+    const isTold = this._uploaded?.filename === detail.filename && !this._uploaded.validation.valid;
+    return html`${valid || isTold ? nothing : this._faults(detail.filename, errors ?? [], total_errors ?? 0, shape ?? null)}
+      ${datasetRows(
+        detail,
+        html`<button type="button" class="small" @click=${this._askDelete}>Delete…</button>`,
+      )}`;
   }
 
   private _askDelete(): void {
@@ -310,12 +275,4 @@ export class DatasetPicker extends LitElement {
       this._busy = false;
     }
   }
-}
-
-/** A cell's text, cut to what fits a table. */
-function cell(value: unknown): string {
-  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-  return text.length > cellLimit
-    ? `${text.slice(0, cellLimit)}… (${formatCount(text.length)} characters)`
-    : text;
 }

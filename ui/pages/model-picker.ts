@@ -2,9 +2,9 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { CheckedModel, RecommendedModels } from '../api/types.ts';
+import type { CheckedModel, Recommendation, Recommendations } from '../api/types.ts';
 import { nameText, option, serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { formatBytes, formatCount } from '../format.ts';
+import { formatCount, formatMemory, formatNumber } from '../format.ts';
 import { models } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { profileName } from '../state/job-words.ts';
@@ -12,15 +12,6 @@ import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 
 const typingPauseMs = 450;
-
-/** What the service may tell of a recommendation beyond its name. */
-interface Reason {
-  readonly model: string;
-  readonly why?: string;
-  readonly parameters_billion?: number;
-  readonly licence?: string;
-  readonly memory_bytes?: number;
-}
 
 type Check =
   | { readonly state: 'asking' }
@@ -30,7 +21,7 @@ type Check =
 /** The base model: one of the recommended, or any other, asked about while it is being typed. */
 @customElement('hone-model-picker')
 export class ModelPicker extends LitElement {
-  @state() private _recommended: (RecommendedModels & { readonly reasons?: readonly Reason[] }) | null = null;
+  @state() private _recommended: Recommendations | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _check: Check | null = null;
   private _task = '';
@@ -65,11 +56,14 @@ export class ModelPicker extends LitElement {
 
   private async _recommend(task: string): Promise<void> {
     try {
-      const found = await service.recommendedModels(task);
+      const found = await service.recommendations(task);
       if (task !== this._task) return;
       this._recommended = found;
       this._error = null;
-      if (draft.value.model === '' && !draft.value.custom) draft.change({ model: found.recommended_model });
+      const [first] = found.recommendations;
+      if (first !== undefined && draft.value.model === '' && !draft.value.custom) {
+        draft.change({ model: first.model });
+      }
     } catch (error) {
       this._error = asServiceError(error);
     }
@@ -102,16 +96,17 @@ export class ModelPicker extends LitElement {
     const recommended = this._recommended;
     if (recommended === null && this._error === null) return html`${skeleton(5)}`;
     return html`
+      ${recommended === null ? nothing : html`<p class="hint">For the ${profileName(recommended.profile).toLowerCase()} profile of this machine, the best first.</p>`}
       ${this._error === null ? nothing : serviceErrorPanel('The recommendations could not be read', this._error)}
       <div class="options" role="radiogroup" aria-label="Model">
-        ${recommended?.possible_models.map((name) =>
+        ${recommended?.recommendations.map((entry, index) =>
           option(
             'model',
-            name,
-            html`${nameText(name)}${name === recommended.recommended_model ? html` <span class="tag">recommended</span>` : nothing}`,
-            this._reason(recommended, name),
-            !custom && model === name,
-            () => draft.change({ model: name, custom: false }),
+            entry.model,
+            html`${nameText(entry.model)}${index === 0 ? html` <span class="tag">recommended</span>` : nothing}`,
+            reason(entry),
+            !custom && model === entry.model,
+            () => draft.change({ model: entry.model, custom: false }),
           ),
         )}
         ${option('model', 'custom', 'Another model', 'A hub id, or a folder on this machine.', custom, () =>
@@ -141,24 +136,6 @@ export class ModelPicker extends LitElement {
     `;
   }
 
-  private _reason(
-    recommended: { readonly compute_profile: string; readonly reasons?: readonly Reason[] },
-    name: string,
-  ) {
-    const reason = recommended.reasons?.find((entry) => entry.model === name);
-    if (reason === undefined) {
-      return name === this._recommended?.recommended_model
-        ? `The first choice for the ${profileName(recommended.compute_profile).toLowerCase()} profile of this machine.`
-        : '';
-    }
-    const facts = [
-      reason.parameters_billion === undefined ? null : `${reason.parameters_billion} B parameters`,
-      reason.memory_bytes === undefined ? null : `about ${formatBytes(reason.memory_bytes)} to train`,
-      reason.licence,
-    ].filter(Boolean);
-    return [reason.why, facts.join(', ')].filter(Boolean).join(' · ');
-  }
-
   private _verdict(): TemplateResult | typeof nothing {
     const check = this._check;
     if (check === null) return nothing;
@@ -183,4 +160,12 @@ export class ModelPicker extends LitElement {
             </span>`
       }`;
   }
+}
+
+/** Why a model is recommended, and what it takes. */
+function reason({ why, parameters_billion, memory_bytes, licence }: Recommendation): TemplateResult {
+  return html`${why.charAt(0).toUpperCase()}${why.slice(1)}
+    <span class="reason-facts tabular">
+      ${formatNumber(parameters_billion, 3)} B parameters · about ${formatMemory(memory_bytes)} to train · ${licence}
+    </span>`;
 }

@@ -1,13 +1,13 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { repeat } from 'lit/directives/repeat.js';
-import { type Answer, type Ask, baseRoute, generate, type Message, streamRoute } from '../api/generate.ts';
+import { type Answer, type Ask, generate, type Message } from '../api/generate.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { ModelDetail } from '../api/types.ts';
+import type { Lineage } from '../api/types.ts';
 import { empty, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatCount, formatNumber } from '../format.ts';
-import { models, offers, router } from '../state/app.ts';
+import { models, router } from '../state/app.ts';
 import { recall, remember } from '../state/memory.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
@@ -58,7 +58,7 @@ export class Playground extends LitElement {
   };
   @state() private _prompt = recall('prompt', '');
   @state() private _context = recall('context', '');
-  @state() private _detail: ModelDetail | null = null;
+  @state() private _lineage: Lineage | null = null;
   @state() private _busy = false;
   private _exchanges: Exchange[] = [];
   private _shownModel = '';
@@ -67,7 +67,7 @@ export class Playground extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, models, offers);
+    new Watch(this, models);
   }
 
   protected override createRenderRoot(): this {
@@ -95,13 +95,13 @@ export class Playground extends LitElement {
       this._shownModel = this.modelId;
       this._abort?.abort();
       this._exchanges = [];
-      this._detail = null;
+      this._lineage = null;
       if (this.modelId !== '') {
         remember('playground-model', this.modelId);
         const asked = this.modelId;
-        service.model(asked).then(
-          (detail) => {
-            if (asked === this.modelId) this._detail = detail;
+        service.lineage(asked).then(
+          (lineage) => {
+            if (asked === this.modelId) this._lineage = lineage;
           },
           () => undefined,
         );
@@ -117,12 +117,9 @@ export class Playground extends LitElement {
     return models.value.value?.find(({ model_id }) => model_id === this.modelId);
   }
 
-  /** Whether turns can build on one another: the model has a chat template, and the service takes messages. */
+  /** Whether turns can build on one another. */
   private get _canConverse(): boolean {
-    return (
-      offers.value.has(streamRoute) &&
-      (this._detail as (ModelDetail & { chat_template?: boolean }) | null)?.chat_template === true
-    );
+    return this._lineage?.chat_template === true;
   }
 
   private _set(part: Partial<Parameters>): void {
@@ -165,9 +162,13 @@ export class Playground extends LitElement {
     const abort = new AbortController();
     this._abort = abort;
     const fresh = (): Side => ({ text: '', busy: true, answer: null, error: null, stopped: false });
-    const compare = this._parameters.compare && offers.value.has(baseRoute);
     const ask = this._ask(prompt, false);
-    const exchange: Exchange = { id: this._next, prompt, tuned: fresh(), base: compare ? fresh() : null };
+    const exchange: Exchange = {
+      id: this._next,
+      prompt,
+      tuned: fresh(),
+      base: this._parameters.compare ? fresh() : null,
+    };
     this._next += 1;
     this._exchanges = [...this._exchanges.slice(1 - exchangesKept), exchange];
     this.requestUpdate();
@@ -185,7 +186,6 @@ export class Playground extends LitElement {
     try {
       side.answer = await generate(
         ask,
-        offers.value,
         (delta) => {
           side.text += delta;
           this.requestUpdate();
@@ -277,11 +277,7 @@ export class Playground extends LitElement {
         />
         <p class="hint" id="max-tokens-hint">Tokens, up to the model’s context.</p>
       </div>
-      ${
-        offers.value.has(baseRoute)
-          ? check('Beside the base model', compare, (on) => this._set({ compare: on }))
-          : nothing
-      }
+      ${check('Beside the base model', compare, (on) => this._set({ compare: on }))}
       ${this._canConverse ? check('Remember the conversation', conversation, (on) => this._set({ conversation: on })) : nothing}
     `;
   }

@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { ModelDetail } from '../api/types.ts';
+import type { Lineage } from '../api/types.ts';
 import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
 import { pushed } from '../state/app.ts';
 import { recall, remember } from '../state/memory.ts';
@@ -14,7 +14,7 @@ const repositoryName = /^[\w.-]+\/[\w.-]+$/;
 /** Pushes a model to the hub. */
 @customElement('hone-push-dialog')
 export class PushDialog extends LitElement {
-  @property({ attribute: false }) model!: ModelDetail;
+  @property({ attribute: false }) model!: Lineage;
   @state() private _name = '';
   @state() private _private = true;
   @state() private _busy = false;

@@ -2,18 +2,17 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
+import type { ModelFile } from '../api/types.ts';
 import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
-import { quantized } from '../state/app.ts';
+import { choices, quantized } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
-import { quantizations } from './settings-fields.ts';
 
 /** Makes a smaller GGUF file of a model; `made` tells that there is one more. */
 @customElement('hone-quantize-form')
 export class QuantizeForm extends LitElement {
   @property() modelId = '';
-  /** The model's files, whose names tell which types there are. */
-  @property({ attribute: false }) names: readonly string[] = [];
+  @property({ attribute: false }) files: readonly ModelFile[] = [];
   @state() private _chosen = '';
   @state() private _busy = false;
   @state() private _error: ServiceError | null = null;
@@ -21,11 +20,16 @@ export class QuantizeForm extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, quantized);
+    new Watch(this, quantized, choices);
   }
 
   protected override createRenderRoot(): this {
     return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    choices.ensure();
   }
 
   private get _frame() {
@@ -34,16 +38,17 @@ export class QuantizeForm extends LitElement {
 
   /** Types below the best that there is: precision that is gone does not come back. */
   private get _possible(): readonly string[] {
-    const there = quantizations.map((type) => this.names.some((name) => name.endsWith(`-${type}.gguf`)));
+    const types = choices.value.value?.quantizations ?? [];
+    const there = types.map((type) => this.files.some(({ quantization }) => quantization === type));
     const best = there.indexOf(true);
-    return best < 0 ? [] : quantizations.filter((_, index) => index > best && !there[index]);
+    return best < 0 ? [] : types.filter((_, index) => index > best && !there[index]);
   }
 
   protected override updated(): void {
     const frame = this._frame;
     if (frame === null || frame === this._told || frame.state === 'running') return;
     this._told = frame;
-    this.dispatchEvent(new CustomEvent('made'));
+    this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
   }
 
   private async _make(type: string): Promise<void> {

@@ -1,72 +1,98 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { ChartLine } from '../elements/chart.ts';
+import { figure } from '../elements/parts.ts';
 import { formatCount, formatMemory, formatNumber } from '../format.ts';
-import type { ColumnName, RunSeries } from '../state/series.ts';
+import type { Column, ColumnName, RunSeries } from '../state/series.ts';
 
 type Format = (value: number | null | undefined) => string;
 
 const short: Format = (value) => formatNumber(value, 3);
-const singles: readonly { readonly column: ColumnName; readonly name: string; readonly format: Format }[] = [
-  { column: 'learning_rate', name: 'Learning rate', format: short },
-  { column: 'grad_norm', name: 'Gradient norm', format: short },
-  { column: 'tokens_per_second', name: 'Tokens per second', format: formatCount },
-  { column: 'memory_bytes', name: 'Memory', format: formatMemory },
+const percent: Format = (value) => (value == null ? '–' : `${formatNumber(value, 3)} %`);
+const watts: Format = (value) => (value == null ? '–' : `${formatNumber(value, 3)} W`);
+
+interface Single {
+  readonly column: ColumnName;
+  readonly name: string;
+  readonly colour: string;
+  readonly format: Format;
+  /** Has no value for steps that were faster than a sample. */
+  readonly gaps?: boolean;
+}
+
+const singles: readonly Single[] = [
+  { column: 'learning_rate', name: 'Learning rate', colour: '--line-2', format: short },
+  { column: 'grad_norm', name: 'Gradient norm', colour: '--line-3', format: short },
+  { column: 'tokens_per_second', name: 'Tokens per second', colour: '--line-4', format: formatCount },
+  { column: 'memory_bytes', name: 'Memory of the trainer', colour: '--line-5', format: formatMemory },
+  { column: 'gpu_percent', name: 'GPU', colour: '--line-1', format: percent, gaps: true },
+  { column: 'gpu_memory_bytes', name: 'GPU memory', colour: '--line-5', format: formatMemory, gaps: true },
+  { column: 'gpu_watts', name: 'GPU power', colour: '--line-2', format: watts, gaps: true },
+  { column: 'cpu_percent', name: 'Processor', colour: '--line-4', format: percent, gaps: true },
 ];
 
-interface Lines {
-  readonly loss: readonly ChartLine[];
-  readonly singles: readonly (readonly ChartLine[])[];
-}
+const joinable = (label: string, colour: string, values: Column): ChartLine => ({
+  label,
+  colour,
+  values,
+  joined: true,
+});
+const evaluation = (values: Column): ChartLine => ({
+  label: 'Evaluation',
+  colour: '--line-2',
+  values,
+  sparse: true,
+});
 
-/** The lines of a series are made once: they hold its growing arrays. */
-const made = new WeakMap<RunSeries, Lines>();
-
-function linesOf(series: RunSeries): Lines {
-  let lines = made.get(series);
-  if (lines === undefined) {
-    lines = {
-      loss: [
-        { label: 'Raw', colour: '--line-1', values: series.columns.loss, faint: true },
-        { label: 'Smoothed', colour: '--line-1', values: series.smoothed },
-      ],
-      singles: singles.map(({ column, name }, index) => [
-        { label: name, colour: `--line-${index + 2}`, values: series.columns[column] },
-      ]),
-    };
-    made.set(series, lines);
-  }
-  return lines;
-}
-
-/** The loss of a run, as it came and smoothed. */
-export function lossChart(series: RunSeries, sync = ''): TemplateResult {
+/** The loss of a run: as it came, smoothed, and where it was evaluated. */
+export function lossChart(series: RunSeries, options: { sync?: string; log?: boolean } = {}): TemplateResult {
+  const evaluated = series.evaluated.get('eval_loss');
+  const lines: readonly ChartLine[] = [
+    { label: 'Raw', colour: '--line-1', values: series.columns.loss, faint: true },
+    { label: 'Smoothed', colour: '--line-1', values: series.smoothed, filled: true },
+    ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
+  ];
   return html`<hone-chart
     heading="Loss"
-    .sync=${sync}
+    .sync=${options.sync ?? ''}
+    .log=${options.log ?? false}
     .steps=${series.steps}
-    .lines=${linesOf(series).loss}
+    .lines=${lines}
     .revision=${series.version}
   ></hone-chart>`;
 }
 
 /** Every chart of one run; those without a value are left out. */
-export function runCharts(series: RunSeries): TemplateResult {
-  const lines = linesOf(series);
+export function runCharts(series: RunSeries, log: boolean): TemplateResult {
+  const chart = (name: string, lines: readonly ChartLine[], format: Format) =>
+    html`<hone-chart
+      .heading=${name}
+      sync="run"
+      .steps=${series.steps}
+      .lines=${lines}
+      .format=${format}
+      .revision=${series.version}
+    ></hone-chart>`;
+  const measured = [...new Set([...series.extras.keys(), ...series.evaluated.keys()])].filter(
+    (key) => key !== 'eval_loss',
+  );
   return html`<div class="charts">
-    <div class="chart-wide">${lossChart(series, 'run')}</div>
-    ${evalCharts(series)}
-    ${singles.map(({ column, name, format }, index) =>
-      series.columns[column].some((value) => value !== null)
-        ? html`<hone-chart
-            .heading=${name}
-            sync="run"
-            .steps=${series.steps}
-            .lines=${lines.singles[index] ?? []}
-            .format=${format}
-            .revision=${series.version}
-          ></hone-chart>`
-        : nothing,
-    )}
+    <div class="chart-wide">${lossChart(series, { sync: 'run', log })}</div>
+    ${measured.map((key) => {
+      const [trained, evaluated] = [series.extras.get(key), series.evaluated.get(key)];
+      return chart(
+        metricName(key),
+        [
+          ...(trained === undefined ? [] : [joinable('Training', '--line-3', trained)]),
+          ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
+        ],
+        (value) => metricText(key, value),
+      );
+    })}
+    ${singles
+      .filter(({ column }) => series.filled.has(column))
+      .map(({ column, name, colour, format, gaps }) =>
+        chart(name, [{ label: name, colour, values: series.columns[column], joined: gaps ?? false }], format),
+      )}
   </div>`;
 }
 
@@ -77,25 +103,30 @@ const metricNames: Readonly<Record<string, string>> = {
   rouge2: 'ROUGE-2',
   rougeL: 'ROUGE-L',
   f1: 'F1',
+  kl: 'KL divergence',
 };
 
 /** A metric's name in words. */
 export function metricName(key: string): string {
-  const words = key.replaceAll('_', ' ');
+  const words = key.replaceAll('_', ' ').replace('/', ': ');
   return metricNames[key] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
-function evalCharts(series: RunSeries): TemplateResult[] {
-  const keys = [...new Set(series.evals.flatMap(({ metrics }) => Object.keys(metrics ?? {})))];
-  const steps = series.evals.map(({ step }) => step);
-  return keys.map((key) => {
-    const values = series.evals.map(({ metrics }) => metrics?.[key] ?? null);
-    const lines = [{ label: metricName(key), colour: '--line-6', values, sparse: true }];
-    return html`<hone-chart
-      .heading=${metricName(key)}
-      .steps=${steps}
-      .lines=${lines}
-      .revision=${steps.length}
-    ></hone-chart>`;
-  });
+/** Metrics that are parts of one, and read better in percent. */
+const shares = ['mean_token_accuracy', 'rewards/accuracies', 'accuracy', 'reward_accuracy'];
+
+/** A metric's value in words. */
+export function metricText(key: string, value: number | null | undefined): string {
+  return shares.includes(key) && value != null ? `${formatNumber(100 * value, 4)} %` : formatNumber(value);
+}
+
+/** The final metrics of a run or a model, side by side. */
+export function metricFigures(
+  metrics: Readonly<Record<string, number | null>> | null | undefined,
+): TemplateResult | typeof nothing {
+  const entries = Object.entries(metrics ?? {});
+  if (entries.length === 0) return nothing;
+  return html`<dl class="figures-grid fluid">
+    ${entries.map(([key, value]) => figure(metricName(key), metricText(key, value)))}
+  </dl>`;
 }

@@ -1,22 +1,24 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ExportFrame, LogFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import type { JobDetail } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatBytes, formatMoment, formatNumber } from '../format.ts';
+import { formatMemory, formatMoment, formatNumber } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
 import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
 import { recall, remember } from '../state/memory.ts';
 import { paced } from '../state/pace.ts';
 import { asServiceError } from '../state/remote.ts';
 import type { Run } from '../state/run.ts';
-import { metricName, runCharts } from './run-charts.ts';
+import { metricFigures, runCharts } from './run-charts.ts';
+import { runEvents } from './run-events.ts';
+import { runSamples } from './run-samples.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
 import './live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from './training-tabs.ts';
+import { verificationView } from './verification.ts';
 
 const logBytes = 65_536;
 const logEveryMs = 2_000;
@@ -30,6 +32,7 @@ export class RunPage extends LitElement {
   @state() private _dialog: 'stop' | 'delete' | null = null;
   @state() private _busy = false;
   @state() private _log: string | null = null;
+  @state() private _isLog = recall('log-scale', false);
   private _followed = '';
   private _unfollow: (() => void) | null = null;
   private readonly _pace = paced(() => this.requestUpdate());
@@ -248,17 +251,10 @@ export class RunPage extends LitElement {
   }
 
   private _result(job: JobDetail): TemplateResult | typeof nothing {
-    const metrics = Object.entries(job.metrics ?? {});
-    if (metrics.length === 0 && job.verification === null) return nothing;
+    if (job.metrics === null && job.verification === null) return nothing;
     return html`<section class="card" aria-labelledby="result">
       <h2 id="result">Result</h2>
-      <dl class="figures-grid">
-        ${metrics.map(
-          ([key, value]) =>
-            html`<div class="figure"><dt>${metricName(key)}</dt><dd>${formatNumber(value)}</dd></div>`,
-        )}
-        ${verificationFigures(job.verification)}
-      </dl>
+      ${metricFigures(job.metrics)} ${verificationView(job.verification)} ${consumptionNote(job)}
     </section>`;
   }
 
@@ -275,7 +271,11 @@ export class RunPage extends LitElement {
               )}
             </section>`
           : html`<section class="card" aria-label="Charts">
-              <div class="row end smoothing">
+              <div class="row end wrap-row smoothing">
+                <label class="check">
+                  <input type="checkbox" .checked=${this._isLog} @change=${this._scale} />
+                  Logarithmic loss
+                </label>
                 <label for="smoothing">Smoothing</label>
                 <input
                   id="smoothing"
@@ -288,16 +288,16 @@ export class RunPage extends LitElement {
                 />
                 <output class="tabular">${this._run.series.weight.toFixed(2)}</output>
               </div>
-              ${runCharts(this._run.series)}
+              ${runCharts(this._run.series, this._isLog)}
               <p class="note">
                 Drag across a chart to zoom, hold Shift to move, double-click to see all; or use the buttons and the
                 keyboard.
               </p>
             </section>`;
       case 'Samples':
-        return html`<section class="card" aria-label="Samples">${samples(this._run)}</section>`;
+        return html`<section class="card" aria-label="Samples">${runSamples(this._run)}</section>`;
       case 'Events':
-        return html`<section class="card" aria-label="Events">${events(this._run)}</section>`;
+        return html`<section class="card" aria-label="Events">${runEvents(this._run)}</section>`;
       case 'Log':
         return html`<section class="card" aria-label="Log">
           ${
@@ -312,6 +312,11 @@ export class RunPage extends LitElement {
     }
   }
 
+  private _scale(event: Event): void {
+    this._isLog = (event.target as HTMLInputElement).checked;
+    remember('log-scale', this._isLog);
+  }
+
   private _smooth(event: Event): void {
     const weight = Number((event.target as HTMLInputElement).value);
     this._run.series.weight = weight;
@@ -320,73 +325,23 @@ export class RunPage extends LitElement {
   }
 }
 
-/** What the verification after the export found. */
-export function verificationFigures(verification: Readonly<Record<string, unknown>> | null): unknown {
-  if (verification === null) return nothing;
-  const entry = (name: string, value: string, state = '') =>
-    html`<div class="figure" data-state=${state}><dt>${name}</dt><dd>${value}</dd></div>`;
-  const { passed, ...figures } = verification;
-  return html`
-    ${typeof passed === 'boolean' ? entry('Verified', passed ? 'passed' : 'failed', passed ? 'good' : 'bad') : nothing}
-    ${Object.entries(figures)
-      .filter(([, value]) => typeof value === 'number')
-      .map(([key, value]) => entry(verificationName(key), formatNumber(value as number, 3)))}
-  `;
-}
-
-const verificationNames: Readonly<Record<string, string>> = {
-  agreement: 'Agrees with the adapter',
-  max_logprob_difference: 'Largest difference, log p',
-  difference_from_base: 'Difference from the base',
-  mean_kl: 'Mean KL divergence',
-};
-const verificationName = (key: string) => verificationNames[key] ?? metricName(key);
-
-function samples(run: Run): TemplateResult {
-  const found = run.events.filter(
-    (event): event is LogFrame => event.type === 'log' && event.kind === 'sample',
-  );
-  if (found.length === 0) {
-    return empty(
-      'No samples yet',
-      'Name a few prompts under “Sample prompts” when you start a run; the model answers them as it learns.',
-    );
-  }
-  return html`<ul class="samples">
-    ${found
-      .slice()
-      .reverse()
-      .map(
-        (sample) => html`<li class="sample">
-          <p class="eyebrow tabular">Step ${sample.step}</p>
-          <p class="wrap muted"><bdi>${sample.prompt}</bdi></p>
-          <p class="wrap sample-text"><bdi>${sample.text}</bdi></p>
-        </li>`,
-      )}
-  </ul>`;
-}
-
-function events(run: Run): TemplateResult {
-  const found = run.events.filter((event) => event.type === 'export' || event.kind !== 'sample');
-  if (found.length === 0) return empty('Nothing to tell yet', 'Checkpoints, warnings and files appear here.');
-  return html`<ol class="events">
-    ${found
-      .slice()
-      .reverse()
-      .map(
-        (event) => html`<li data-level=${event.type === 'log' ? event.level : 'info'}>
-          <time class="tabular muted" datetime=${event.time}>${new Date(event.time).toLocaleTimeString('en-GB')}</time>
-          <span class="wrap"><bdi>${eventText(event)}</bdi></span>
-        </li>`,
-      )}
-  </ol>`;
-}
-
-function eventText(event: LogFrame | ExportFrame): string {
-  if (event.type === 'export') {
-    return `${event.path.replace(/^artifacts\//, '')} written, ${formatBytes(event.bytes)}`;
-  }
-  return `${event.message ?? event.kind}${event.best ? ' (the best so far)' : ''}`;
+/** What the run took of the machine. */
+function consumptionNote({ consumption }: JobDetail): TemplateResult | typeof nothing {
+  const { gpu_kilowatt_hours, cpu_kilowatt_hours, gpu_peak_bytes, ram_peak_bytes } = consumption;
+  const { gpu_mean_utilization_percent: gpu, cpu_mean_percent: cpu } = consumption;
+  const power = (kilowattHours: number | null, of: string) =>
+    kilowattHours === null ? null : `${formatNumber(kilowattHours * 1000, 3)} Wh by the ${of}`;
+  const facts = [
+    gpu === null ? null : `GPU ${formatNumber(gpu, 3)} % busy`,
+    cpu === null ? null : `processor ${formatNumber(cpu, 3)} % busy`,
+    gpu_peak_bytes === null ? null : `at most ${formatMemory(gpu_peak_bytes)} of GPU memory`,
+    ram_peak_bytes === null ? null : `at most ${formatMemory(ram_peak_bytes)} of memory in use`,
+    power(gpu_kilowatt_hours, 'GPU'),
+    power(cpu_kilowatt_hours, 'processor'),
+  ].filter((fact) => fact !== null);
+  return facts.length === 0
+    ? nothing
+    : html`<p class="note tabular">While it trained, the whole machine: ${facts.join(' · ')}.</p>`;
 }
 
 function settingsTable(job: JobDetail): TemplateResult {

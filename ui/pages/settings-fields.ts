@@ -18,19 +18,6 @@ export interface SettingField {
   readonly automatic?: string;
 }
 
-/** GGUF types that an export can make, best first. */
-export const quantizations = [
-  'F16',
-  'Q8_0',
-  'Q6_K',
-  'Q5_K_M',
-  'Q4_K_M',
-  'Q4_0',
-  'Q3_K_M',
-  'Q2_K',
-  'IQ4_XS',
-] as const;
-
 export interface SettingGroup {
   readonly title: string;
   /** Shown at once; the others are folded. */

@@ -2,23 +2,16 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import type { FieldFault } from '../api/request.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { info, settings } from '../state/app.ts';
+import { choices, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { Watch } from '../state/store.ts';
 import {
-  quantizations,
   rangeText,
   type SettingField,
   type SettingGroup,
   settingGroups,
   settingText,
 } from './settings-fields.ts';
-
-/** Lists that the service may give beside its tasks and strategies. */
-interface Lists {
-  readonly optimizers?: readonly string[];
-  readonly lr_scheduler_types?: readonly string[];
-}
 
 /** Every setting with its recommended value, its range and a sentence; what is rarely changed is folded. */
 @customElement('hone-settings-form')
@@ -27,7 +20,12 @@ export class SettingsForm extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, draft, settings, info);
+    new Watch(this, draft, settings, choices);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    choices.ensure();
   }
 
   protected override createRenderRoot(): this {
@@ -112,7 +110,7 @@ export class SettingsForm extends LitElement {
             : 'off'
           : String(recommended);
     if (kind === 'switch' || kind === 'choice') {
-      const choices = kind === 'switch' ? ['on', 'off'] : this._choices(field, given);
+      const choices = kind === 'switch' ? ['on', 'off'] : this._choices(field, given, text);
       const chosen = text ?? given;
       return html`<select
         id=${id}
@@ -151,15 +149,16 @@ export class SettingsForm extends LitElement {
     />`;
   }
 
-  /** The choices of a field: its own, the service's, or where neither tells, the recommended one alone. */
-  private _choices(field: SettingField, given: string): readonly string[] {
-    const lists = (info.value.value ?? {}) as Lists;
-    const told = field.name === 'optim' ? lists.optimizers : lists.lr_scheduler_types;
-    return field.choices ?? told ?? [given];
+  /** The choices of a field: its own or the service's; until it has told them, what is chosen and recommended. */
+  private _choices(field: SettingField, given: string, text: string | undefined): readonly string[] {
+    const known = choices.value.value;
+    const told = field.name === 'optim' ? known?.optimizers : known?.lr_scheduler_types;
+    return field.choices ?? told ?? [...new Set([given, text ?? given])].filter(Boolean);
   }
 
   private _export(): TemplateResult {
     const chosen = draft.value.quantizations;
+    const quantizations = choices.value.value?.quantizations ?? chosen;
     const toggle = (name: string, on: boolean) => {
       const next = quantizations.filter((other) => (other === name ? on : chosen.includes(other)));
       draft.change({ quantizations: next });

@@ -1,30 +1,10 @@
-import { request } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import { datasets, offers } from '../state/app.ts';
+import type { Example } from '../api/types.ts';
+import { datasets } from '../state/app.ts';
 
-const listRoute = 'GET /api/examples';
-
-/** A dataset that comes with the service, and the base model for a first training on it here. */
-export interface Example {
-  readonly name: string;
-  readonly task: string;
-  readonly num_examples: number;
-  readonly sentence: string;
-  readonly model_name: string;
-}
-
-/** The example for a newcomer, where the service has one. */
-export async function readExample(): Promise<Example | null> {
-  if (!offers.value.has(listRoute)) return null;
-  const { examples } = await request<{ examples: Example[] }>('/api/examples');
-  return examples[0] ?? null;
-}
-
-/** Puts the example among the datasets and starts a training on it. @returns the job's id. */
-export async function startExample({ name, task, model_name }: Example): Promise<string> {
-  const { filename } = await request<{ filename: string }>(`/api/examples/${encodeURIComponent(name)}`, {
-    method: 'POST',
-  });
+/** Puts an example among the datasets and starts a training on it. @returns the job's id. */
+export async function startExample({ name, task, strategy, model_name }: Example): Promise<string> {
+  const { filename } = await service.useExample(name);
   void datasets.refresh();
-  return (await service.start({ task, model_name, dataset: filename })).job_id;
+  return (await service.start({ task, strategy, model_name, dataset: filename })).job_id;
 }

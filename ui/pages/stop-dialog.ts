@@ -2,9 +2,10 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
+import type { Job } from '../api/types.ts';
 import { serviceErrorPanel } from '../elements/parts.ts';
 import { forgetRun, router, runOf, toasts } from '../state/app.ts';
-import { isActive, isEnded } from '../state/job-words.ts';
+import { isActive } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
 
 /** The three ways on from a running training: go on, stop and save, or discard. */
@@ -28,10 +29,19 @@ export class StopDialog extends LitElement {
     this._error = null;
     const { jobId } = this;
     try {
-      if (isActive((await service.job(jobId)).state)) toasts.show((await service.stop(jobId)).message);
-      else toasts.show(`${jobId} had already ended; nothing was stopped.`);
-      if (what === 'discard') await this._discard(jobId);
-      else void runOf(jobId).load();
+      const { state } = await service.job(jobId);
+      if (!isActive(state)) {
+        // It ended while the question was open: nothing is stopped, and nothing is thrown away unasked.
+        toasts.show(`${jobId} had already ended; nothing was stopped.`);
+        void runOf(jobId).load();
+      } else {
+        const ended = await service.stop(jobId, what === 'discard');
+        if (what === 'discard') this._discarded(ended);
+        else {
+          toasts.show(ended.message);
+          void runOf(jobId).load();
+        }
+      }
       this._close();
     } catch (error) {
       this._error = asServiceError(error);
@@ -41,26 +51,15 @@ export class StopDialog extends LitElement {
     }
   }
 
-  /** Deletes the run once it has ended; one that completed after all is kept. */
-  private async _discard(jobId: string): Promise<void> {
-    const run = runOf(jobId);
-    await run.load();
-    await new Promise<void>((resolve) => {
-      const ended = () => isEnded(run.value.job?.state ?? 'running');
-      if (ended()) return resolve();
-      const end = run.subscribe(() => {
-        if (!ended()) return;
-        end();
-        resolve();
-      });
-    });
-    if (run.value.job?.state === 'completed') {
-      toasts.show(`${jobId} was completed before it could be stopped, so it is kept.`);
+  /** A run that completed before it could be stopped is kept. */
+  private _discarded({ job_id, state }: Job): void {
+    if (state === 'completed') {
+      toasts.show(`${job_id} was completed before it could be stopped, so it is kept.`);
+      void runOf(job_id).load();
       return;
     }
-    const { message } = await service.removeJob(jobId);
-    forgetRun(jobId);
-    toasts.show(message);
+    forgetRun(job_id);
+    toasts.show(`${job_id} was stopped and deleted.`);
     router.go('/training/runs');
   }
 

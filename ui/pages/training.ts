@@ -6,8 +6,9 @@ import { modelName, nameText, option, serviceErrorPanel } from '../elements/part
 import { formatCount } from '../format.ts';
 import { currentJobId, datasets, info, jobs, router, settings } from '../state/app.ts';
 import { draft, preferenceStrategies } from '../state/draft.ts';
-import { isActive, taskName } from '../state/job-words.ts';
+import { isActive, strategyName, taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
+import { shapeFields, shapeFor } from '../state/row-shapes.ts';
 import { Watch } from '../state/store.ts';
 import './dataset-picker.ts';
 import './estimate.ts';
@@ -37,8 +38,6 @@ const providerSentences: Readonly<Record<string, string>> = {
 /** Strategies that learn from preferences train text generation alone. */
 const fits = (strategy: string, task: string) =>
   !preferenceStrategies.includes(strategy) || task === 'text-generation';
-
-const strategyName = (name: string) => (name === 'qlora' ? 'QLoRA' : name.toUpperCase());
 
 /** From a task to a start, in four steps on one page. */
 @customElement('hone-training')
@@ -97,6 +96,12 @@ export class Training extends LitElement {
     const { model, dataset } = draft.value;
     if (model.trim() === '') return 'Choose a model.';
     if (dataset === '') return 'Choose a dataset.';
+    const known = datasets.value.value?.find(({ filename }) => filename === dataset);
+    const wanted = shapeFor(draft.value);
+    if (known?.valid === false) return 'The dataset has faults. Correct it, or choose another.';
+    if (known !== undefined && known.shape !== null && known.shape !== wanted) {
+      return `This task and strategy need rows with ${shapeFields(wanted)}; the dataset’s have ${shapeFields(known.shape)}.`;
+    }
     return null;
   }
 

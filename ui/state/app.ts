@@ -1,8 +1,15 @@
 import type { Frame, HardwareSample, ModelFrame, QuantizeFrame } from '../api/frames.ts';
-import { noOffers, type Offers, readOffers } from '../api/offers.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
-import type { Dataset, HardwareSpecs, Info, JobPage, Model, RecommendedSettings } from '../api/types.ts';
+import type {
+  Choices,
+  Dataset,
+  HardwareSpecs,
+  Info,
+  JobPage,
+  Model,
+  RecommendedSettings,
+} from '../api/types.ts';
 import { Remote } from './remote.ts';
 import { Router } from './router.ts';
 import { Run } from './run.ts';
@@ -17,10 +24,11 @@ const keptRuns = 6;
 export const router = new Router();
 export const toasts = new Toasts();
 export const connection = new Store<Connection>({ state: 'connecting' });
-export const offers = new Store<Offers>(noOffers);
 export const info = new Remote<Info>(service.info);
 export const hardware = new Remote<HardwareSpecs>(service.hardware);
 export const settings = new Remote<RecommendedSettings>(service.settings);
+/** The names that some settings accept here. */
+export const choices = new Remote<Choices>(service.choices);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
 export const jobs = new Remote<JobPage>(() => service.jobs(historyPage));
@@ -40,9 +48,9 @@ const runs = new Map<string, Run>();
 export function runOf(jobId: string): Run {
   let run = runs.get(jobId);
   if (run === undefined) {
-    run = new Run(jobId, () => offers.value.has('GET /api/jobs/{job_id}/events'));
+    run = new Run(jobId);
     runs.set(jobId, run);
-    void offersRead.then(() => run?.load());
+    void run.load();
     for (const other of runs.keys()) {
       if (runs.size <= keptRuns) break;
       if (other !== jobId && other !== currentJobId.value) runs.delete(other);
@@ -90,21 +98,9 @@ function take(frame: Frame): void {
   if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
 }
 
-let offersRead: Promise<void> = Promise.resolve();
-
 /** Connects the page to its service. */
 export function connect(): void {
-  offersRead = readOffers()
-    .then((found) => offers.set(found))
-    .catch(() => undefined);
-  new LiveSocket(take, (next) => {
-    if (next.state === 'live' && offers.value === noOffers) {
-      void readOffers()
-        .then((found) => offers.set(found))
-        .catch(() => undefined);
-    }
-    connection.set(next);
-  }).start();
+  new LiveSocket(take, (next) => connection.set(next)).start();
   jobs.ensure();
   models.ensure();
 }

@@ -48,6 +48,9 @@ const taskWords: Readonly<Record<string, string>> = {
 };
 export const taskName = (task: string) => taskWords[task] ?? task;
 
+/** A strategy as it is written in texts about it. */
+export const strategyName = (name: string) => (name === 'qlora' ? 'QLoRA' : name.toUpperCase());
+
 const profileWords: Readonly<Record<string, string>> = {
   low_end: 'Low-end',
   mid_range: 'Mid-range',

@@ -21,15 +21,13 @@ export class Run extends Store<RunRecord> {
   readonly jobId: string;
   readonly series = new RunSeries();
   readonly events: (LogFrame | ExportFrame)[] = [];
-  readonly #hasEvents: () => boolean;
   #loading: Promise<void> | null = null;
   /** Frames that came while the series was being read. */
   #waiting: Frame[] | null = null;
 
-  constructor(jobId: string, hasEvents: () => boolean) {
+  constructor(jobId: string) {
     super({ job: null, error: null });
     this.jobId = jobId;
-    this.#hasEvents = hasEvents;
   }
 
   /** Reads the whole run; a second call while one is under way joins it. */
@@ -46,12 +44,12 @@ export class Run extends Store<RunRecord> {
       const [job, series, stored] = await Promise.all([
         service.job(this.jobId),
         service.series(this.jobId, pointLimit),
-        this.#hasEvents() ? service.events(this.jobId).catch(() => null) : null,
+        service.events(this.jobId),
       ]);
       this.series.clear();
       for (const point of series.train) this.series.add(point);
       for (const point of series.eval) this.series.addEval(point);
-      if (stored !== null) this.events.splice(0, this.events.length, ...stored.events);
+      this.events.splice(0, this.events.length, ...stored.events);
       this.set({ job, error: null });
     } catch (error) {
       this.set({ job: this.value.job, error: asServiceError(error) });

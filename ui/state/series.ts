@@ -1,16 +1,23 @@
 import type { EvalPoint, Point } from '../api/frames.ts';
 
-/** Columns of a run's series that are drawn; `null` where a step has no value. */
+/** Columns of a run's series that every run may have; `null` where a step has no value. */
 export const columnNames = [
   'loss',
   'learning_rate',
   'grad_norm',
   'tokens_per_second',
   'memory_bytes',
-  'epoch',
+  'gpu_percent',
+  'gpu_memory_bytes',
+  'gpu_watts',
+  'cpu_percent',
 ] as const;
 export type ColumnName = (typeof columnNames)[number];
 export type Column = (number | null)[];
+
+/** Further figures of a strategy (rewards, KL divergence, accuracy); more names than this are not drawn. */
+const extraLimit = 24;
+const secondsPerHour = 3600;
 
 /**
  * The series of a run, column by column as a chart wants it, with steps in order. A step that a resumed run
@@ -18,16 +25,16 @@ export type Column = (number | null)[];
  */
 export class RunSeries {
   readonly steps: number[] = [];
-  readonly columns: Readonly<Record<ColumnName, Column>> = {
-    loss: [],
-    learning_rate: [],
-    grad_norm: [],
-    tokens_per_second: [],
-    memory_bytes: [],
-    epoch: [],
-  };
+  readonly columns = Object.fromEntries(columnNames.map((name) => [name, [] as Column])) as Readonly<
+    Record<ColumnName, Column>
+  >;
   readonly smoothed: Column = [];
+  /** What evaluations found, by metric, at the steps that were evaluated. */
+  readonly evaluated = new Map<string, Column>();
+  readonly extras = new Map<string, Column>();
   readonly evals: EvalPoint[] = [];
+  /** Columns that have a value anywhere. */
+  readonly filled = new Set<ColumnName>();
   last: Point | null = null;
   /** Grows with every change, for what draws the arrays. */
   version = 0;
@@ -42,6 +49,7 @@ export class RunSeries {
   }
 
   set weight(weight: number) {
+    if (weight === this.#weight) return;
     this.#weight = weight;
     this.version += 1;
     this.#smoothAll();
@@ -51,7 +59,10 @@ export class RunSeries {
     this.version += 1;
     this.steps.length = 0;
     this.smoothed.length = 0;
+    this.evaluated.clear();
     this.evals.length = 0;
+    this.extras.clear();
+    this.filled.clear();
     for (const name of columnNames) this.columns[name].length = 0;
     this.last = null;
     this.#average = 0;
@@ -60,18 +71,23 @@ export class RunSeries {
 
   add(point: Point): void {
     this.version += 1;
-    const newest = this.steps.at(-1);
     this.last = point;
+    const newest = this.steps.at(-1);
     if (newest === undefined || point.step > newest) {
-      this.steps.push(point.step);
-      for (const name of columnNames) this.columns[name].push(point[name] ?? null);
+      this.#write(this.steps.length, 0, point);
+      for (const column of this.evaluated.values()) column.push(null);
+      const evaluation = this.evals.at(-1);
+      if (evaluation?.step === point.step) this.#mark(evaluation);
       this.#smooth(point.loss ?? null);
       return;
     }
     const at = placeOf(this.steps, point.step);
-    const known = this.steps[at] === point.step;
-    this.steps.splice(at, known ? 1 : 0, point.step);
-    for (const name of columnNames) this.columns[name].splice(at, known ? 1 : 0, point[name] ?? null);
+    const isKnown = this.steps[at] === point.step;
+    // After a lost connection steps are told again as they were: there is nothing to smooth anew.
+    const isSame = isKnown && this.columns.loss[at] === (point.loss ?? null);
+    this.#write(at, isKnown ? 1 : 0, point);
+    if (isSame) return;
+    if (!isKnown) for (const column of this.evaluated.values()) column.splice(at, 0, null);
     this.#smoothAll();
   }
 
@@ -80,6 +96,44 @@ export class RunSeries {
     const at = this.evals.findIndex(({ step }) => step >= point.step);
     if (at < 0) this.evals.push(point);
     else this.evals.splice(at, this.evals[at]?.step === point.step ? 1 : 0, point);
+    this.#mark(point);
+  }
+
+  /** Puts an evaluation at its step, or at the nearest that a thinned series has after it. */
+  #mark({ step, metrics }: EvalPoint): void {
+    if (this.steps.length === 0 || step > (this.steps.at(-1) as number)) return;
+    const at = placeOf(this.steps, step);
+    for (const [name, value] of Object.entries(metrics ?? {})) {
+      let column = this.evaluated.get(name);
+      if (column === undefined) {
+        if (this.evaluated.size >= extraLimit) continue;
+        column = new Array(this.steps.length).fill(null);
+        this.evaluated.set(name, column);
+      }
+      column[at] = value;
+    }
+  }
+
+  /** Writes a point's values at a place, over so many that are there. */
+  #write(at: number, over: 0 | 1, point: Point): void {
+    const isLast = at === this.steps.length;
+    const put = (column: (number | null)[], value: number | null) => {
+      if (isLast) column.push(value);
+      else column.splice(at, over, value);
+    };
+    const values = valuesOf(point);
+    for (const name of columnNames) {
+      const value = values[name] ?? null;
+      if (value !== null) this.filled.add(name);
+      put(this.columns[name], value);
+    }
+    for (const name of Object.keys(point.extra ?? {})) {
+      if (!this.extras.has(name) && this.extras.size < extraLimit) {
+        this.extras.set(name, new Array(this.steps.length).fill(null));
+      }
+    }
+    for (const [name, column] of this.extras) put(column, point.extra?.[name] ?? null);
+    put(this.steps, point.step);
   }
 
   #smoothAll(): void {
@@ -99,6 +153,26 @@ export class RunSeries {
     this.#average = this.#average * this.#weight + loss * (1 - this.#weight);
     this.smoothed.push(this.#average / (1 - this.#weight ** this.#count));
   }
+}
+
+/** A point's value for each column. */
+function valuesOf(point: Point): Readonly<Record<ColumnName, number | null | undefined>> {
+  const { hardware } = point;
+  const wattHours = hardware?.gpu_watt_hours;
+  return {
+    loss: point.loss,
+    learning_rate: point.learning_rate,
+    grad_norm: point.grad_norm,
+    tokens_per_second: point.tokens_per_second,
+    memory_bytes: point.memory_bytes,
+    gpu_percent: hardware?.gpu_mean_utilization_percent,
+    gpu_memory_bytes: hardware?.gpu_peak_bytes,
+    gpu_watts:
+      wattHours == null || hardware == null || hardware.seconds <= 0
+        ? null
+        : (wattHours * secondsPerHour) / hardware.seconds,
+    cpu_percent: hardware?.cpu_mean_percent,
+  };
 }
 
 /** Where a step is, or would have to be, among ordered steps. */
