@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { programs, root } from './places.ts';
+
+/**
+ * The path of a C program of `bench/programs`, compiled when it is not yet, or is older than its source.
+ * @throws what the compiler says, where there is none or it refuses.
+ */
+export function compiled(name: string): string {
+  const source = join(programs, `${name}.c`);
+  const folder = join(root, 'build', 'bench');
+  const path = join(folder, name);
+  if (existsSync(path) && statSync(path).mtimeMs > statSync(source).mtimeMs) return path;
+  mkdirSync(folder, { recursive: true });
+  const aside = `${path}.${process.pid}`;
+  execFileSync(process.env.CC ?? 'cc', ['-O2', '-Wall', '-Wextra', '-Werror', source, '-o', aside], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  renameSync(aside, path);
+  return path;
+}

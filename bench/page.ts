@@ -1,0 +1,255 @@
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CDPSession, Page } from 'playwright-core';
+import { supportRows, tinyModel } from '../test/service.ts';
+import { closeBrowser, theBrowser } from '../test/ui/browser.ts';
+import { programs, root } from './harness/places.ts';
+import type { Scenario, Size } from './harness/scenario.ts';
+import { startHone } from './harness/server.ts';
+
+/*
+ * How fast the page is, in Chromium against the real service, whose trainer is a program that only writes its
+ * journal (programs/page-trainer.mjs): a first view with nothing in any cache, what shifts while pages come, the
+ * page of a run of 100,000 steps while ten more come each second, and the memory after an hour of such frames.
+ */
+
+/** Steps that are there, and how many frames make the hour (10 a second). */
+const amounts: Readonly<Record<Size, { points: number; hour: number; watchMs: number }>> = {
+  full: { points: 100_000, hour: 36_000, watchMs: 8_000 },
+  quick: { points: 100_000, hour: 36_000, watchMs: 4_000 },
+  test: { points: 2_000, hour: 500, watchMs: 500 },
+};
+const perSecond = 10;
+
+/** A copy of the installation whose Python is the bench's trainer. */
+function installation(dir: string, size: Size): NodeJS.ProcessEnv {
+  const folder = join(dir, 'installation');
+  const python = join(folder, 'trainer', '.venv', 'bin', 'python');
+  if (!existsSync(python)) {
+    mkdirSync(join(folder, 'trainer', '.venv', 'bin'), { recursive: true });
+    for (const name of ['dist', 'src', 'build', 'node_modules', 'examples']) {
+      symlinkSync(join(root, name), join(folder, name));
+    }
+    const trainer = join(programs, 'page-trainer.mjs');
+    writeFileSync(python, `#!/bin/sh\nexec "${process.execPath}" "${trainer}" "$@"\n`);
+    chmodSync(python, 0o755);
+  }
+  const { points, hour } = amounts[size];
+  return {
+    HONE_INSTALL_DIR: folder,
+    HONE_REAL_ROOT: root,
+    HONE_PAGE: JSON.stringify({ points, hour, perSecond }),
+  };
+}
+
+/** Asks the service. @throws where it does not answer with a success. */
+async function call(url: string, method: string, path: string, body?: unknown) {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      connection: 'close',
+      ...(body instanceof FormData || !body ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+/** Starts the run that never ends, and waits until its steps are stored. @returns its folder. */
+async function startRun(url: string, dataDir: string, points: number): Promise<string> {
+  const form = new FormData();
+  form.append('file', new Blob([supportRows()]), 'support.jsonl');
+  await call(url, 'POST', '/api/upload_dataset', form);
+  await call(url, 'POST', '/api/start_training', {
+    task: 'text-generation',
+    model_name: tinyModel('llama'),
+    dataset: 'support.jsonl',
+    export: 'none',
+  });
+  while (((await call(url, 'GET', '/api/jobs/train_1')).last_metric?.step ?? 0) < points) await sleep(100);
+  return join(dataDir, 'jobs', 'train_1');
+}
+
+/** A page that nothing is cached for, and its sessions's account of the network. */
+async function freshPage(): Promise<{ page: Page; cdp: CDPSession; close(): Promise<void> }> {
+  const context = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const seen = { shift: 0, busyUntil: 0 };
+    Object.assign(globalThis, { seen });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as (PerformanceEntry & {
+        value: number;
+        hadRecentInput: boolean;
+      })[]) {
+        if (!entry.hadRecentInput) seen.shift += entry.value;
+      }
+    }).observe({ type: 'layout-shift', buffered: true });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries())
+        seen.busyUntil = Math.max(seen.busyUntil, entry.startTime + entry.duration);
+    }).observe({ type: 'longtask', buffered: true });
+  });
+  return { page, cdp: await context.newCDPSession(page), close: () => context.close() };
+}
+
+/** Bytes on the wire of a first view, and when it could be used: all shown, and no long task under way. */
+async function firstView(url: string): Promise<{ kilobytes: number; milliseconds: number }> {
+  const { page, cdp, close } = await freshPage();
+  await cdp.send('Network.enable');
+  let bytes = 0;
+  cdp.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+  });
+  await page.goto(url);
+  // What a newcomer waits for: the first button, and the machine's figures beside it.
+  const shown = await page.waitForFunction(
+    () =>
+      document.querySelector('.welcome .primary') !== null &&
+      document.querySelector('.machine .facts') !== null &&
+      document.querySelector('.connection[data-state="live"]') !== null &&
+      performance.now(),
+    undefined,
+    { polling: 'raf' },
+  );
+  const shownMs = (await shown.jsonValue()) as number;
+  await sleep(1_000);
+  const busyUntil = await page.evaluate((until) => {
+    const { busyUntil } = (globalThis as unknown as { seen: { busyUntil: number } }).seen;
+    // A long task that began after everything was there is none of the first view's.
+    return busyUntil < until + 200 ? busyUntil : until;
+  }, shownMs);
+  await close();
+  return { kilobytes: bytes / 1000, milliseconds: Math.max(shownMs, busyUntil) };
+}
+
+/** The largest sum of layout shifts of any page while it comes. */
+async function largestShift(url: string): Promise<number> {
+  let largest = 0;
+  for (const path of ['/', '/training', '/training/train_1', '/training/runs', '/playground', '/models']) {
+    const { page, close } = await freshPage();
+    await page.goto(url + path);
+    await page.locator('main h1').waitFor();
+    await sleep(1_500);
+    const shift = await page.evaluate(
+      () => (globalThis as unknown as { seen: { shift: number } }).seen.shift,
+    );
+    largest = Math.max(largest, shift);
+    await close();
+  }
+  return largest;
+}
+
+/** Frames that the browser draws each second while a page does what it does. */
+const framesPerSecond = (page: Page, forMs: number) =>
+  page.evaluate(async (duration) => {
+    const begun = performance.now();
+    let count = 0;
+    while (performance.now() - begun < duration) {
+      await new Promise(requestAnimationFrame);
+      count += 1;
+    }
+    return (count / (performance.now() - begun)) * 1000;
+  }, forMs);
+
+/** The heap in use once all that can go is gone. */
+async function heapMegabytes(cdp: CDPSession): Promise<number> {
+  for (let round = 0; round < 3; round += 1) await cdp.send('HeapProfiler.collectGarbage');
+  return (await cdp.send('Runtime.getHeapUsage')).usedSize / 1e6;
+}
+
+export const scenario: Scenario = {
+  name: 'page',
+  about: 'The page in Chromium: first view, layout shift, a chart of 100,000 steps, an hour of frames',
+  runs: { full: 3, quick: 1 },
+  warmUps: { full: 1, quick: 0 },
+  sides: [
+    {
+      name: 'hone',
+      about: 'the built page, served by the real service',
+      async trial({ size, dir, number }) {
+        const { points, hour, watchMs } = amounts[size];
+        const dataDir = join(dir, `data-${number}`);
+        mkdirSync(dataDir);
+        const server = await startHone(dataDir, { env: installation(dir, size) });
+        try {
+          const { kilobytes, milliseconds } = await firstView(server.url);
+          const folder = await startRun(server.url, dataDir, points);
+          const shift = await largestShift(server.url);
+
+          const { page, cdp, close } = await freshPage();
+          await page.goto(`${server.url}/training/train_1`);
+          const area = page.locator('.chart-wide .chart-area');
+          const charted = async () =>
+            Number(/chart of (\d+) points/.exec((await area.getAttribute('aria-label')) ?? '')?.[1] ?? 0);
+          while ((await charted()) < points) await sleep(100);
+          await sleep(1_000);
+          const fps = await framesPerSecond(page, watchMs);
+
+          const before = await heapMegabytes(cdp);
+          const drawn = await charted();
+          writeFileSync(join(folder, 'hour'), '');
+          while (!existsSync(join(folder, 'hour-over'))) await sleep(100);
+          while ((await charted()) < drawn + hour) await sleep(100);
+          const after = await heapMegabytes(cdp);
+          await close();
+          await call(server.url, 'POST', '/api/stop_training');
+          return {
+            figures: { kilobytes, milliseconds, shift, fps, growth: Math.max(0, after - before) },
+            answer: { points, hour },
+          };
+        } finally {
+          // The trainer outlives its service, unless it is asked to end.
+          await call(server.url, 'POST', '/api/stop_training').catch(() => undefined);
+          await closeBrowser();
+          await server.end();
+        }
+      },
+    },
+  ],
+  comparisons: [
+    {
+      metric: 'first view on the wire',
+      figure: 'kilobytes',
+      unit: 'kB',
+      better: 'less',
+      peer: null,
+      goal: { atMost: 150 },
+    },
+    {
+      metric: 'first view usable after',
+      figure: 'milliseconds',
+      unit: 'ms',
+      better: 'less',
+      peer: null,
+      goal: { below: 1000 },
+    },
+    {
+      metric: 'layout shift, worst page',
+      figure: 'shift',
+      unit: '',
+      better: 'less',
+      peer: null,
+      goal: { below: 0.05 },
+    },
+    {
+      metric: 'frames drawn, 100,000 steps, 10 more a second',
+      figure: 'fps',
+      unit: 'frames/s',
+      better: 'more',
+      peer: null,
+      goal: { atLeast: 50 },
+    },
+    {
+      metric: 'heap after an hour of frames',
+      figure: 'growth',
+      unit: 'MB more',
+      better: 'less',
+      peer: null,
+      goal: { atMost: 16 },
+    },
+  ],
+};

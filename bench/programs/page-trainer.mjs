@@ -1,0 +1,70 @@
+// A trainer that computes nothing, for the page's bench: it speaks the trainer's contract from a job's folder, as
+// fast as it is asked to. What the service asks of a trainer beside a run goes to the real one.
+//
+// HONE_PAGE holds { points, hour, perSecond }: it writes `points` steps at once, then `perSecond` steps a second
+// for as long as it lives; once a file `hour` lies in the folder, it writes `hour` steps at a hundred times that
+// pace and names the file `hour-over`. The file `stop` ends it.
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+
+const args = process.argv.slice(2);
+if (!args.includes('run')) {
+  const root = process.env.HONE_REAL_ROOT;
+  const env = { ...process.env, PYTHONPATH: root };
+  process.exit(spawnSync(`${root}/trainer/.venv/bin/python`, args, { stdio: 'inherit', env }).status ?? 1);
+}
+
+const { points, hour, perSecond } = JSON.parse(process.env.HONE_PAGE);
+const total = 10_000_000;
+let seq = 0;
+let step = 0;
+let left = 0;
+
+const line = (type, fields) => {
+  const text = JSON.stringify({ seq, time: new Date().toISOString(), type, ...fields });
+  seq += 1;
+  return `${text}\n`;
+};
+const say = (...lines) => appendFileSync('journal.jsonl', lines.join(''));
+const metric = () => {
+  step += 1;
+  const noise = Math.sin(step * 12.9898) * 0.2;
+  return line('metric', {
+    step,
+    total_steps: total,
+    epoch: step / 1000,
+    total_epochs: total / 1000,
+    loss: 3 * Math.exp(-step / 40_000) + 0.3 + noise,
+    learning_rate: 2e-4 * (1 - step / total),
+    grad_norm: 1 + noise,
+    tokens: step * 512,
+    tokens_per_second: 4000 + 500 * noise,
+    elapsed_seconds: step / perSecond,
+    eta_seconds: (total - step) / perSecond,
+    memory_bytes: 2 ** 30,
+    extra: { mean_token_accuracy: 0.9 + noise / 10 },
+  });
+};
+const metrics = (count) => Array.from({ length: count }, metric);
+
+say(line('hello', { protocol: 1, pid: process.pid, resumed_from_step: null, versions: {} }));
+say(line('phase', { phase: 'train', progress: null, detail: null }));
+for (let written = 0; written < points; written += 2_000) say(...metrics(Math.min(2_000, points - written)));
+
+const paceMs = 1000 / perSecond;
+setInterval(() => {
+  writeFileSync('heartbeat', '');
+  const found = readdirSync('.');
+  if (found.includes('stop')) {
+    say(line('done', { outcome: 'stopped', step, metrics: {}, verification: null }));
+    process.exit(0);
+  }
+  if (found.includes('hour')) {
+    renameSync('hour', 'hour-runs');
+    left = hour;
+  }
+  const burst = Math.min(left, 100);
+  say(...metrics(burst || 1));
+  left -= burst;
+  if (left === 0 && existsSync('hour-runs')) renameSync('hour-runs', 'hour-over');
+}, paceMs);
