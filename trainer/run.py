@@ -146,7 +146,12 @@ def _keep(job: Job, result: dict[str, Any]) -> None:
     _artifact(job, "adapter", adapter, size)
     told = job.artifacts / "template.json"
     _artifact(job, "template", told, told.stat().st_size)
-    write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
+    trained = {"version": 1, "step": result["step"], "metrics": result["metrics"]}
+    if job.spec.export is not None:
+        from trainer.export.light_transformers import complete_config
+
+        trained["config"] = complete_config(job.model_dir)
+    write_json(job.folder / TRAINED, trained)
 
 
 def _artifact(job: Job, kind: str, path: Path, size: int) -> None:

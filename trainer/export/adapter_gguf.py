@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .adapter import Adapter
 from .convert import _hparams, load_converter, model_class
+from .light_transformers import light_transformers
 from .weights import StoredTensor
 
 
@@ -24,7 +25,8 @@ def write_adapter(
     import torch
 
     conversion = load_converter(converter_dir)
-    pair_type = importlib.import_module("convert_lora_to_gguf").LoraTorchTensor
+    with light_transformers():
+        pair_type = importlib.import_module("convert_lora_to_gguf").LoraTorchTensor
     hparams = _hparams(conversion, view)
     base = model_class(conversion, hparams)
     gguf = conversion.base.gguf

@@ -19,6 +19,7 @@ from trainer.failures import Failure
 
 from . import pretokenizer
 from .adapter import Adapter
+from .light_transformers import light_transformers
 from .view import display_name, prefix_space
 from .weights import CHUNK_BYTES, StoredTensor
 
@@ -38,7 +39,8 @@ def load_converter(converter_dir: Path):
     if loaded is not None and str(converter_dir) not in str(loaded.__file__):
         raise RuntimeError("Another gguf package was imported before the converter's own.")
     logging.getLogger("hf-to-gguf").setLevel(logging.ERROR)
-    return importlib.import_module("conversion")
+    with light_transformers():
+        return importlib.import_module("conversion")
 
 
 class _Announced:
@@ -200,7 +202,7 @@ def convert(
                 return known
 
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), light_transformers():
             instance = Merged(
                 view,
                 getattr(conversion.base.gguf.LlamaFileType, DIRECT_TYPES[quantization]),

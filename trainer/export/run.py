@@ -25,6 +25,7 @@ from . import modelfile, reference, texts, tools, verify, view, weights
 from .adapter_gguf import write_adapter
 from .architectures import verdict
 from .convert import DIRECT_TYPES, convert
+from .light_transformers import load_tokenizer
 
 #: two phase lines of one phase lie at least this far apart
 REPORT_SECONDS = 0.25
@@ -44,6 +45,8 @@ class _Work:
     stop: Stop
     scratch: Path
     artifacts: Path
+    #: the base's, with what its family takes by default
+    config: dict[str, Any]
     reported: float = 0.0
 
     def alive(self) -> None:
@@ -85,6 +88,7 @@ def run_export(spec: Spec, journal: Journal, stop: Stop | None = None) -> None:
         stop or Stop(folder),
         folder / "export.partial",
         folder / "artifacts",
+        trained["config"],
     )
     shutil.rmtree(work.scratch, ignore_errors=True)
     work.scratch.mkdir()
@@ -114,23 +118,20 @@ def _export(work: _Work) -> dict[str, Any]:
     work.phase("merge", 0.0, "reading the adapter")
     base = _base_directory(spec)
     forget_token()
-    config = json.loads((base / "config.json").read_text("utf-8"))
-    possible, reason = verdict(config, spec.tools.converter)
+    possible, reason = verdict(work.config, spec.tools.converter)
     if not possible:
         raise Failure("unsupported", reason, "Choose another model, or set export to none.")
     template = texts.load_template(work.artifacts / "template.json")
     tensors = weights.index_checkpoint(base)
-    tied = bool(config.get("tie_word_embeddings", _tied_by_default(config))) or not any(
+    tied = work.config.get("tie_word_embeddings", False) or not any(
         name.endswith(("lm_head.weight", "embed_out.weight", "output.weight")) for name in tensors
     )
     adapter = adapters.load(work.artifacts / "adapter", tensors, tied)
     _check_disk(work, tensors, quantizations)
     folder = work.scratch / "view"
     folder.mkdir()
-    view.build(base, folder, template)
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(work.artifacts / "adapter")
+    view.build(base, folder, template, work.config)
+    tokenizer = load_tokenizer(work.artifacts / "adapter")
     special = bool(template.bos_token) and render(
         template, [{"role": "user", "content": "a"}], True
     ).startswith(template.bos_token or "")
@@ -312,17 +313,6 @@ def _base_directory(spec: Spec) -> Path:
     # Only these were downloaded: asked for more, the client calls what the cache has incomplete.
     wanted = {"allow_patterns": WANTED, "ignore_patterns": UNWANTED}
     return Path(snapshot_download(spec.model.name, local_files_only=True, **wanted))
-
-
-def _tied_by_default(config: dict[str, Any]) -> bool:
-    """transformers leaves `tie_word_embeddings` out of config.json where it has the family's default."""
-    from transformers import AutoConfig
-
-    kind = config.get("model_type", "")
-    try:
-        return bool(AutoConfig.for_model(kind).tie_word_embeddings)
-    except (ValueError, AttributeError):
-        return False
 
 
 def _wide_type(tensors: dict[str, weights.StoredTensor]) -> str:

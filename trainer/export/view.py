@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trainer.template import Template
 
@@ -15,7 +16,6 @@ from . import sentencepiece_model
 
 #: files of a model directory that say something about configuration or tokenizer
 WANTED = (
-    "config.json",
     "generation_config.json",
     "tokenizer.json",
     "tokenizer.model",
@@ -28,24 +28,25 @@ WANTED = (
 )
 
 
-def build(base: Path, view: Path, template: Template | None) -> Path:
+def build(base: Path, view: Path, template: Template | None, config: dict[str, Any]) -> Path:
     """Fills `view` (an empty directory) from the model directory `base` and returns it.
 
-    `template` is the one that training used; the base's own is left out, so that the GGUF never carries a
-    template that the model was not trained on.
+    `config` takes the place of config.json. `template` is the one that training used; the base's own is left
+    out, so that the GGUF never carries a template that the model was not trained on.
     """
     for name in WANTED:
         source = base / name
         if source.is_file() and name != "tokenizer_config.json":
             (view / name).symlink_to(source.resolve())
-    config = {}
+    (view / "config.json").write_text(json.dumps(config, ensure_ascii=False), "utf-8")
+    told = {}
     if (base / "tokenizer_config.json").is_file():
-        config = json.loads((base / "tokenizer_config.json").read_text("utf-8"))
+        told = json.loads((base / "tokenizer_config.json").read_text("utf-8"))
     tokenizer_json = base / "tokenizer.json"
     if tokenizer_json.is_file():
         document = json.loads(tokenizer_json.read_text("utf-8"))
         # transformers 5 leaves this out; without it control tokens become plain text in the GGUF
-        config.setdefault(
+        told.setdefault(
             "added_tokens_decoder",
             {
                 str(token["id"]): {key: token[key] for key in token if key != "id"}
@@ -54,11 +55,11 @@ def build(base: Path, view: Path, template: Template | None) -> Path:
         )
         if not (view / "tokenizer.model").exists() and not (view / "tekken.json").exists():
             sentencepiece_model.rebuild(tokenizer_json, view / "tokenizer.model")
-    config.pop("chat_template", None)
+    told.pop("chat_template", None)
     if template is not None and template.eos_token:
-        config["eos_token"] = template.eos_token
-    config.setdefault("tokenizer_class", "PreTrainedTokenizerFast")
-    (view / "tokenizer_config.json").write_text(json.dumps(config, ensure_ascii=False), "utf-8")
+        told["eos_token"] = template.eos_token
+    told.setdefault("tokenizer_class", "PreTrainedTokenizerFast")
+    (view / "tokenizer_config.json").write_text(json.dumps(told, ensure_ascii=False), "utf-8")
     if template is not None:
         (view / "chat_template.jinja").write_text(template.chat_template, "utf-8")
     return view

@@ -201,12 +201,13 @@ def convert_to(
     from trainer.export import view, weights
     from trainer.export.adapter_gguf import write_adapter
     from trainer.export.convert import convert
+    from trainer.export.light_transformers import complete_config
 
     tensors = weights.index_checkpoint(base)
     config = json.loads((base / "config.json").read_text())
     adapter = adapters.load(adapter_dir, tensors, bool(config.get("tie_word_embeddings")))
     with tempfile.TemporaryDirectory() as scratch:
-        folder = view.build(base, Path(scratch), template)
+        folder = view.build(base, Path(scratch), template, complete_config(base))
         convert(
             converter_dir=CONVERTER,
             view=folder,

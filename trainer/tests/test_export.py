@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from trainer.export import adapter, architectures, convert, modelfile, pretokenizer, view, weights
+from trainer.export.light_transformers import complete_config
 from trainer.export.reference import Reference
 from trainer.export.verify import compare
 from trainer.failures import Failure
@@ -27,7 +28,7 @@ def convert_plain(base: Path, out: Path, name: str = "tiny", quantization: str =
     folder.mkdir()
     convert.convert(
         converter_dir=CONVERTER,
-        view=view.build(base, folder, None),
+        view=view.build(base, folder, None, complete_config(base)),
         base_dir=base,
         tensors=weights.index_checkpoint(base),
         adapter=adapter.Adapter(),
