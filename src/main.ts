@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { createFinetuneFace } from './api/finetune/face.ts';
 import { createFlatFace } from './api/flat/face.ts';
 import { createHoneFace } from './api/hone/face.ts';
+import { trainingSocket } from './api/hone/socket.ts';
 import { createOpenAiFace } from './api/openai/face.ts';
 import { type Config, readConfig } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
@@ -195,7 +196,9 @@ async function serve(config: Config): Promise<void> {
     server?.broadcast.publish(JSON.stringify(frame), droppable),
   );
   const faces: Face[] = [createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)];
-  const hone = createHoneFace(services, () => buildOpenApi(faces, { title: 'Hone', version }));
+  const hone = createHoneFace(services, () =>
+    buildOpenApi(faces, { title: 'Hone', version }, trainingSocket),
+  );
   faces.push(hone);
   server = createServer({
     faces,
@@ -203,7 +206,11 @@ async function serve(config: Config): Promise<void> {
     allowedHosts: config.allowedHosts,
     jsonLimitBytes: config.limits.jsonBytes,
     assets: createAssets(join(config.installDir, 'dist', 'ui')),
-    socket: { path: '/ws/training', greet: (since) => greet(services, since), onCount: live.setListeners },
+    socket: {
+      path: trainingSocket.path,
+      greet: (since) => greet(services, since),
+      onCount: live.setListeners,
+    },
     onError: (error, request) =>
       logger.error({ ...request, error: error.message, stack: error.stack }, 'A request failed'),
   });

@@ -13,6 +13,7 @@ const transitions = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type JobState = keyof typeof transitions;
+export const jobStates = Object.keys(transitions) as [JobState, ...JobState[]];
 
 /** States in which a job holds the machine. */
 export const activeStates: readonly JobState[] = ['starting', 'running', 'stopping'];

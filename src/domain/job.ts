@@ -2,6 +2,8 @@ import type { JobRow } from '../db/jobs.ts';
 import type { ArtifactLine, MetricLine } from '../trainer/protocol.ts';
 import type { JobState } from './job-states.ts';
 
+export { phaseNames } from '../trainer/protocol.ts';
+
 /** A job with the types that the domain gives to what the database keeps as text. */
 export interface Job extends JobRow {
   readonly state: JobState;
@@ -9,6 +11,13 @@ export interface Job extends JobRow {
   readonly resultMetrics: Readonly<Record<string, number | null>> | null;
   readonly verification: Readonly<Record<string, unknown>> | null;
   readonly artifacts: readonly Pick<ArtifactLine, 'kind' | 'path' | 'bytes' | 'quantization'>[];
+}
+
+/** The newest point of a job's series; `null` before the first step. */
+export function lastPointOf(job: Job): Omit<MetricLine, 'seq' | 'time' | 'type'> | null {
+  if (job.lastMetric === null) return null;
+  const { seq: _seq, time: _time, type: _type, ...point } = job.lastMetric;
+  return point;
 }
 
 /** The name of a job on the wire. */

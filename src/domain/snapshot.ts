@@ -1,5 +1,5 @@
 import type { Frame } from './frames.ts';
-import { errorOf, type Job, jobName, messageOf, progressOf } from './job.ts';
+import { errorOf, type Job, jobName, lastPointOf, messageOf, progressOf } from './job.ts';
 import type { Services } from './services.ts';
 
 /** How many of the newest points a snapshot carries; the whole series is at `/api/jobs/{job_id}/metrics`. */
@@ -39,6 +39,6 @@ function presentJob(job: Job) {
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
     started_at: job.startedAt,
-    last_metric: job.lastMetric,
+    last_metric: lastPointOf(job),
   };
 }

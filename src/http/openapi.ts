@@ -13,11 +13,25 @@ function schemaOf(schema: v.GenericSchema): Json {
   return rest;
 }
 
+/** A WebSocket on which the service alone speaks, which OpenAPI has no words for. */
+export interface SocketDoc {
+  readonly path: string;
+  readonly summary: string;
+  readonly query: v.GenericSchema;
+  /** The frames by name. */
+  readonly frames: Readonly<Record<string, v.GenericSchema>>;
+}
+
 /**
  * Describes every route of the faces as an OpenAPI 3.1 document. Where two faces share a path (a model's id
- * in digits or not), the operation tells of both.
+ * in digits or not), the operation tells of both. The frames of the socket are among the component schemas,
+ * and the extension `x-websocket` says where they come.
  */
-export function buildOpenApi(faces: readonly Face[], info: { title: string; version: string }): Json {
+export function buildOpenApi(
+  faces: readonly Face[],
+  info: { title: string; version: string },
+  socket: SocketDoc,
+): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const { routes, error } of faces) {
     for (const entry of routes) {
@@ -29,7 +43,21 @@ export function buildOpenApi(faces: readonly Face[], info: { title: string; vers
       operations[method] = operations[method] ? merge(operations[method], described) : described;
     }
   }
-  return { openapi: '3.1.0', info, paths };
+  const schemas = Object.fromEntries(
+    Object.entries(socket.frames).map(([name, schema]) => [name, schemaOf(schema)]),
+  );
+  return {
+    openapi: '3.1.0',
+    info,
+    paths,
+    components: { schemas },
+    'x-websocket': {
+      path: socket.path,
+      summary: socket.summary,
+      query: schemaOf(socket.query),
+      frames: { oneOf: Object.keys(schemas).map((name) => ({ $ref: `#/components/schemas/${name}` })) },
+    },
+  };
 }
 
 /** What every route may answer besides what is its own. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
@@ -241,6 +242,45 @@ test('export none trains without a GGUF, which the playground says', async () =>
   });
   assert.is(answer.status, 400);
   assert.match(answer.body.detail, 'GGUF');
+});
+
+test('every frame is one of those that the description knows, and a job’s are told again from the database', async () => {
+  const request = quickRequest({
+    export: 'none',
+    max_steps: 4,
+    eval_split: 0.1,
+    eval_steps: 2,
+    save_steps: 2,
+  });
+  const { job_id: jobId } = (await service.call('POST', '/api/start_training', request)).body;
+  assert.is((await untilEnded(service)).status, 'completed');
+  await until(
+    () => frames.some(({ type, job_id }) => type === 'model' && job_id === jobId),
+    'its end was told',
+  );
+  const document = (await service.call('GET', '/api/openapi.json')).body;
+  const ajv = new Ajv2020({ strict: false });
+  const known: Record<string, number> = {};
+  const validators = Object.entries<Json>(document.components.schemas)
+    .filter(([name]) => name.endsWith('Frame'))
+    .map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
+  const again: Json[] = [];
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training?since=0`);
+  socket.on('message', (data) => again.push(JSON.parse(data.toString())));
+  const last = frames.filter(({ job_id }) => job_id === jobId).at(-1).seq;
+  await until(() => again.some(({ seq, type }) => seq === last && type !== 'snapshot'), 'it was told again');
+  socket.close();
+  for (const frame of [...frames, ...again]) {
+    const fitting = validators.filter(({ validate }) => validate(frame)).map(({ name }) => name);
+    assert.is(fitting.length, 1, `${JSON.stringify(frame)} is one of them, not of ${fitting}`);
+    known[fitting[0] as string] = (known[fitting[0] as string] ?? 0) + 1;
+  }
+  assert.equal(Object.keys(known).sort(), validators.map(({ name }) => name).sort(), 'each kind was seen');
+  const ofJob = (list: Json[]) => list.filter(({ job_id, type }) => job_id === jobId && type !== 'snapshot');
+  assert.equal(ofJob(again), ofJob(frames));
+  const kinds = new Set(ofJob(frames).map(({ type, kind }) => (type === 'log' ? kind : type)));
+  for (const kind of ['status', 'progress', 'metrics', 'checkpoint', 'sample', 'export', 'model'])
+    assert.ok(kinds.has(kind), kind);
 });
 
 test.run();

@@ -22,7 +22,7 @@ export type HardwareTrace = Pick<
 
 /** One point of a run's curves: its step, and whichever figures there are. */
 export type Point = Readonly<Pick<wire.Point, 'step'> & Partial<Omit<wire.Point, 'hardware'>>> & {
-  readonly hardware?: HardwareTrace | null;
+  readonly hardware?: HardwareTrace | null | undefined;
 };
 
 /** One evaluation of a run. */

@@ -30,5 +30,11 @@ export function presentDocs(document: Json): string {
         return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Body</h3>${schemaText(body.content)}` : ''}<h3>Answers</h3><ul>${answers}</ul></section>`;
       }),
   );
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>The same as a document for programs: <a href="/api/openapi.json">openapi.json</a>. Frames of training come on the WebSocket <code>/ws/training</code>.</p>${sections.join('')}</main></body></html>`;
+  const { path, summary } = document['x-websocket'] as { path: string; summary: string };
+  const { schemas } = document.components as { schemas: Record<string, unknown> };
+  const frames = Object.entries(schemas)
+    .map(([name, schema]) => schemaText({ [name]: { schema } }))
+    .join('');
+  const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>Frames</h3>${frames}</section>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>The same as a document for programs: <a href="/api/openapi.json">openapi.json</a>.</p>${sections.join('')}${socket}</main></body></html>`;
 }

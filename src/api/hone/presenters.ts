@@ -1,7 +1,7 @@
 import type { Dataset } from '../../domain/datasets.ts';
 import type { ModelFile } from '../../domain/downloads.ts';
 import type { Example } from '../../domain/examples.ts';
-import { type Job, jobName, messageOf, progressOf } from '../../domain/job.ts';
+import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job.ts';
 import { resumableStates } from '../../domain/job-states.ts';
 import type { Model } from '../../domain/models.ts';
 import type { Plan, RecommendedModel } from '../../domain/planner.ts';
@@ -36,7 +36,7 @@ export function presentJob(job: Job) {
     phase: job.phase,
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
-    last_metric: job.lastMetric,
+    last_metric: lastPointOf(job),
     metrics: job.resultMetrics,
     verification: job.verification,
     resumable: resumableStates.includes(job.state),

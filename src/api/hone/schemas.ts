@@ -6,9 +6,11 @@ import {
   temperatureBound,
   topPBound,
 } from '../../domain/generation-bounds.ts';
+import { jobStates } from '../../domain/job-states.ts';
 import { profiles } from '../../domain/profile.ts';
 import { quantizationTypes } from '../../domain/quantizer.ts';
 import { trainingRequest } from '../../domain/training-request.ts';
+import { exportFrame, lastPoint, logFrame } from './frames.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
   v.pipe(
@@ -19,18 +21,7 @@ const wholeNumber = (fallback: number, max: number) =>
   );
 
 export const listQuery = v.object({
-  state: v.optional(
-    v.picklist([
-      'queued',
-      'starting',
-      'running',
-      'stopping',
-      'completed',
-      'failed',
-      'stopped',
-      'interrupted',
-    ]),
-  ),
+  state: v.optional(v.picklist(jobStates)),
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
@@ -54,7 +45,7 @@ export const rowsQuery = v.object({ rows: wholeNumber(20, 200) });
 export const job = v.object({
   job_id: v.string(),
   model_id: v.string(),
-  state: v.string(),
+  state: v.picklist(jobStates),
   progress: v.number(),
   message: v.string(),
   error: v.nullable(
@@ -78,7 +69,7 @@ export const job = v.object({
   phase: v.nullable(v.string()),
   phase_progress: v.nullable(v.number()),
   detail: v.nullable(v.string()),
-  last_metric: v.nullable(v.looseObject({})),
+  last_metric: v.nullable(lastPoint),
   metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
   verification: v.nullable(v.looseObject({})),
   resumable: v.boolean(),
@@ -97,10 +88,6 @@ export const jobDetail = v.object({
     gpu_mean_utilization_percent: v.nullable(v.number()),
     cpu_mean_percent: v.nullable(v.number()),
   }),
-});
-export const series = v.object({
-  train: v.array(v.looseObject({ step: v.number() })),
-  eval: v.array(v.looseObject({ step: v.number() })),
 });
 export const generated = v.object({
   generated_text: v.string(),
@@ -163,10 +150,9 @@ export const previewBody = v.strictObject({
   rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
 });
 export { preview } from '../../domain/previewer.ts';
+export { series } from './frames.ts';
 
-export const events = v.object({
-  events: v.array(v.looseObject({ seq: v.number(), time: v.string(), type: v.string() })),
-});
+export const events = v.object({ events: v.array(v.union([logFrame, exportFrame])) });
 
 export const examples = v.object({
   examples: v.array(
