@@ -1,5 +1,5 @@
 /** The frames of `/ws/training` and the series of a job, as the service's own schemas type them. */
-import type * as wire from '../../src/api/hone/frames.ts';
+import type * as wire from '../../src/api/hone/schemas.ts';
 
 export type {
   ExportFrame,
@@ -12,7 +12,7 @@ export type {
   Series,
   SnapshotJob,
   StatusFrame,
-} from '../../src/api/hone/frames.ts';
+} from '../../src/api/hone/schemas.ts';
 
 /** What the page draws of the machine over a span of time; `null` where that could not be read. */
 export type HardwareTrace = Pick<

@@ -150,6 +150,7 @@ export const previewBody = v.strictObject({
   rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
 });
 export { preview } from '../../domain/previewer.ts';
+export type * from './frames.ts';
 export { series } from './frames.ts';
 
 export const events = v.object({ events: v.array(v.union([logFrame, exportFrame])) });
