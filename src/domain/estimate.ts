@@ -110,15 +110,3 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
     },
   };
 }
-
-/** Size guidance of the specification: minimum and recommended examples by model size in parameters. */
-export function exampleGuidance(parameters: number): {
-  readonly minimum: number;
-  readonly recommended: number;
-} {
-  const billions = parameters / 1e9;
-  if (billions < 1) return { minimum: 100, recommended: 500 };
-  if (billions <= 3) return { minimum: 200, recommended: 1_000 };
-  if (billions <= 7) return { minimum: 500, recommended: 2_000 };
-  return { minimum: 1_000, recommended: 5_000 };
-}

@@ -15,6 +15,8 @@ export interface Example {
   readonly sentence: string;
   /** What to train on it here: the starter model where it has been made, else the one recommended. */
   readonly modelName: string;
+  /** What to set for that model, beside the recommended settings. */
+  readonly settings: Readonly<Record<string, number>>;
 }
 
 export interface Examples {
@@ -54,6 +56,19 @@ const known: readonly Pick<Example, 'name' | 'task' | 'strategy' | 'sentence'>[]
 ];
 
 /**
+ * A small model made from nothing bears, and needs, a rate and a number of rounds that a grown one would not
+ * survive; its steps are so quick that a chart has points enough.
+ */
+const starterSettings = {
+  num_train_epochs: 6,
+  per_device_train_batch_size: 8,
+  gradient_accumulation_steps: 1,
+  learning_rate: 3e-3,
+  max_seq_length: 256,
+  eval_split: 0.1,
+};
+
+/**
  * @param dir the folder with the examples' files.
  * @param starterDirs where a starter model may lie.
  * @param recommended the model that is recommended here for a task.
@@ -84,6 +99,7 @@ export function createExamples(options: {
           ...example,
           numExamples: await countOf(example.name),
           modelName: starter ?? (await options.recommended(example.task)),
+          settings: starter === null ? {} : starterSettings,
         })),
       );
     },

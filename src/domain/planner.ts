@@ -1,6 +1,7 @@
 import { type Catalog, defaultProvider, defaultStrategy } from './catalog.ts';
 import type { Datasets } from './datasets.ts';
-import { type Estimate, estimate, exampleGuidance, type Precision, simpleEstimate } from './estimate.ts';
+import { type Estimate, estimate, type Precision, simpleEstimate } from './estimate.ts';
+import { sizeWarnings } from './example-guidance.ts';
 import { exportTypes } from './job-spec.ts';
 import type { Machine } from './machine.ts';
 import { type ModelSize, reviewed } from './model-size.ts';
@@ -40,6 +41,8 @@ export interface RecommendedModel {
 export interface Planner {
   /** @throws AppError `invalid` as a start does for task, strategy, provider and settings. */
   plan(request: TrainingRequest): Promise<Plan>;
+  /** What is to be said of a dataset's size for a model; of every size of models where none is named. */
+  sizeWarnings(numExamples: number, modelName: string | null): Promise<string[]>;
   /** The models for a profile and task, best first. @throws AppError `not_found` for another task. */
   recommend(profile: Profile, task: string): Promise<RecommendedModel[]>;
 }
@@ -116,11 +119,14 @@ export function createPlanner(options: {
         precision,
         available,
         fits,
-        advice: [
-          ...adviceOn(settings, fits, gpu, fine, available),
-          ...(await rowsAdvice(request, size.parameters)),
-        ],
+        advice: [...adviceOn(settings, fits, gpu, fine, available), ...rowsAdvice(request, size.parameters)],
       };
+    },
+
+    async sizeWarnings(numExamples, modelName) {
+      if (modelName === null) return sizeWarnings(numExamples, null);
+      const { parameters } = await options.sizeOf(modelName);
+      return parameters === null ? [] : sizeWarnings(numExamples, parameters);
     },
 
     async recommend(profile, task) {
@@ -141,15 +147,9 @@ export function createPlanner(options: {
     },
   };
 
-  async function rowsAdvice(request: TrainingRequest, parameters: number | null): Promise<string[]> {
-    if (parameters === null) return [];
+  function rowsAdvice(request: TrainingRequest, parameters: number | null): string[] {
     const dataset = options.datasets.list().find(({ name }) => name === request.dataset);
-    if (dataset === undefined) return [];
-    const { minimum, recommended } = exampleGuidance(parameters);
-    if (dataset.numExamples >= recommended) return [];
-    return [
-      `The dataset has ${dataset.numExamples} examples; for a model of this size ${recommended} are recommended${dataset.numExamples < minimum ? `, and at least ${minimum}` : ''}.`,
-    ];
+    return dataset === undefined || parameters === null ? [] : sizeWarnings(dataset.numExamples, parameters);
   }
 }
 

@@ -26,3 +26,7 @@ export function errorReply(error: AppError): Reply {
     status_code: status,
   });
 }
+
+/** The kind of error that a status tells of, `null` where there is none. */
+export const kindOf = (status: number): ErrorKind | null =>
+  (Object.keys(kinds) as ErrorKind[]).find((kind) => kinds[kind][1] === status) ?? null;

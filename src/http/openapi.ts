@@ -1,5 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
+import { AppError } from '../errors.ts';
+import { kindOf } from './error-reply.ts';
 import { type Face, mayBeAbsent, type ResponseDoc, type Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -33,9 +35,9 @@ export function buildOpenApi(
   socket: SocketDoc,
 ): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const { routes, error } of faces) {
-    for (const entry of routes) {
-      const described = operation(entry, error);
+  for (const face of faces) {
+    for (const entry of face.routes) {
+      const described = operation(entry, face);
       const path = entry.path.replaceAll(':digits}', '}');
       paths[path] ??= {};
       const operations = paths[path];
@@ -74,7 +76,7 @@ function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, 
   };
 }
 
-function operation(entry: Route, error: v.GenericSchema): Json {
+function operation(entry: Route, face: Face): Json {
   const parameters: Json[] = [...entry.path.matchAll(/\{(\w+)(:digits)?\}/g)].map(([, name, digits]) => ({
     name,
     in: 'path',
@@ -97,9 +99,9 @@ function operation(entry: Route, error: v.GenericSchema): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...requestBody(entry),
     responses: Object.fromEntries(
-      Object.entries({ ...commonResponses(entry, error), ...entry.responses }).map(([status, doc]) => [
+      Object.entries({ ...commonResponses(entry, face.error), ...entry.responses }).map(([status, doc]) => [
         status,
-        response(doc),
+        response(withErrorExample(doc, Number(status), face)),
       ]),
     ),
   };
@@ -123,6 +125,13 @@ function requestBody(entry: Route): Json {
       },
     },
   };
+}
+
+/** An error's answer with what the face would say, were the description the message. */
+function withErrorExample(doc: ResponseDoc, status: number, face: Face): ResponseDoc {
+  const kind = kindOf(status);
+  if (kind === null || doc.example !== undefined) return doc;
+  return { ...doc, example: JSON.parse(String(face.presentError(new AppError(kind, doc.description)).body)) };
 }
 
 function response(doc: ResponseDoc): Json {
@@ -158,8 +167,16 @@ function merge(first: Json, second: Json): Json {
 }
 
 function either(first: Json, second: Json): Json {
-  const schema = (doc: Json) =>
-    (doc.content as Record<string, { schema?: Json }> | undefined)?.['application/json']?.schema;
-  const schemas = [schema(first), schema(second)].filter((found) => found !== undefined);
-  return { ...first, content: { 'application/json': { schema: { anyOf: schemas } } } };
+  const media = [first, second].map(
+    (doc) =>
+      (doc.content as Record<string, { schema?: Json; example?: unknown }> | undefined)?.['application/json'],
+  );
+  const schemas = media.map((one) => one?.schema).filter((found) => found !== undefined);
+  const names = ['string_id', 'integer_id'];
+  const examples = Object.fromEntries(
+    media.flatMap((one, index) =>
+      one?.example === undefined ? [] : [[names[index] as string, { value: one.example }]],
+    ),
+  );
+  return { ...first, content: { 'application/json': { schema: { anyOf: schemas }, examples } } };
 }

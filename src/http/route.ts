@@ -57,6 +57,23 @@ export function route<Q extends Schema | undefined = undefined, B extends Schema
   return options as unknown as Route;
 }
 
+/**
+ * Gives routes an example of their answer each, for the OpenAPI document.
+ * @param examples by method and path, as `GET /api/health`.
+ * @throws Error where an example belongs to no route.
+ */
+export function withExamples(routes: readonly Route[], examples: Readonly<Record<string, unknown>>): Route[] {
+  const unused = new Set(Object.keys(examples));
+  const exemplified = routes.map((entry) => {
+    const key = `${entry.method} ${entry.path}`;
+    const answer = entry.responses[200];
+    if (answer === undefined || !unused.delete(key)) return entry;
+    return { ...entry, responses: { ...entry.responses, 200: { ...answer, example: examples[key] } } };
+  });
+  if (unused.size > 0) throw new Error(`There is no route for the examples ${[...unused].join(', ')}`);
+  return exemplified;
+}
+
 /** One API face: its routes, and how it spells an error. */
 export interface Face {
   readonly name: string;
@@ -66,23 +83,34 @@ export interface Face {
   readonly error: Schema;
 }
 
-/** Parses and runs one request of a route. @throws AppError as the schemas and the handler do. */
-export async function runRoute(
+type Answer = Reply | undefined;
+
+/**
+ * Parses and runs one request of a route; what need not wait is answered at once, without a promise.
+ * @throws AppError as the schemas and the handler do.
+ */
+export function runRoute(
   entry: Route,
   params: Readonly<Record<string, string>>,
   exchange: Exchange,
   jsonLimitBytes: number,
-): Promise<Reply | undefined> {
+): Answer | Promise<Answer> {
   const query =
     entry.query === undefined ? undefined : parse(entry.query, parseQuery(exchange.query), 'query');
-  const body =
-    entry.body === undefined
-      ? undefined
-      : parse(entry.body, await readJson(exchange, jsonLimitBytes, mayBeAbsent(entry.body)), 'body');
-  const result = await entry.handle({ params, query: query as never, body: body as never, exchange });
-  if (result instanceof Reply || result === undefined) return result;
-  return Reply.json(200, result);
+  const handle = (body: unknown) =>
+    entry.handle({ params, query: query as never, body: body as never, exchange });
+  const { body } = entry;
+  const result =
+    body === undefined
+      ? handle(undefined)
+      : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) =>
+          handle(parse(body, value, 'body')),
+        );
+  return result instanceof Promise ? result.then(toAnswer) : toAnswer(result);
 }
+
+const toAnswer = (result: unknown): Answer =>
+  result instanceof Reply || result === undefined ? result : Reply.json(200, result);
 
 /** Whether a request may come without the body that its route reads. */
 export const mayBeAbsent = (body: Schema): boolean => v.is(body, undefined);

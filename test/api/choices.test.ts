@@ -66,6 +66,9 @@ test('a starter model that has been made is what examples are trained on', async
   assert.not((await models()).includes(folder), 'not before it is complete');
   writeFileSync(join(folder, 'starter.json'), '{}');
   assert.equal(new Set(await models()), new Set([folder]));
+  const [example] = (await get('/api/examples')).examples;
+  const request = { ...example.settings, task: example.task, model_name: folder, dataset: 'support.jsonl' };
+  assert.is((await ask('POST', '/api/estimate', request)).status, 200, 'its settings are those of a request');
 });
 
 test('an example becomes a dataset, and never in the place of a user’s own', async () => {

@@ -113,6 +113,21 @@ test('after a crash between file and table, both agree again', async () => {
   assert.not(names?.some((name) => name.startsWith('.upload')));
 });
 
+test('a dataset that is small for a model is told so, at the upload and for the model', async () => {
+  const content = lines(Array.from({ length: 150 }, (_, place) => ({ input: `a ${place}`, output: 'b' })));
+  const { body } = await service.upload('small.jsonl', content);
+  assert.match(body.validation.warnings.join(' '), /200 for models of 1B to 3B/);
+  const warnings = async (model: string) =>
+    (await service.call('GET', `/api/datasets/small.jsonl?rows=0&model_name=${encodeURIComponent(model)}`))
+      .body.warnings;
+  assert.equal(await warnings('Qwen/Qwen3-8B'), [
+    'The dataset has 150 examples; for a model of this size (over 7B) 5000 are recommended, and at least 1000 are needed.',
+  ]);
+  assert.match((await warnings(String(quickRequest().model_name)))[0], '500 are recommended.');
+  assert.is((await service.call('GET', '/api/datasets/small.jsonl?model_name=')).status, 400);
+  assert.is((await service.call('GET', '/api/datasets/small.jsonl?model_name=no%20model')).status, 400);
+});
+
 test('a preview shows the tokens of rows, which of them carry loss, and what is cut off', async () => {
   const { dataset: _dataset, ...request } = quickRequest({ max_seq_length: 32 });
   const { status, body } = await service.call('POST', '/api/datasets/support.jsonl/preview', {

@@ -3,8 +3,9 @@ import { userPrompt } from '../../domain/playground.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
-import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
 import { presentError } from './errors.ts';
+import { examples } from './examples.ts';
 import { presentDetailed, presentListed, presentReduced, presentStatus } from './presenters.ts';
 import * as s from './schemas.ts';
 import { underName } from './under-name.ts';
@@ -23,7 +24,7 @@ const noHub: ResponseDoc = { description: 'The model hub cannot be reached', sch
 export function createFinetuneFace(services: Services): Face {
   return {
     name: 'finetune',
-    routes: [...training(services), ...models(services)],
+    routes: withExamples([...training(services), ...models(services)], examples),
     presentError,
     error: s.error,
   };

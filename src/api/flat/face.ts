@@ -5,7 +5,8 @@ import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
-import { type Face, type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
+import { examples } from './examples.ts';
 import {
   presentDataset,
   presentDetailed,
@@ -26,7 +27,7 @@ const stopAnswerMs = 30_000;
 export function createFlatFace(services: Services): Face {
   return {
     name: 'flat',
-    routes: [...system(services), ...training(services), ...models(services)],
+    routes: withExamples([...system(services), ...training(services), ...models(services)], examples),
     presentError: errorReply,
     error: s.error,
   };

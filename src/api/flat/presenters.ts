@@ -1,4 +1,5 @@
 import type { Dataset } from '../../domain/datasets.ts';
+import { sizeWarnings } from '../../domain/example-guidance.ts';
 import { errorOf, type Job, messageOf, progressOf } from '../../domain/job.ts';
 import type { JobState } from '../../domain/job-states.ts';
 import type { Model } from '../../domain/models.ts';
@@ -73,6 +74,7 @@ export function presentUpload(dataset: Dataset) {
       total_errors: totalErrors,
       shape,
       details: errors,
+      warnings: sizeWarnings(dataset.numExamples, null),
     },
   };
 }

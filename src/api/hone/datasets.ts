@@ -8,7 +8,7 @@ const noDataset: ResponseDoc = { description: 'There is no such dataset', schema
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
 /** Datasets beyond uploading and listing them, and the examples that come with the service. */
-export function datasetRoutes({ datasets, examples, previewer }: Services): Route[] {
+export function datasetRoutes({ datasets, examples, planner, previewer }: Services): Route[] {
   return [
     route({
       method: 'POST',
@@ -25,12 +25,13 @@ export function datasetRoutes({ datasets, examples, previewer }: Services): Rout
       method: 'GET',
       path: '/api/datasets/{name}',
       tag,
-      summary: 'One dataset: its faults and its first rows',
+      summary: 'One dataset: its faults, its first rows, and whether it is large enough (for a model)',
       query: s.rowsQuery,
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query }) => {
         const dataset = datasets.get(params.name as string);
-        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, query.rows));
+        const warnings = await planner.sizeWarnings(dataset.numExamples, query.model_name ?? null);
+        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, query.rows), warnings);
       },
     }),
     route({
@@ -56,7 +57,8 @@ export function datasetRoutes({ datasets, examples, previewer }: Services): Rout
       },
       handle: async ({ params }) => {
         const dataset = await datasets.convert(params.name as string);
-        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, 20));
+        const warnings = await planner.sizeWarnings(dataset.numExamples, null);
+        return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, 20), warnings);
       },
     }),
     route({

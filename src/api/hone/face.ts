@@ -1,8 +1,9 @@
 import type { Services } from '../../domain/services.ts';
 import { errorReply } from '../../http/error-reply.ts';
-import type { Face } from '../../http/route.ts';
+import { type Face, withExamples } from '../../http/route.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
+import { examples } from './examples.ts';
 import { jobRoutes } from './jobs.ts';
 import { modelRoutes } from './models.ts';
 import * as s from './schemas.ts';
@@ -12,13 +13,16 @@ import { serviceRoutes } from './service.ts';
 export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>): Face {
   return {
     name: 'hone',
-    routes: [
-      ...jobRoutes(services),
-      ...datasetRoutes(services),
-      ...choiceRoutes(services),
-      ...modelRoutes(services),
-      ...serviceRoutes(services, openApi),
-    ],
+    routes: withExamples(
+      [
+        ...jobRoutes(services),
+        ...datasetRoutes(services),
+        ...choiceRoutes(services),
+        ...modelRoutes(services),
+        ...serviceRoutes(services, openApi),
+      ],
+      examples,
+    ),
     presentError: errorReply,
     error: s.error,
   };

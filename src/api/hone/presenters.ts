@@ -85,7 +85,11 @@ export function presentPlan(plan: Plan) {
   };
 }
 
-export function presentDatasetDetail(dataset: Dataset, rows: readonly unknown[]) {
+export function presentDatasetDetail(
+  dataset: Dataset,
+  rows: readonly unknown[],
+  warnings: readonly string[],
+) {
   const { valid, shape, errors, totalErrors } = dataset.validation;
   return {
     filename: dataset.name,
@@ -93,12 +97,14 @@ export function presentDatasetDetail(dataset: Dataset, rows: readonly unknown[])
     size_mb: Math.round(dataset.sizeBytes / 1e3) / 1e3,
     uploaded_at: dataset.uploadedAt,
     validation: { valid, shape, errors, total_errors: totalErrors },
+    warnings,
     rows,
   };
 }
 
-export function presentExample({ name, task, strategy, numExamples, sentence, modelName }: Example) {
-  return { name, task, strategy, num_examples: numExamples, sentence, model_name: modelName };
+export function presentExample(example: Example) {
+  const { name, task, strategy, numExamples, sentence, modelName, settings } = example;
+  return { name, task, strategy, num_examples: numExamples, sentence, model_name: modelName, settings };
 }
 
 export function presentRecommended(recommended: RecommendedModel) {

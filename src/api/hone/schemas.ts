@@ -40,7 +40,11 @@ export const generateBody = v.object({
   top_p: v.optional(topPBound, generationDefaults.topP),
 });
 
-export const rowsQuery = v.object({ rows: wholeNumber(20, 200) });
+export const rowsQuery = v.object({
+  rows: wholeNumber(20, 200),
+  /** Whether the dataset is large enough is then told for this model. */
+  model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
+});
 
 export const job = v.object({
   job_id: v.string(),
@@ -136,6 +140,8 @@ export const dataset = v.object({
   size_mb: v.number(),
   uploaded_at: v.string(),
   validation: v.looseObject({ valid: v.boolean() }),
+  /** That it is smaller than the size guidance says. */
+  warnings: v.array(v.string()),
   rows: v.array(v.unknown()),
 });
 export const quantizeBody = v.object({
@@ -164,6 +170,8 @@ export const examples = v.object({
       num_examples: v.number(),
       sentence: v.string(),
       model_name: v.string(),
+      /** Fields of a training request that suit this model, beside the recommended ones. */
+      settings: v.record(v.string(), v.number()),
     }),
   ),
 });
@@ -216,4 +224,10 @@ export const lineage = v.object({
       quantization: v.nullable(v.string()),
     }),
   ),
+});
+
+export const openApiDocument = v.looseObject({
+  openapi: v.string(),
+  info: v.object({ title: v.string(), version: v.string() }),
+  paths: v.record(v.string(), v.looseObject({})),
 });

@@ -3,6 +3,7 @@ import { Reply } from '../../http/reply.ts';
 import { type Route, route } from '../../http/route.ts';
 import { presentDocs } from './docs.ts';
 import { presentMetrics } from './metrics.ts';
+import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
 /** The service about itself: its figures and its description. */
@@ -29,7 +30,7 @@ export function serviceRoutes(services: Services, openApi: () => Readonly<Record
       path: '/api/openapi.json',
       tag,
       summary: 'This document (OpenAPI 3.1)',
-      responses: { 200: { description: 'The description of every route' } },
+      responses: { 200: { description: 'The description of every route', schema: s.openApiDocument } },
       handle: openApi,
     }),
   ];

@@ -1,9 +1,10 @@
 import type { Model } from '../../domain/models.ts';
 import type { PlaygroundRequest } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
-import { type Face, type ResponseDoc, route } from '../../http/route.ts';
+import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { chatSpelling, complete, textSpelling } from './completions.ts';
 import { presentError } from './errors.ts';
+import { examples } from './examples.ts';
 import * as s from './schemas.ts';
 
 const tag = 'openai';
@@ -118,5 +119,5 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       },
     }),
   ];
-  return { name: 'openai', routes, presentError, error: s.error };
+  return { name: 'openai', routes: withExamples(routes, examples), presentError, error: s.error };
 }
