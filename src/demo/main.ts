@@ -3,6 +3,7 @@ import { createClient } from './client.ts';
 import { type Options, readOptions } from './options.ts';
 import { askAll, readQuestions } from './questions.ts';
 import { startService } from './service.ts';
+import { settingsFor } from './settings.ts';
 import { makeStarter } from './starter.ts';
 import { renderTable } from './table.ts';
 import { train } from './train.ts';
@@ -10,27 +11,6 @@ import { train } from './train.ts';
 /** What the demo must reach: right answers of ten. */
 const leastTuned = 8;
 const mostBase = 2;
-
-/** A small model made from nothing bears, and needs, a rate that a grown one would not survive. */
-const starterSettings = { num_train_epochs: 6, per_device_train_batch_size: 8, learning_rate: 3e-3 };
-const hubSettings = { num_train_epochs: 2, per_device_train_batch_size: 4, learning_rate: 5e-4 };
-
-const commonSettings = {
-  task: 'text-generation',
-  strategy: 'sft',
-  provider: 'standard',
-  gradient_accumulation_steps: 1,
-  max_seq_length: 256,
-  lora_r: 16,
-  lora_alpha: 32,
-  lr_scheduler_type: 'cosine',
-  warmup_ratio: 0.03,
-  use_4bit: false,
-  gradient_checkpointing: false,
-  eval_split: 0,
-  seed: 42,
-  export: { quantizations: ['Q8_0'] },
-};
 
 /** Ends the service that the demo started, once there is one. */
 let leave: () => Promise<void> = async () => undefined;
@@ -46,12 +26,9 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
     const file = join(options.installDir, 'examples', 'support.jsonl');
     const dataset = await client.upload(file, 'hone-demo-support.jsonl');
     console.log(`Uploaded ${dataset.num_examples} messages of customers, each with its team and a reply`);
-    const job = await train(client, {
-      ...commonSettings,
-      ...(options.model === null ? starterSettings : hubSettings),
-      model_name: model,
-      dataset: dataset.filename,
-    });
+    const wanted = { task: 'text-generation', model_name: model, dataset: dataset.filename };
+    const { parameters } = await client.post<{ parameters: number | null }>('/api/estimate', wanted);
+    const job = await train(client, { ...wanted, ...settingsFor(parameters) });
     const answered = await askAll(client, job.model_id, readQuestions(options.installDir));
     console.log(`${renderTable(answered, process.stdout.columns || 100)}\n`);
     const { model_path: gguf } = await client.get<{ model_path: string }>(

@@ -24,6 +24,7 @@ import {
   revisionOf,
   type StoredFile,
   toStored,
+  weightsOf,
 } from './repositories.ts';
 import { type Seen, type Storage, sendBytes, startStorage } from './storage.ts';
 
@@ -132,6 +133,7 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
       downloads: repository.downloads,
       likes: repository.likes,
       tags: ['safetensors'],
+      ...weightsOf(found[1]),
       pipeline_tag: 'text-generation',
       library_name: 'transformers',
       ...(repository.cardData === null ? {} : { cardData: repository.cardData }),

@@ -90,3 +90,27 @@ export const revisionOf = (repository: Repository, name: string): [string, Revis
   const files = repository.revisions.get(oid);
   return files === undefined ? null : [oid, files];
 };
+
+/**
+ * What the hub tells of a revision's weights, from their headers (8 bytes of length, then JSON); nothing where
+ * there are none, or none that can be read.
+ */
+export function weightsOf(files: Revision): {
+  safetensors?: { parameters: Record<string, number>; total: number };
+} {
+  const parameters: Record<string, number> = {};
+  try {
+    for (const [path, { bytes }] of files) {
+      if (!path.endsWith('.safetensors')) continue;
+      const header = JSON.parse(bytes.toString('utf8', 8, 8 + Number(bytes.readBigUInt64LE(0))));
+      delete header.__metadata__;
+      for (const { dtype, shape } of Object.values<{ dtype: string; shape: number[] }>(header)) {
+        parameters[dtype] = (parameters[dtype] ?? 0) + shape.reduce((a, b) => a * b, 1);
+      }
+    }
+  } catch {
+    return {};
+  }
+  const total = Object.values(parameters).reduce((a, b) => a + b, 0);
+  return total === 0 ? {} : { safetensors: { parameters, total } };
+}
