@@ -1,3 +1,4 @@
+import type { Statement } from 'better-sqlite3';
 import type { Db } from './open.ts';
 
 /** One training job, as stored. Objects that the database keeps as text are parsed. */
@@ -113,9 +114,22 @@ export interface JobStore {
   toDiscard(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): void;
+  /** A reading of this table that is done again only after a change of it: until then it gives the same object. */
+  cached<T>(read: () => T): () => T;
 }
 
 export function createJobStore(db: Db): JobStore {
+  /** Grows with every change, also with one that its transaction takes back. */
+  let revision = 0;
+  const statements = new Map<string, Statement<unknown[]>>();
+  const prepared = (sql: string) => {
+    let statement = statements.get(sql);
+    if (statement === undefined) {
+      statement = db.prepare<unknown[]>(sql);
+      statements.set(sql, statement);
+    }
+    return statement;
+  };
   const insert = db.prepare(
     `INSERT INTO jobs (model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at)
      VALUES (@modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
@@ -127,12 +141,16 @@ export function createJobStore(db: Db): JobStore {
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
   const marks = (count: number) => Array(count).fill('?').join(', ');
   return {
-    insert: (job) => Number(insert.run(job).lastInsertRowid),
+    insert(job) {
+      revision += 1;
+      return Number(insert.run(job).lastInsertRowid);
+    },
     update(id, change) {
       const keys = Object.keys(change) as (keyof JobChange)[];
       if (keys.length === 0) return;
       const assignments = keys.map((key) => `${columnNames[key]} = ?`).join(', ');
-      db.prepare(`UPDATE jobs SET ${assignments} WHERE id = ?`).run(
+      revision += 1;
+      prepared(`UPDATE jobs SET ${assignments} WHERE id = ?`).run(
         ...keys.map((key) => toColumn(key, change[key])),
         id,
       );
@@ -146,10 +164,8 @@ export function createJobStore(db: Db): JobStore {
       return record ? toRow(record) : null;
     },
     inStates(states) {
-      const records = db
-        .prepare(`SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`)
-        .all(...states) as Record<string, unknown>[];
-      return records.map(toRow);
+      const sql = `SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`;
+      return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);
     },
     list({ states, limit, offset }) {
       const where = states ? `WHERE state IN (${marks(states.length)})` : '';
@@ -164,6 +180,22 @@ export function createJobStore(db: Db): JobStore {
     },
     toDiscard: () => (toDiscard.all() as Record<string, unknown>[]).map(toRow),
     counts: () => counts.all() as { state: string; count: number }[],
-    remove: (id) => void remove.run(id),
+    remove(id) {
+      revision += 1;
+      remove.run(id);
+    },
+    cached(read) {
+      let readAt = -1;
+      let value: ReturnType<typeof read>;
+      return () => {
+        // What is read within a transaction may yet be taken back.
+        if (db.inTransaction) return read();
+        if (readAt !== revision) {
+          value = read();
+          readAt = revision;
+        }
+        return value;
+      };
+    },
   };
 }

@@ -79,7 +79,10 @@ export interface Jobs {
   /** How many jobs there are in each state. */
   counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): Promise<void>;
-  /** The job that status answers tell of: the newest, unless its end was acknowledged. */
+  /**
+   * The job that status answers tell of: the newest, unless its end was acknowledged. The same object until a
+   * job changes, so that what is made of it can be kept.
+   */
   current(): Job | null;
   unfinished(): Job | null;
   /** Acknowledges a finished job; false while one is unfinished, which changes nothing. */
@@ -111,10 +114,14 @@ export function createJobs(options: JobsOptions): Jobs {
     return row as Job;
   };
   /** The job that holds the machine, or else the first that waits for it. */
-  const unfinished = () => {
+  const unfinished = store.jobs.cached(() => {
     const found = store.jobs.inStates(activeStates)[0] ?? store.jobs.inStates(unfinishedStates)[0];
     return (found as Job | undefined) ?? null;
-  };
+  });
+  const current = store.jobs.cached(() => {
+    const job = unfinished() ?? (store.jobs.newest() as Job | null);
+    return job === null || job.acknowledged ? null : job;
+  });
   const refuseSecond = () => {
     const other = unfinished();
     if (other !== null) {
@@ -472,10 +479,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
     remove,
 
-    current() {
-      const job = unfinished() ?? (store.jobs.newest() as Job | null);
-      return job === null || job.acknowledged ? null : job;
-    },
+    current,
 
     unfinished,
 

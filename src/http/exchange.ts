@@ -1,6 +1,6 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
-import type { Reply } from './reply.ts';
+import { type Reply, withCommonHeaders } from './reply.ts';
 
 /** Reasons for the statuses that we send (RFC 9110 and 4918). */
 const reasons: Readonly<Record<number, string>> = {
@@ -34,30 +34,28 @@ const keptHeaders = [
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
 
-/** Sent with every response: no sniffing, no framing, nothing kept by caches unless a reply says so. */
-const commonHeaders: Readonly<Record<string, string>> = {
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cache-control': 'no-store',
-};
-
 /** How much of an upload is buffered before the client is asked to wait. */
 const highWaterBytes = 2 ** 20;
 
 /**
- * One request and its response. The request of uWebSockets.js is gone after the first await, so what is
- * needed is copied here; the response is written in one cork, once, and never after the client has left.
+ * One request and its response. The request of uWebSockets.js is gone after the first await, so `keep` copies
+ * what may be needed, where the answer has not been sent until then; the response is written in one cork, once,
+ * and never after the client has left.
  */
 export class Exchange {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   aborted = false;
-  private readonly headers: Partial<Record<KeptHeader, string>> = {};
+  private headers: Partial<Record<KeptHeader, string>> | null = null;
   private readonly res: HttpResponse;
+  /** There until `keep`. */
+  private req: HttpRequest | null;
   private controller: AbortController | null = null;
   private finished = false;
+  /** The response is complete, and neither it nor the request may be touched again. */
+  private written = false;
+  private watched = false;
   private paused = false;
   /** The connection closes with the response, and the client still sends. */
   private lingers = false;
@@ -65,29 +63,45 @@ export class Exchange {
 
   constructor(res: HttpResponse, req: HttpRequest) {
     this.res = res;
+    this.req = req;
     this.method = req.getMethod().toUpperCase();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
-    for (const name of keptHeaders) {
-      const value = req.getHeader(name);
-      if (value !== '') this.headers[name] = value;
-    }
     if (this.method !== 'GET' && this.method !== 'HEAD' && req.getHeader('connection') !== '') {
       // A client that asks before it sends is answered before it sends.
       this.lingers =
         /\bclose\b/i.test(req.getHeader('connection')) &&
         req.getHeader('expect') === '' &&
-        (Number(this.headers['content-length'] ?? 0) > 0 || req.getHeader('transfer-encoding') !== '');
+        (Number(req.getHeader('content-length')) > 0 || req.getHeader('transfer-encoding') !== '');
       if (this.lingers) res.onData((_, isLast) => this.noteData(isLast));
     }
-    res.onAborted(() => {
-      this.aborted = true;
-      this.controller?.abort();
-    });
   }
 
   header(name: KeptHeader): string | undefined {
-    return this.headers[name];
+    return this.req === null ? this.headers?.[name] : this.req.getHeader(name) || undefined;
+  }
+
+  /** Must be called when the request's own callback returns, and not before. */
+  keep(): void {
+    const { req } = this;
+    if (req === null) return;
+    this.req = null;
+    if (this.written) return;
+    this.headers = {};
+    for (const name of keptHeaders) {
+      const value = req.getHeader(name);
+      if (value !== '') this.headers[name] = value;
+    }
+    this.watchAbort();
+  }
+
+  private watchAbort(): void {
+    if (this.watched) return;
+    this.watched = true;
+    this.res.onAborted(() => {
+      this.aborted = true;
+      this.controller?.abort();
+    });
   }
 
   /** Aborts when the client goes away before the response is complete. */
@@ -121,7 +135,7 @@ export class Exchange {
     let ended = false;
     let error: AppError | null = null;
     let wake: (() => void) | null = null;
-    const announced = Number(this.headers['content-length'] ?? 0);
+    const announced = Number(this.header('content-length') ?? 0);
     const tooLarge = () =>
       new AppError(
         'too_large',
@@ -200,9 +214,12 @@ export class Exchange {
 
   private write(reply: Reply): void {
     if (this.aborted) return;
+    this.written = true;
     this.res.cork(() => {
       this.writeHead(reply.status, reply.headers);
       if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
+        // Without a body it does not count as an answer before the request's callback returns.
+        this.watchAbort();
         this.res.endWithoutBody(
           reply.status === 204 || reply.status === 304 ? undefined : Buffer.byteLength(reply.body),
         );
@@ -217,7 +234,7 @@ export class Exchange {
   stream(status: number, headers: Record<string, string>): BodyWriter {
     this.finished = true;
     const { res } = this;
-    if (!this.aborted) res.cork(() => this.writeHead(status, headers));
+    if (!this.aborted) res.cork(() => this.writeHead(status, withCommonHeaders(headers)));
     return {
       write: async (chunk) => {
         if (this.aborted) return false;
@@ -244,9 +261,6 @@ export class Exchange {
 
   private writeHead(status: number, headers: Readonly<Record<string, string>>): void {
     this.res.writeStatus(`${status} ${reasons[status] ?? 'Status'}`);
-    for (const name in commonHeaders) {
-      if (!(name in headers)) this.res.writeHeader(name, commonHeaders[name] as string);
-    }
     for (const name in headers) this.res.writeHeader(name, headers[name] as string);
   }
 }

@@ -1,13 +1,28 @@
+/** Sent with every response: no sniffing, no framing, nothing kept by caches unless a reply says so. */
+const commonHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+};
+
+/** All headers of a response whose own are these. */
+export const withCommonHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> => ({
+  ...commonHeaders,
+  ...headers,
+});
+
 /** A response, complete. Bodies are bytes or text; streams go through `Exchange.stream`. */
 export class Reply {
   readonly status: number;
   readonly body: string | Uint8Array;
+  /** All of them, with those that every response has. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, body: string | Uint8Array, headers: Record<string, string>) {
     this.status = status;
     this.body = body;
-    this.headers = headers;
+    this.headers = withCommonHeaders(headers);
   }
 
   /** JSON knows no NaN or infinity: `JSON.stringify` writes `null` for them, which is what we promise. */

@@ -13,7 +13,7 @@ interface Pattern {
   readonly expression: RegExp;
   readonly names: readonly string[];
   readonly specificity: number;
-  readonly methods: Map<string, { face: Face; route: Route }>;
+  readonly methods: Map<string, Match>;
 }
 
 /**
@@ -21,7 +21,7 @@ interface Pattern {
  * order, those that want digits first.
  */
 export function createRouter(faces: readonly Face[], fallback: Face) {
-  const fixed = new Map<string, Map<string, { face: Face; route: Route }>>();
+  const fixed = new Map<string, Map<string, Match>>();
   const patterns = new Map<string, Pattern>();
   for (const face of faces) {
     for (const entry of face.routes) {
@@ -29,7 +29,7 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
         ? (patterns.get(entry.path) ?? compile(entry.path, patterns)).methods
         : (fixed.get(entry.path) ?? (fixed.set(entry.path, new Map()).get(entry.path) as Pattern['methods']));
       if (methods.has(entry.method)) throw new Error(`Two routes are ${entry.method} ${entry.path}`);
-      methods.set(entry.method, { face, route: entry });
+      methods.set(entry.method, { face, route: entry, params: noParams });
     }
   }
   const ordered = [...patterns.values()].sort((a, b) => b.specificity - a.specificity);
@@ -45,7 +45,7 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
       const methods = fixed.get(path);
       if (methods !== undefined) {
         const found = methods.get(wanted);
-        if (found !== undefined) return { ...found, params: noParams };
+        if (found !== undefined) return found;
       }
       const allowed = new Set(methods?.keys());
       let face = methods?.values().next().value?.face;

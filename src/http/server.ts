@@ -41,21 +41,50 @@ export function createServer(options: ServerOptions): Server {
     presentError: options.fallback.presentError,
   });
 
-  async function serve(exchange: Exchange): Promise<void> {
+  function serve(exchange: Exchange): void {
     let face = options.fallback;
     try {
       const found = router.find(exchange.method, exchange.path);
       if (found !== null) face = found.face;
-      guardOrigin(exchange.header('host'), exchange.header('origin'), options.allowedHosts);
-      if (found === null) return exchange.send(unmatched(exchange));
-      if ('allowed' in found) return exchange.send(refuseMethod(exchange, found.face, found.allowed));
-      const reply = await runRoute(found.route, found.params(), exchange, options.jsonLimitBytes);
+      guard(exchange.header('host'), exchange.header('origin'));
+      const reply =
+        found === null
+          ? unmatched(exchange)
+          : 'allowed' in found
+            ? refuseMethod(exchange, found.face, found.allowed)
+            : runRoute(found.route, found.params(), exchange, options.jsonLimitBytes);
+      if (reply instanceof Promise) void answerLater(exchange, face, reply);
+      else if (reply !== undefined) exchange.send(reply);
+    } catch (thrown) {
+      fail(exchange, face, thrown);
+    }
+  }
+
+  async function answerLater(
+    exchange: Exchange,
+    face: Face,
+    coming: Promise<Reply | undefined>,
+  ): Promise<void> {
+    try {
+      const reply = await coming;
       if (reply !== undefined) exchange.send(reply);
     } catch (thrown) {
-      const error = asAppError(thrown);
-      if (error.kind === 'internal') options.onError(error, { method: exchange.method, path: exchange.path });
-      exchange.send(face.presentError(error));
+      fail(exchange, face, thrown);
     }
+  }
+
+  function fail(exchange: Exchange, face: Face, thrown: unknown): void {
+    const error = asAppError(thrown);
+    if (error.kind === 'internal') options.onError(error, { method: exchange.method, path: exchange.path });
+    exchange.send(face.presentError(error));
+  }
+
+  /** The last host that was let in without an origin: nearly every request names the same. */
+  let trustedHost: string | undefined;
+  function guard(host: string | undefined, origin: string | undefined): void {
+    if (origin === undefined && host !== undefined && host === trustedHost) return;
+    guardOrigin(host, origin, options.allowedHosts);
+    if (origin === undefined) trustedHost = host;
   }
 
   function unmatched(exchange: Exchange): Reply {
@@ -82,7 +111,9 @@ export function createServer(options: ServerOptions): Server {
   }
 
   app.any('/*', (res, req) => {
-    void serve(new Exchange(res, req));
+    const exchange = new Exchange(res, req);
+    serve(exchange);
+    exchange.keep();
   });
 
   let listening: us_listen_socket | false = false;

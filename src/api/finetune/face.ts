@@ -3,6 +3,7 @@ import { userPrompt } from '../../domain/playground.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
+import { rendered } from '../../http/rendered.ts';
 import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
 import { presentError } from './errors.ts';
 import { examples } from './examples.ts';
@@ -32,6 +33,7 @@ export function createFinetuneFace(services: Services): Face {
 
 function training(services: Services): Route[] {
   const { catalog, jobs, machine, selection } = services;
+  const status = rendered(presentStatus);
   const recommend = async (task: string) => {
     await catalog.checkTask(task);
     const here = await machine();
@@ -219,7 +221,7 @@ function training(services: Services): Route[] {
       tag,
       summary: 'How the training stands',
       responses: { 200: { description: 'The status', schema: s.status } },
-      handle: () => presentStatus(jobs.current()),
+      handle: () => status(jobs.current()),
     }),
     route({
       method: 'POST',

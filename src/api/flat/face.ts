@@ -5,6 +5,7 @@ import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
+import { rendered } from '../../http/rendered.ts';
 import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
 import { examples } from './examples.ts';
 import {
@@ -69,6 +70,7 @@ function system({ catalog, version }: Services): Route[] {
 }
 
 function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
+  const status = rendered(presentStatus);
   return [
     route({
       method: 'POST',
@@ -98,7 +100,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
       tag,
       summary: 'How the training stands',
       responses: { 200: { description: 'The status', schema: s.status } },
-      handle: () => presentStatus(jobs.current()),
+      handle: () => status(jobs.current()),
     }),
     route({
       method: 'POST',
