@@ -126,6 +126,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     tools,
     jobsDir: config.jobsDir,
     hubToken: config.hubToken,
+    timeoutMs: config.limits.previewMs,
   });
   const jobs = createJobs({
     ...judges,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AppError } from '../errors.ts';
 import { type Preview, previewRows } from '../trainer/preview.ts';
 import type { JobSpec } from '../trainer/protocol.ts';
 import type { TrainerCommand } from '../trainer/supervisor.ts';
@@ -11,8 +12,12 @@ export { preview } from '../trainer/preview.ts';
 
 /** Shows what a model would be trained on. */
 export interface Previewer {
-  /** The first `rows` rows as tokens, by the code that training uses. @throws AppError as a start does. */
-  preview(request: TrainingRequest, rows: number): Promise<Preview>;
+  /**
+   * The first `rows` rows as tokens, by the code that training uses.
+   * @param signal gives up the preview: its turn, or its process.
+   * @throws AppError as a start does, and `unavailable` when it takes too long.
+   */
+  preview(request: TrainingRequest, rows: number, signal: AbortSignal): Promise<Preview>;
 }
 
 export function createPreviewer(
@@ -21,30 +26,29 @@ export function createPreviewer(
     readonly tools: JobSpec['tools'];
     readonly jobsDir: string;
     readonly hubToken: string | null;
+    readonly timeoutMs: number;
   },
 ): Previewer {
   // One at a time: each is a Python process with a tokenizer of its own.
   let turn: Promise<unknown> = Promise.resolve();
   return {
-    preview(request, rows) {
-      const mine = turn.then(() => show(request, rows));
+    preview(request, rows, signal) {
+      const mine = turn.then(() => show(request, rows, signal));
       turn = mine.catch(() => undefined);
       return mine;
     },
   };
 
-  async function show(request: TrainingRequest, rows: number): Promise<Preview> {
+  async function show(request: TrainingRequest, rows: number, signal: AbortSignal): Promise<Preview> {
+    if (signal.aborted) throw new AppError('invalid', 'The client went away before its preview was made.');
     const judged = await judgeRequest({ ...request, export: 'none' }, options);
     const name = `preview-${randomUUID()}`;
     const folder = join(options.jobsDir, `.${name}`);
     try {
       await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
-      return await previewRows(
-        options.command,
-        folder,
-        rows,
-        judged.base.path === null ? options.hubToken : null,
-      );
+      const { command, timeoutMs } = options;
+      const hubToken = judged.base.path === null ? options.hubToken : null;
+      return await previewRows(command, folder, rows, { hubToken, timeoutMs, signal });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -49,14 +49,16 @@ export function createHubFetch(
     headers.delete('authorization');
     if (ours && access.token !== null) headers.set('authorization', `Bearer ${access.token}`);
     const writes = (init.method ?? 'GET') !== 'GET';
-    const silence = new Silence(access.patience.timeoutMs * (writes ? uploadFactor : 1));
-    const signals = [silence.signal, init.signal, access.signal].filter((signal) => signal != null);
+    const silence = new Silence(access.patience.timeoutMs * (writes ? uploadFactor : 1), [
+      init.signal,
+      access.signal,
+    ]);
     try {
       const response = await fetch(url, {
         ...init,
         headers,
         redirect: 'manual',
-        signal: AbortSignal.any(signals),
+        signal: silence.signal,
         ...(init.body instanceof Blob ? { ...unbuffered, body: counted(init, silence) } : {}),
       });
       silence.heard();
@@ -73,7 +75,7 @@ export function createHubFetch(
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (init.signal?.aborted || access.signal?.aborted) throw error;
-      if (silence.signal.aborted) {
+      if (silence.fell) {
         return { said: `it gave no answer for ${silence.limitMs / 1000} s`, waitMs: null };
       }
       const cause = (error as Error).cause as (Error & { code?: string }) | undefined;
@@ -182,15 +184,29 @@ export function retryAfterMs(headers: Headers): number | null {
   return limit === null ? null : Number(limit[1]) * 1000;
 }
 
-/** Aborts when nothing was heard for a while. */
+/**
+ * Aborts when nothing was heard for a while, or when one of `others` does. (`AbortSignal.any` would be shorter,
+ * but Node 20 collects what it returns while a fetch still waits on it, and then nothing ever aborts.)
+ */
 class Silence {
   readonly limitMs: number;
+  /** Whether it was silence that aborted. */
+  fell = false;
   private readonly controller = new AbortController();
-  private timer: NodeJS.Timeout;
+  private readonly others: readonly AbortSignal[];
+  private readonly timer: NodeJS.Timeout;
 
-  constructor(limitMs: number) {
+  constructor(limitMs: number, others: readonly (AbortSignal | null | undefined)[]) {
     this.limitMs = limitMs;
-    this.timer = setTimeout(() => this.controller.abort(), limitMs);
+    this.others = others.filter((signal) => signal != null);
+    this.timer = setTimeout(() => {
+      this.fell = true;
+      this.controller.abort();
+    }, limitMs);
+    for (const other of this.others) {
+      if (other.aborted) this.abort();
+      other.addEventListener('abort', this.abort);
+    }
   }
   get signal(): AbortSignal {
     return this.controller.signal;
@@ -200,5 +216,7 @@ class Silence {
   }
   end(): void {
     clearTimeout(this.timer);
+    for (const other of this.others) other.removeEventListener('abort', this.abort);
   }
+  private readonly abort = (): void => this.controller.abort();
 }

@@ -6,7 +6,6 @@ import { AppError } from '../errors.ts';
 import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
 const run = promisify(execFile);
-const timeoutMs = 120_000;
 
 /** What `python -m trainer preview` prints. */
 export const preview = v.object({
@@ -30,18 +29,49 @@ const failed = v.object({
 
 /**
  * Asks the trainer what it would see of the first rows of a prepared job folder.
- * @throws AppError `invalid` with the trainer's own reason.
+ * @param options.signal ends the trainer when it is aborted.
+ * @throws AppError `invalid` with the trainer's own reason, or once `signal` is aborted; `unavailable` when it
+ *   takes longer than `timeoutMs`.
  */
 export async function previewRows(
   command: TrainerCommand,
   folder: string,
   rows: number,
-  hubToken: string | null,
+  options: { hubToken: string | null; timeoutMs: number; signal: AbortSignal },
 ): Promise<Preview> {
+  const { hubToken, timeoutMs, signal } = options;
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
-  const env = trainerEnvironment(command, hubToken);
-  const options = { cwd: folder, env, timeout: timeoutMs, maxBuffer: 2 ** 27 };
-  const answer = await run(command.pythonPath, args, options).catch((error) => error as { stdout?: string });
+  // Not `AbortSignal.any`: Node 20 collects what it returns while the child still waits on it.
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    end();
+  }, timeoutMs);
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end);
+  const answer = await run(command.pythonPath, args, {
+    cwd: folder,
+    env: trainerEnvironment(command, hubToken),
+    signal: ending.signal,
+    // It writes nothing that would have to be finished.
+    killSignal: 'SIGKILL',
+    maxBuffer: 2 ** 27,
+  })
+    .catch((error) => error as { stdout?: string })
+    .finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    });
+  if (signal.aborted)
+    throw new AppError('invalid', 'The preview was given up: nobody waits for it any more.');
+  if (late) {
+    throw new AppError(
+      'unavailable',
+      `The preview was given up after ${timeoutMs / 1000} s. The machine may be busy, or the model hub slow: try again later, or with fewer rows.`,
+    );
+  }
   const text = answer.stdout?.trim().split('\n').at(-1) ?? '';
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { test } from 'uvu';
@@ -10,6 +10,7 @@ import {
   startService,
   supportRows,
   type TestService,
+  trainersOf,
   until,
 } from '../service.ts';
 
@@ -162,6 +163,40 @@ test('a preview shows the tokens of rows, which of them carry loss, and what is 
     (await service.call('POST', '/api/datasets/support.jsonl/preview', { ...request, rows: 51 })).status,
     400,
   );
+});
+
+test('a preview that nobody waits for any more is ended, and one that takes too long is 503', async () => {
+  const { dataset: _dataset, ...request } = quickRequest();
+  const path = '/api/datasets/support.jsonl/preview';
+  const leaving = new AbortController();
+  const left = fetch(service.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(request),
+    signal: leaving.signal,
+  }).then(
+    () => false,
+    () => true,
+  );
+  const pid = await until(() => trainersOf(service.dataDir)[0], 'its process has begun');
+  // So that it does not end by itself.
+  process.kill(pid as number, 'SIGSTOP');
+  leaving.abort();
+  assert.ok(await left);
+  await until(() => !trainersOf(service.dataDir).includes(pid as number), 'its process has ended');
+  const next = await service.call('POST', path, request);
+  assert.is(next.status, 200, JSON.stringify(next.body));
+  await until(() => readdirSync(join(service.dataDir, 'jobs')).length === 0, 'nothing of them is left');
+  const hasty = await startService({ limits: { previewMs: 1 } });
+  await hasty.upload('support.jsonl', supportRows());
+  const late = await hasty.call('POST', path, request);
+  assert.is(late.status, 503, JSON.stringify(late.body));
+  assert.match(late.body.detail, /given up after 0\.001 s/);
+  assert.equal(
+    [...service.log, ...hasty.log].filter(({ level }) => level >= 50),
+    [],
+  );
+  await hasty.end();
 });
 
 test('an estimate tells memory and disk part by part, and changes nothing', async () => {

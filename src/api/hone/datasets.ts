@@ -18,8 +18,10 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       body: s.previewBody,
       bodyExample: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', rows: 5 },
       responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
-      handle: async ({ params, body: { rows, ...request } }) =>
-        previewer.preview({ ...request, dataset: datasets.get(params.name as string).name }, rows),
+      handle: async ({ params, body: { rows, ...request }, exchange }) => {
+        const dataset = datasets.get(params.name as string).name;
+        return previewer.preview({ ...request, dataset }, rows, exchange.signal);
+      },
     }),
     route({
       method: 'GET',
