@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.durable import write_json
 from trainer.failures import Failure, explain
+from trainer.fast.flat import autocast
 from trainer.lengths import longest
 
 if TYPE_CHECKING:
@@ -93,14 +94,8 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
 
 def _autocast(trainer: Any) -> Any:
     """The precision that the loop will use: the library puts it around the model only when it trains."""
-    import contextlib
-
-    import torch
-
     args = trainer.args
-    if not args.bf16 and not args.fp16:
-        return contextlib.nullcontext()
-    return torch.autocast(args.device.type, torch.bfloat16 if args.bf16 else torch.float16)
+    return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
 
 
 def _row(trainer: Any, index: int) -> dict[str, Any]:

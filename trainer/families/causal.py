@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from trainer import loop, probe, rows
 from trainer.encode import encode
 from trainer.failures import Failure
+from trainer.fast.flat import flat_trainer, make_flat
+from trainer.fast.lora import quicken
 from trainer.generate import Questions, answer, ask
 from trainer.hardware import choose
 from trainer.lengths import choose_length
@@ -29,6 +32,8 @@ def train(job: Job) -> dict[str, Any]:
     hardware = choose(settings)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
+    quicken(model)
+    flat = make_flat(model, training, hardware)
     columns = ["input_ids", "labels"]
     config = SFTConfig(
         **loop.arguments(job, hardware, len(training), held_out is not None),
@@ -36,10 +41,13 @@ def train(job: Job) -> dict[str, Any]:
         packing=settings.packing,
         packing_strategy="bfd",
         eval_packing=False,
-        loss_type="nll" if head_is_adapted(model) else "chunked_nll",
+        padding_free=flat,
+        loss_type="nll" if flat or head_is_adapted(model) else "chunked_nll",
         prediction_loss_only=True,
     )
-    trainer = loop.job_trainer(SFTTrainer, job)(
+    # It warns of attentions that cannot keep rows apart. Ours does, and transformers' does with a mask.
+    logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
+    trainer = loop.job_trainer(flat_trainer(SFTTrainer) if flat else SFTTrainer, job)(
         model=model,
         args=config,
         train_dataset=training.select_columns(columns),
