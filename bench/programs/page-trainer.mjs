@@ -1,11 +1,11 @@
 // A trainer that computes nothing, for the page's bench: it speaks the trainer's contract from a job's folder, as
 // fast as it is asked to. What the service asks of a trainer beside a run goes to the real one.
 //
-// HONE_PAGE holds { points, hour, perSecond }: it writes `points` steps at once, then `perSecond` steps a second
-// for as long as it lives; once a file `hour` lies in the folder, it writes `hour` steps at a hundred times that
-// pace and names the file `hour-over`. The file `stop` ends it.
+// HONE_PAGE holds { points, hour, perSecond }. It writes `perSecond` steps a second for as long as it lives. Once a
+// file `burst` or `hour` lies in the folder, it writes so many steps (`points`, `hour`) at some hundred times that
+// pace, and names the file `burst-over` or `hour-over`. The file `stop` ends it.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 
 const args = process.argv.slice(2);
 if (!args.includes('run')) {
@@ -15,10 +15,13 @@ if (!args.includes('run')) {
 }
 
 const { points, hour, perSecond } = JSON.parse(process.env.HONE_PAGE);
+const bursts = { burst: points, hour };
+const burstSteps = 400;
 const total = 10_000_000;
 let seq = 0;
 let step = 0;
 let left = 0;
+let current = null;
 
 const line = (type, fields) => {
   const text = JSON.stringify({ seq, time: new Date().toISOString(), type, ...fields });
@@ -49,7 +52,6 @@ const metrics = (count) => Array.from({ length: count }, metric);
 
 say(line('hello', { protocol: 1, pid: process.pid, resumed_from_step: null, versions: {} }));
 say(line('phase', { phase: 'train', progress: null, detail: null }));
-for (let written = 0; written < points; written += 2_000) say(...metrics(Math.min(2_000, points - written)));
 
 const paceMs = 1000 / perSecond;
 setInterval(() => {
@@ -59,12 +61,16 @@ setInterval(() => {
     say(line('done', { outcome: 'stopped', step, metrics: {}, verification: null }));
     process.exit(0);
   }
-  if (found.includes('hour')) {
-    renameSync('hour', 'hour-runs');
-    left = hour;
+  const asked = Object.keys(bursts).find((name) => found.includes(name));
+  if (asked !== undefined && current === null) {
+    current = asked;
+    left = bursts[asked];
   }
-  const burst = Math.min(left, 100);
-  say(...metrics(burst || 1));
-  left -= burst;
-  if (left === 0 && existsSync('hour-runs')) renameSync('hour-runs', 'hour-over');
+  const count = Math.min(left, burstSteps);
+  say(...metrics(count || 1));
+  left -= count;
+  if (current !== null && left === 0) {
+    renameSync(current, `${current}-over`);
+    current = null;
+  }
 }, paceMs);

@@ -34,12 +34,8 @@ export interface OpenPage {
 
 let browser: Browser | null = null;
 
-/** Opens a page; what it asks of others than `url` is refused and noted. */
-export async function openPage(
-  url: string,
-  path: string,
-  options: { theme?: Theme; width?: number; height?: number } = {},
-): Promise<OpenPage> {
+/** The one browser of this process, started on first use. */
+export async function theBrowser(): Promise<Browser> {
   browser ??= await chromium.launch({
     executablePath: chromiumPath(),
     args: [
@@ -51,7 +47,16 @@ export async function openPage(
       '--disable-sync',
     ],
   });
-  const context = await browser.newContext({
+  return browser;
+}
+
+/** Opens a page; what it asks of others than `url` is refused and noted. */
+export async function openPage(
+  url: string,
+  path: string,
+  options: { theme?: Theme; width?: number; height?: number } = {},
+): Promise<OpenPage> {
+  const context = await (await theBrowser()).newContext({
     viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
     colorScheme: options.theme ?? 'light',
     reducedMotion: 'reduce',

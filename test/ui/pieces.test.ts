@@ -136,4 +136,22 @@ test('figures of a strategy, of evaluations and of the machine stand at their st
   assert.equal([series.steps.length, series.extras.size, series.evaluated.size], [0, 0, 0]);
 });
 
+test('a run that grows without end stays within a bound, its newest step and its evaluations kept', () => {
+  const series = new RunSeries();
+  series.addEval({ step: 100_000, metrics: { eval_loss: 2 } });
+  for (let step = 1; step <= 400_000; step += 1) {
+    series.add({ step, loss: 1, extra: { kl: step } });
+    if (step === 200_000) series.addEval({ step, metrics: { eval_loss: 1 } });
+  }
+  const { steps, smoothed, extras, evaluated, columns } = series;
+  assert.ok(steps.length <= 150_000 && steps.length > 50_000);
+  assert.is(steps.at(-1), 400_000);
+  for (const column of [smoothed, columns.loss, extras.get('kl'), evaluated.get('eval_loss')]) {
+    assert.is(column?.length, steps.length);
+  }
+  assert.ok(steps.every((step, index) => index === 0 || step > (steps[index - 1] as number)));
+  assert.ok(extras.get('kl')?.every((value, index) => value === steps[index]));
+  assert.is(evaluated.get('eval_loss')?.filter((value) => value !== null).length, 2);
+});
+
 test.run();

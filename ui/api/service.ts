@@ -49,7 +49,11 @@ export const service = {
       body: { repo_name: name },
       signal,
     }),
-  dataset: (name: string) => request<DatasetDetail>(`/api/datasets/${part(name)}?rows=8`),
+  /** @param model whether there are rows enough is told for this one. */
+  dataset: (name: string, model: string) =>
+    request<DatasetDetail>(
+      `/api/datasets/${part(name)}?rows=8${model === '' ? '' : `&model_name=${part(model)}`}`,
+    ),
   preview: (name: string, body: Readonly<Record<string, unknown>>) =>
     request<Preview>(`/api/datasets/${part(name)}/preview`, { method: 'POST', body }),
   convertDataset: (name: string) =>
@@ -85,6 +89,11 @@ export const service = {
     request<{ message: string }>(`/api/models/${part(modelId)}/quantize`, { method: 'POST', body: { type } }),
   push: (body: { model_id: string; repo_name: string; private: boolean }) =>
     request<{ message: string; repo_url: string }>('/api/hub/push', { method: 'POST', body }),
+
+  cancelPush: (modelId: string) =>
+    request<{ status: string; message: string }>(`/api/models/${part(modelId)}/push/cancel`, {
+      method: 'POST',
+    }),
 
   /** Answers as the model did before it was trained. */
   generateAsBase: (

@@ -80,9 +80,15 @@ export class Dashboard extends LitElement {
       <h1>Dashboard</h1>
       <div class="dashboard">
         <div class="column">${this._leading()}${this._recent()}</div>
-        <div class="column side">${this._machine()}<hone-live-hardware></hone-live-hardware></div>
+        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-live-hardware></hone-live-hardware></div>
       </div>
     </div>`;
+  }
+
+  /** Whether what leads the page has its height; what is under it waits for that, so that nothing jumps. */
+  private get _isReady(): boolean {
+    const jobId = currentJobId.value;
+    return jobs.value.value !== null && (jobId === null || runOf(jobId).value.job !== null);
   }
 
   private _leading(): TemplateResult {
@@ -179,10 +185,7 @@ export class Dashboard extends LitElement {
 
   private _recent(): TemplateResult | typeof nothing {
     const page = jobs.value.value;
-    // Shown once what is above it has its height, so that nothing jumps.
-    const jobId = currentJobId.value;
-    const isReady = jobId === null || runOf(jobId).value.job !== null;
-    if (page === null || page.jobs.length === 0 || !isReady) return nothing;
+    if (page === null || page.jobs.length === 0 || !this._isReady) return nothing;
     return html`<section class="card" aria-labelledby="recent">
       <header class="card-head">
         <h2 id="recent">Last runs</h2>

@@ -5,11 +5,12 @@ import { service } from '../api/service.ts';
 import type { Lineage, ModelDetail } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatBytes, formatMoment } from '../format.ts';
-import { models, router, runOf, toasts } from '../state/app.ts';
+import { models, pushed, router, runOf, toasts } from '../state/app.ts';
 import { strategyName, taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
 import './model-files.ts';
-import './push-dialog.ts';
+import { pushOf, pushProgress } from './push-dialog.ts';
 import { lossChart, metricFigures } from './run-charts.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
 import { verificationBadge, verificationView } from './verification.ts';
@@ -31,6 +32,11 @@ export class ModelPage extends LitElement {
   private _read = '';
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, pushed);
+  }
 
   protected override createRenderRoot(): this {
     return this;
@@ -104,6 +110,7 @@ export class ModelPage extends LitElement {
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
         </div>
       </header>
+      ${this._dialog === 'push' ? nothing : pushing(lineage)}
       <div class="split">
         <div class="column">${lineageCard(lineage)} ${quality(lineage)} ${this._curve(lineage)}</div>
         <div class="column">
@@ -178,6 +185,14 @@ export class ModelPage extends LitElement {
       this._busy = false;
     }
   }
+}
+
+/** A push that goes on behind the page. */
+function pushing({ model_id }: Lineage): TemplateResult | typeof nothing {
+  const frame = pushOf(model_id);
+  return frame === null
+    ? nothing
+    : html`<section class="card" aria-label="Push to ${frame.repo_name ?? 'the hub'}">${pushProgress(frame)}</section>`;
 }
 
 function lineageCard(lineage: Lineage): TemplateResult {

@@ -1,23 +1,46 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import type { ModelFrame } from '../api/frames.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Lineage } from '../api/types.ts';
 import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
-import { pushed } from '../state/app.ts';
+import { pushed, toasts } from '../state/app.ts';
 import { recall, remember } from '../state/memory.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
+const stateWords: Readonly<Record<string, string>> = {
+  comparing: 'Comparing files',
+  uploading: 'Uploading',
+  committing: 'Committing',
+};
 
-/** Pushes a model to the hub. */
+/** The push of a model that is under way, as the socket tells it. */
+export function pushOf(modelId: string): ModelFrame | null {
+  const frame = pushed.value;
+  return frame?.model_id === modelId && frame.state !== undefined && frame.state in stateWords ? frame : null;
+}
+
+/** How far a push is. */
+export function pushProgress(frame: ModelFrame | null): TemplateResult {
+  const fraction = frame?.fraction ?? null;
+  return html`<p class="row between" role="status">
+      <span>${stateWords[frame?.state ?? ''] ?? 'Asking the hub'}</span>
+      <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)} %`}</span>
+    </p>
+    ${progressBar('Push', fraction === null ? null : fraction * 100)}`;
+}
+
+/** Pushes a model to the hub. Closing it ends nothing: the model's page tells how the push goes. */
 @customElement('hone-push-dialog')
 export class PushDialog extends LitElement {
   @property({ attribute: false }) model!: Lineage;
   @state() private _name = '';
   @state() private _private = true;
   @state() private _busy = false;
+  @state() private _cancelling = false;
   @state() private _error: ServiceError | null = null;
   @state() private _url: string | null = null;
 
@@ -36,16 +59,6 @@ export class PushDialog extends LitElement {
     if (owner !== '') this._name = `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
   }
 
-  private _progress(): TemplateResult {
-    const frame = pushed.value?.model_id === this.model.model_id ? pushed.value : null;
-    const fraction = frame?.fraction ?? null;
-    return html`<p class="row between" role="status">
-        <span>${frame?.state ?? 'Asking the hub'}</span>
-        <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)} %`}</span>
-      </p>
-      ${progressBar('Push', fraction === null ? null : fraction * 100)}`;
-  }
-
   private async _push(event: Event): Promise<void> {
     event.preventDefault();
     if (this._busy || !repositoryName.test(this._name)) return;
@@ -60,9 +73,22 @@ export class PushDialog extends LitElement {
       remember('hub-owner', this._name.split('/')[0]);
       this._url = repo_url;
     } catch (error) {
-      this._error = asServiceError(error);
+      // What was given up on purpose is no error.
+      if (!this._cancelling) this._error = asServiceError(error);
     } finally {
       this._busy = false;
+      this._cancelling = false;
+    }
+  }
+
+  private async _cancel(): Promise<void> {
+    if (this._cancelling) return;
+    this._cancelling = true;
+    try {
+      toasts.show((await service.cancelPush(this.model.model_id)).message);
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+      this._cancelling = false;
     }
   }
 
@@ -96,9 +122,16 @@ export class PushDialog extends LitElement {
               />
               Private
             </label>
-            ${this._busy ? this._progress() : nothing}
+            ${this._busy ? pushProgress(pushOf(this.model.model_id)) : nothing}
             ${this._error === null ? nothing : serviceErrorPanel('The model was not pushed', this._error)}
             <div class="row end">
+              ${
+                this._busy
+                  ? html`<button type="button" ?disabled=${this._cancelling} @click=${() => this._cancel()}>
+                      Cancel the push
+                    </button>`
+                  : nothing
+              }
               <button type="submit" class="primary" ?disabled=${this._busy || !repositoryName.test(this._name)}>
                 ${this._busy ? 'Pushing…' : 'Push'}
               </button>

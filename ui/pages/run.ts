@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { JobDetail } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatMemory, formatMoment, formatNumber } from '../format.ts';
+import { formatCount, formatMemory, formatMoment, formatNumber } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
 import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
 import { recall, remember } from '../state/memory.ts';
@@ -289,6 +289,7 @@ export class RunPage extends LitElement {
                 <output class="tabular">${this._run.series.weight.toFixed(2)}</output>
               </div>
               ${runCharts(this._run.series, this._isLog)}
+              ${thinned(this._run)}
               <p class="note">
                 Drag across a chart to zoom, hold Shift to move, double-click to see all; or use the buttons and the
                 keyboard.
@@ -323,6 +324,14 @@ export class RunPage extends LitElement {
     remember('smoothing', weight);
     this.requestUpdate();
   }
+}
+
+/** Says so where more steps were made than are drawn. */
+function thinned({ series: { steps } }: Run): TemplateResult | typeof nothing {
+  const last = steps.at(-1) ?? 0;
+  return last <= steps.length + (steps[0] ?? 0)
+    ? nothing
+    : html`<p class="note tabular">${formatCount(steps.length)} of ${formatCount(last)} steps are drawn.</p>`;
 }
 
 /** What the run took of the machine. */

@@ -130,7 +130,6 @@ export class Training extends LitElement {
     return html`<div class="page">
       ${trainingTabs('/training')}
       <h1>New training</h1>
-      ${this._running()}
       <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
         <div class="column">
           ${this._task()}
@@ -166,11 +165,9 @@ export class Training extends LitElement {
   private _running(): TemplateResult | typeof nothing {
     const running = this._active;
     if (running === undefined) return nothing;
-    return html`<p class="banner" role="status">
-      <span>
-        <b>${running.job_id}</b> is training ${modelName(running.model_name)}. What you start now waits in the queue behind it.
-      </span>
-      <a href="/training/${running.job_id}">Follow it</a>
+    return html`<p class="note" role="status">
+      <a href="/training/${running.job_id}">${running.job_id}</a> is training ${modelName(running.model_name)}. What
+      you start now waits in the queue behind it.
     </p>`;
   }
 
@@ -247,6 +244,7 @@ export class Training extends LitElement {
         <div class="figure"><dt>Rows a step</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
         <div class="figure"><dt>Steps</dt><dd>${formatCount(this._steps(rows))}</dd></div>
       </dl>
+      ${this._running()}
       <hone-estimate .body=${missing === null && own.length === 0 ? this._body : null}></hone-estimate>
       ${this._error === null ? nothing : serviceErrorPanel('The training was not started', this._error, this._next())}
       <button class="primary wide" type="submit" ?disabled=${this._starting || missing !== null || own.length > 0}>

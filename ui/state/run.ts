@@ -7,8 +7,8 @@ import { asServiceError } from './remote.ts';
 import { RunSeries } from './series.ts';
 import { Store } from './store.ts';
 
-/** More points than this are thinned by the service: a screen has fewer columns. */
-const pointLimit = 100_000;
+/** A longer history is thinned by the service: a screen has fewer columns, and a network less patience. */
+const pointLimit = 20_000;
 const eventLimit = 1_000;
 
 export interface RunRecord {

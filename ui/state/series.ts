@@ -18,6 +18,8 @@ export type Column = (number | null)[];
 /** Further figures of a strategy (rewards, KL divergence, accuracy); more names than this are not drawn. */
 const extraLimit = 24;
 const secondsPerHour = 3600;
+/** A run that grows longer than this while it is watched is thinned, so that a week of steps fits in memory. */
+const longest = 150_000;
 
 /**
  * The series of a run, column by column as a chart wants it, with steps in order. A step that a resumed run
@@ -79,6 +81,7 @@ export class RunSeries {
       const evaluation = this.evals.at(-1);
       if (evaluation?.step === point.step) this.#mark(evaluation);
       this.#smooth(point.loss ?? null);
+      if (this.steps.length > longest) this.#thin();
       return;
     }
     const at = placeOf(this.steps, point.step);
@@ -136,6 +139,21 @@ export class RunSeries {
     put(this.steps, point.step);
   }
 
+  /** Leaves out every other step but the newest; what is smoothed keeps its average over all of them. */
+  #thin(): void {
+    const last = this.steps.length - 1;
+    const columns: (number | null)[][] = [
+      this.steps,
+      this.smoothed,
+      ...Object.values(this.columns),
+      ...this.extras.values(),
+    ];
+    for (const column of columns) halve(column, last % 2);
+    for (const column of this.evaluated.values()) column.length = this.steps.length;
+    for (const column of this.evaluated.values()) column.fill(null);
+    for (const point of this.evals) this.#mark(point);
+  }
+
   #smoothAll(): void {
     this.smoothed.length = 0;
     this.#average = 0;
@@ -173,6 +191,16 @@ function valuesOf(point: Point): Readonly<Record<ColumnName, number | null | und
         : (wattHours * secondsPerHour) / hardware.seconds,
     cpu_percent: hardware?.cpu_mean_percent,
   };
+}
+
+/** Keeps every other value from `first`, in place. */
+function halve(column: (number | null)[], first: number): void {
+  let kept = 0;
+  for (let index = first; index < column.length; index += 2) {
+    column[kept] = column[index] as number | null;
+    kept += 1;
+  }
+  column.length = kept;
 }
 
 /** Where a step is, or would have to be, among ordered steps. */
