@@ -1,17 +1,24 @@
-"""FastAPI on uvicorn as its documentation shows it: answers each path of ANSWERS with its object."""
+"""FastAPI on uvicorn as its documentation shows it: each path of ANSWERS has a response model and is answered."""
 
 import json
 import os
 
 import uvicorn
 from fastapi import FastAPI
+from pydantic import create_model
 
 app = FastAPI()
 
 
 def serve(path: str, answer: dict) -> None:
-    @app.get(path)
-    async def handler() -> dict:
+    kinds = {
+        name: (str | None if value is None else type(value), ...)
+        for name, value in answer.items()
+    }
+    model = create_model(f"Answer{len(app.routes)}", **kinds)
+
+    @app.get(path, response_model=model)
+    async def handler():
         return answer
 
 

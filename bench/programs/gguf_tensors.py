@@ -11,8 +11,8 @@ import sys
 import time
 
 sys.path.insert(0, sys.argv[1])
-from gguf import GGMLQuantizationType, GGUFReader  # noqa: E402
-from gguf.quants import quantize  # noqa: E402
+from gguf import GGMLQuantizationType, GGUFReader
+from gguf.quants import quantize
 
 
 def digest(tensors: dict) -> str:
@@ -25,7 +25,9 @@ def digest(tensors: dict) -> str:
 
 
 mode, file = sys.argv[2:4]
-matrices = {t.name: t.data.copy() for t in GGUFReader(file).tensors if len(t.shape) == 2}
+matrices = {
+    t.name: t.data.copy() for t in GGUFReader(file).tensors if len(t.shape) == 2
+}
 if mode == "quantize":
     begun = time.process_time()
     written = {}

@@ -215,16 +215,20 @@ export class Exchange {
   private write(reply: Reply): void {
     if (this.aborted) return;
     this.written = true;
-    this.res.cork(() => {
-      this.writeHead(reply.status, reply.headers);
-      if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
-        // Without a body it does not count as an answer before the request's callback returns.
-        this.watchAbort();
-        this.res.endWithoutBody(
-          reply.status === 204 || reply.status === 304 ? undefined : Buffer.byteLength(reply.body),
-        );
-      } else this.res.end(reply.body);
-    });
+    // Within the request's own callback everything is corked already.
+    if (this.req !== null) this.writeWhole(reply);
+    else this.res.cork(() => this.writeWhole(reply));
+  }
+
+  private writeWhole(reply: Reply): void {
+    this.writeHead(reply.status, reply.headers);
+    if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
+      // Without a body it does not count as an answer before the request's callback returns.
+      this.watchAbort();
+      this.res.endWithoutBody(
+        reply.status === 204 || reply.status === 304 ? undefined : Buffer.byteLength(reply.body),
+      );
+    } else this.res.end(reply.body);
   }
 
   /**
@@ -260,7 +264,8 @@ export class Exchange {
   }
 
   private writeHead(status: number, headers: Readonly<Record<string, string>>): void {
-    this.res.writeStatus(`${status} ${reasons[status] ?? 'Status'}`);
+    // 200 is what is sent where nothing else is said.
+    if (status !== 200) this.res.writeStatus(`${status} ${reasons[status] ?? 'Status'}`);
     for (const name in headers) this.res.writeHeader(name, headers[name] as string);
   }
 }

@@ -1,0 +1,78 @@
+"""Makes what both sides of the training bench share: `python training_inputs.py DIR SIZE`.
+
+DIR gets `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows are of made-up
+words, as unequal in length as rows of real chats are: log-normal with a sigma of 0.8 around 70 words.
+"""
+
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+ROWS = {"full": 400, "quick": 400, "test": 64}
+MEDIAN_WORDS = {"full": 70, "quick": 70, "test": 12}
+# Hidden size, inner size, layers, heads: 23, 4 and 0.1 million parameters in the layers.
+SHAPES = {"full": (512, 1408, 8, 8), "quick": (256, 704, 5, 4), "test": (64, 128, 2, 4)}
+VOCABULARY = {"full": 16000, "quick": 8000, "test": 600}
+
+
+def made_up_rows(size: str) -> list[dict[str, str]]:
+    """Rows of `input` and `output`; words are drawn by Zipf's law."""
+    draw = random.Random(1)
+    syllables = [consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"]
+    words = ["".join(draw.choice(syllables) for _ in range(draw.randint(1, 4))) for _ in range(6000)]
+    weights = [1 / (rank + 10) for rank in range(len(words))]
+    rows = []
+    for _ in range(ROWS[size]):
+        count = min(400, max(10, int(math.exp(draw.gauss(math.log(MEDIAN_WORDS[size]), 0.8)))))
+        asked = max(5, int(count * draw.uniform(0.3, 0.8)))
+        texts = (draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked)))
+        rows.append(dict(zip(("input", "output"), map(" ".join, texts), strict=True)))
+    return rows
+
+
+def main(folder: Path, size: str) -> None:
+    """Writes model and rows."""
+    import torch
+    import transformers
+
+    rows = made_up_rows(size)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "rows.jsonl").write_text(text, encoding="utf-8")
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY[size],
+        special_tokens=["<pad>", "<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator((f"{row['input']}\n###\n{row['output']}" for row in rows), trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=1024
+    )
+    hidden, inner, layers, heads = SHAPES[size]
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY[size],
+        hidden_size=hidden,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 2,
+        max_position_embeddings=1024,
+        initializer_range=0.04,
+        tie_word_embeddings=True,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+
+
+main(Path(sys.argv[1]), sys.argv[2])
