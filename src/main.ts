@@ -109,6 +109,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     return {
       profile: asked ?? here.profile,
       cuda: here.facts.gpuTotalBytes > 0 && here.facts.torchCudaVersion !== null,
+      quantizes: description.versions.bitsandbytes != null,
       defaultBatchSize: config.defaultBatchSize,
       lrSchedulerTypes: description.lr_scheduler_types,
       optimizers: description.optimizers,
@@ -128,8 +129,18 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     hubToken: config.hubToken,
     timeoutMs: config.limits.previewMs,
   });
+  const planner = createPlanner({
+    catalog,
+    machine,
+    settingsContext,
+    datasets,
+    selection,
+    sizeOf: createModelSizes(hub),
+    dataDir: config.dataDir,
+  });
   const jobs = createJobs({
     ...judges,
+    checkDisk: planner.checkDisk,
     store,
     frames,
     models,
@@ -156,14 +167,6 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     starterDirs: [config.cacheDir, config.dataDir],
     datasets,
     recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
-  });
-  const planner = createPlanner({
-    catalog,
-    machine,
-    settingsContext,
-    datasets,
-    selection,
-    sizeOf: createModelSizes(hub),
   });
   const services: Services = {
     planner,

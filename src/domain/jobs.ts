@@ -48,6 +48,8 @@ export interface JobsOptions extends Judges {
     readonly heartbeatMs: number;
     readonly lingerMs: number;
   };
+  /** Holds what a request will write against what is free. @throws AppError `disk_full`. */
+  readonly checkDisk: (request: TrainingRequest) => Promise<void>;
   /** What the machine did since it was last asked, for the trace of a step. */
   readonly takeTrace: () => Record<string, unknown> | null;
   /** Told when a training begins or ends to use the machine. */
@@ -59,7 +61,8 @@ export interface JobsOptions extends Judges {
 export interface Jobs {
   /**
    * Starts a job; with `queue` it waits its turn while another is unfinished.
-   * @throws AppError `invalid`, `not_found`, or `conflict` while another is unfinished and it may not wait.
+   * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` while another is unfinished and it may
+   *   not wait.
    */
   start(request: TrainingRequest): Promise<Job>;
   /**
@@ -398,6 +401,7 @@ export function createJobs(options: JobsOptions): Jobs {
     async start(request) {
       if (!request.queue) refuseSecond();
       const judged = await judgeRequest(request, options);
+      await options.checkDisk(request);
       const id = store.transaction(() => {
         if (!request.queue) refuseSecond();
         return store.jobs.insert({

@@ -38,17 +38,20 @@ export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: n
   };
 }
 
-/**
- * Reads the shape of a local model from its configuration and the headers of its weights.
- * @returns `null` where the configuration does not tell it.
- */
-export async function readModelShape(path: string): Promise<ModelShape | null> {
+/** The first of a configuration's classes, `null` where it names none. */
+export const architectureOf = ({ architectures }: Readonly<Record<string, unknown>>): string | null =>
+  Array.isArray(architectures) && typeof architectures[0] === 'string' ? architectures[0] : null;
+
+/** Reads the shape of a local model from its configuration and the headers of its weights. */
+export async function readModelShape(
+  path: string,
+): Promise<{ shape: ModelShape | null; architecture: string | null }> {
   const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as Record<string, unknown>;
   let parameters = 0;
   for (const name of await readdir(path)) {
     if (name.endsWith('.safetensors')) parameters += await countParameters(join(path, name));
   }
-  return shapeOf(config, parameters);
+  return { shape: shapeOf(config, parameters), architecture: architectureOf(config) };
 }
 
 /** safetensors: eight bytes of header length, then JSON with the shape of every tensor. */

@@ -3,13 +3,15 @@ import { findCached } from '../hub/cached-model.ts';
 import { readModelConfig } from '../hub/model-config.ts';
 import { readModelInfo } from '../hub/model-info.ts';
 import { locateModel } from './base-model.ts';
-import { type ModelShape, readModelShape, shapeOf } from './model-shape.ts';
+import { architectureOf, type ModelShape, readModelShape, shapeOf } from './model-shape.ts';
 import catalogue from './recommended-models.json' with { type: 'json' };
 
 /** How large a base model is, as far as it can be known before it is downloaded. */
 export interface ModelSize {
   readonly parameters: number | null;
   readonly shape: ModelShape | null;
+  /** The class in its configuration, `null` where that is not known. */
+  readonly architecture: string | null;
   /** Whether its files are on this machine already. */
   readonly local: boolean;
 }
@@ -22,6 +24,8 @@ export interface ReviewedModel {
   /** From its config.json. */
   readonly shape: Omit<ModelShape, 'parameters'>;
 }
+
+const unknown = { shape: null, architecture: null };
 
 /** What the reviewed list says of a model; `undefined` for one that is not in it. */
 export const reviewed = (name: string): ReviewedModel | undefined =>
@@ -44,21 +48,26 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
   async function ask(name: string): Promise<ModelSize> {
     const [info, config] = await Promise.all([readModelInfo(hub, name), readModelConfig(hub, name)]);
     const { parameters } = info;
-    return { parameters, shape: parameters === null ? null : shapeOf(config, parameters), local: false };
+    return {
+      parameters,
+      shape: parameters === null ? null : shapeOf(config, parameters),
+      architecture: architectureOf(config),
+      local: false,
+    };
   }
 
   return async (reference) => {
     const { path, name } = locateModel(reference);
     const folder = path ?? (await findCached(name));
     if (folder !== null) {
-      const shape = await readModelShape(folder).catch(() => null);
+      const { shape, architecture } = await readModelShape(folder).catch(() => unknown);
       if (shape !== null || path !== null)
-        return { parameters: shape?.parameters ?? null, shape, local: true };
+        return { parameters: shape?.parameters ?? null, shape, architecture, local: true };
     }
     const known = reviewed(name);
     if (known !== undefined) {
       const parameters = Math.round(known.billionParameters * 1e9);
-      return { parameters, shape: { ...known.shape, parameters }, local: false };
+      return { parameters, shape: { ...known.shape, parameters }, architecture: null, local: false };
     }
     const answer = asked.get(name) ?? ask(name);
     if (asked.size >= keptAnswers) asked.delete(asked.keys().next().value as string);
@@ -67,7 +76,7 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
       setTimeout(() => {
         if (asked.get(name) === answer) asked.delete(name);
       }, failureKeptMs).unref();
-      return { parameters: null, shape: null, local: false };
+      return { parameters: null, ...unknown, local: false };
     });
   };
 }

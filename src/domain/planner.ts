@@ -1,5 +1,7 @@
+import { sharedCache } from '../hub/cached-model.ts';
 import { type Catalog, defaultProvider, defaultStrategy } from './catalog.ts';
 import type { Datasets } from './datasets.ts';
+import { checkDisk } from './disk-budget.ts';
 import { type Estimate, estimate, type Precision, simpleEstimate } from './estimate.ts';
 import { sizeWarnings } from './example-guidance.ts';
 import { exportTypes } from './job-spec.ts';
@@ -41,6 +43,8 @@ export interface RecommendedModel {
 export interface Planner {
   /** @throws AppError `invalid` as a start does for task, strategy, provider and settings. */
   plan(request: TrainingRequest): Promise<Plan>;
+  /** @throws AppError `disk_full` where the whole run, export included, would not find room. */
+  checkDisk(request: TrainingRequest): Promise<void>;
   /** What is to be said of a dataset's size for a model; of every size of models where none is named. */
   sizeWarnings(numExamples: number, modelName: string | null): Promise<string[]>;
   /** The models for a profile and task, best first. @throws AppError `not_found` for another task. */
@@ -56,6 +60,7 @@ export function createPlanner(options: {
   datasets: Datasets;
   selection: Selection;
   sizeOf: (reference: string) => Promise<ModelSize>;
+  dataDir: string;
 }): Planner {
   /** What a run with these settings needs, as finely as the model's size is known. */
   function need(
@@ -86,22 +91,24 @@ export function createPlanner(options: {
     return { gpu, precision, fine, simpleGb, bytes };
   }
 
+  /** Judges a request as a start does, and finds what it needs. */
+  async function assess(request: TrainingRequest) {
+    const strategy = request.strategy ?? defaultStrategy;
+    const provider = await options.catalog.checkCombination(
+      request.task,
+      strategy,
+      request.provider ?? defaultProvider,
+    );
+    const context = await options.settingsContext(request.compute_specs);
+    const settings = resolveSettings(request, provider, context);
+    const size = await options.sizeOf(request.model_name);
+    return { settings, size, ...need(size, settings, strategy, context.cuda, exportTypes(request)) };
+  }
+
   return {
     async plan(request) {
-      const strategy = request.strategy ?? defaultStrategy;
-      const provider = await options.catalog.checkCombination(
-        request.task,
-        strategy,
-        request.provider ?? defaultProvider,
-      );
-      const [here, context] = await Promise.all([
-        options.machine(),
-        options.settingsContext(request.compute_specs),
-      ]);
-      const settings = resolveSettings(request, provider, context);
-      const size = await options.sizeOf(request.model_name);
-      const types = exportTypes(request);
-      const { gpu, precision, fine, simpleGb, bytes } = need(size, settings, strategy, context.cuda, types);
+      const [here, description] = await Promise.all([options.machine(), options.catalog.get()]);
+      const { settings, size, gpu, precision, fine, simpleGb, bytes } = await assess(request);
       const available = {
         memoryBytes: gpu ? here.facts.gpuTotalBytes : here.facts.ramAvailableBytes,
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
@@ -119,8 +126,17 @@ export function createPlanner(options: {
         precision,
         available,
         fits,
-        advice: [...adviceOn(settings, fits, gpu, fine, available), ...rowsAdvice(request, size.parameters)],
+        advice: [
+          ...exportAdvice(request, size.architecture, description.export_architectures),
+          ...adviceOn(settings, fits, gpu, fine, available),
+          ...rowsAdvice(request, size.parameters),
+        ],
       };
+    },
+
+    async checkDisk(request) {
+      const { fine } = await assess(request);
+      if (fine !== null) await checkDisk(fine.disk, options.dataDir, sharedCache());
     },
 
     async sizeWarnings(numExamples, modelName) {
@@ -151,6 +167,24 @@ export function createPlanner(options: {
     const dataset = options.datasets.list().find(({ name }) => name === request.dataset);
     return dataset === undefined || parameters === null ? [] : sizeWarnings(dataset.numExamples, parameters);
   }
+}
+
+/** That there would be no GGUF, where this is known before the model is downloaded. */
+function exportAdvice(
+  request: TrainingRequest,
+  architecture: string | null,
+  exportable: readonly string[],
+): string[] {
+  const fine =
+    request.export === 'none' ||
+    architecture === null ||
+    exportable.length === 0 ||
+    exportable.includes(architecture);
+  return fine
+    ? []
+    : [
+        `llama.cpp cannot run the architecture ${architecture}, so there would be no GGUF file. Set "export" to "none", or choose another model.`,
+      ];
 }
 
 function adviceOn(

@@ -7,6 +7,8 @@ export interface SettingsContext {
   readonly profile: Profile;
   /** Whether training will run on CUDA. */
   readonly cuda: boolean;
+  /** Whether weights can be held in 4 or 8 bits: with bitsandbytes, on CUDA and on a processor. */
+  readonly quantizes: boolean;
   /** `SERVICE_DEFAULT_BATCH_SIZE`, for requests that name no batch size. */
   readonly defaultBatchSize: number | null;
   readonly lrSchedulerTypes: readonly string[];
@@ -20,7 +22,12 @@ export type Settings = Readonly<Record<string, unknown>>;
  * Recommended values: the profile's own by the specification; the rest are the field's usual ones for LoRA
  * (rank 16 with alpha 2r and rate 2e-4: QLoRA, Dettmers et al. 2023, table 9, for models up to 13B).
  */
-export function recommendedSettings({ profile, cuda, defaultBatchSize }: SettingsContext): Settings {
+export function recommendedSettings({
+  profile,
+  cuda,
+  quantizes,
+  defaultBatchSize,
+}: SettingsContext): Settings {
   const byProfile = profileSettings[profile];
   return {
     num_train_epochs: 3,
@@ -42,7 +49,7 @@ export function recommendedSettings({ profile, cuda, defaultBatchSize }: Setting
     eval_split: 0,
     eval_steps: null,
     // 4-bit saves GPU memory; on a processor it saves next to none, so a profile alone does not ask for it.
-    use_4bit: byProfile.use_4bit && cuda,
+    use_4bit: byProfile.use_4bit && cuda && quantizes,
     use_8bit: false,
     bf16: cuda ? byProfile.bf16 : null,
     fp16: null,
@@ -70,6 +77,11 @@ const notSettings = new Set([
   'queue',
   'export',
 ]);
+
+/** Schedules that follow the validation part's figures (transformers' SchedulerType). */
+const judgingSchedules: ReadonlySet<string> = new Set(['reduce_lr_on_plateau', 'greedy']);
+/** How many answers to a prompt the trainer's rlhf may compare: the first that divides a step's rows. */
+const answersPerPrompt = [4, 3, 2] as const;
 
 /**
  * The settings of a request: its own values over the recommended ones, with the rules between fields held.
@@ -103,12 +115,33 @@ export function resolveSettings(
   if (asked.optim && !context.optimizers.includes(asked.optim)) {
     refuse('optim', `optim must be one of ${context.optimizers.join(', ')}`);
   }
-  if ((asked.keep_best || asked.early_stopping_patience) && !asked.eval_split) {
+  const judgedBy = [
+    asked.keep_best ? 'keep_best' : null,
+    asked.early_stopping_patience ? 'early_stopping_patience' : null,
+    judgingSchedules.has(asked.lr_scheduler_type ?? '')
+      ? `lr_scheduler_type ${asked.lr_scheduler_type}`
+      : null,
+  ].filter((name) => name !== null);
+  if (judgedBy.length > 0 && !asked.eval_split) {
     refuse(
       'eval_split',
-      'keep_best and early_stopping_patience need a validation part: set eval_split, for example to 0.1',
+      `${judgedBy.join(' and ')} ${judgedBy.length > 1 ? 'need' : 'needs'} a validation part: set eval_split, for example to 0.1`,
     );
   }
+  if (request.strategy === 'qlora' && asked.use_8bit)
+    refuse(
+      'use_8bit',
+      'the strategy qlora trains on 4-bit weights; leave use_8bit out, or set strategy to sft',
+    );
+  const bits = asked.use_8bit ? 'use_8bit' : 'use_4bit';
+  if (!context.quantizes && request.strategy === 'qlora')
+    refuse('strategy', 'qlora needs the package bitsandbytes, which is not installed here; use sft');
+  if (!context.quantizes && asked[bits])
+    refuse(bits, `${bits} needs the package bitsandbytes, which is not installed here; set it to false`);
+  if (asked.device === 'mps' && process.platform !== 'darwin')
+    refuse('device', 'device "mps" is Apple\'s; this machine has none, so use "auto" or "cpu"');
+  if (asked.device === 'mps' && asked[bits])
+    refuse(bits, `${bits} does not run on Apple's GPUs; set it to false, or device to "cpu"`);
   if (asked.fp16 && !context.cuda) refuse('fp16', 'fp16 needs an NVIDIA GPU; leave it out, or set bf16');
   if (asked.optim?.startsWith('paged_') && !context.cuda) {
     refuse(
@@ -119,7 +152,7 @@ export function resolveSettings(
   if (asked.device === 'cuda' && !context.cuda)
     refuse('device', 'device "cuda" is not available on this machine; use "auto" or "cpu"');
   const recommended = recommendedSettings(context);
-  return {
+  const settings: Settings = {
     ...recommended,
     ...(asked.use_8bit ? { use_4bit: false } : {}),
     ...(asked.fp16 ? { bf16: null } : {}),
@@ -129,4 +162,13 @@ export function resolveSettings(
     ...(asked.lora_r ? { lora_alpha: 2 * asked.lora_r } : {}),
     ...asked,
   };
+  const batch =
+    (settings.per_device_train_batch_size as number) * (settings.gradient_accumulation_steps as number);
+  if (request.strategy === 'rlhf' && !answersPerPrompt.some((count) => batch % count === 0)) {
+    refuse(
+      'gradient_accumulation_steps',
+      `rlhf compares ${answersPerPrompt.at(-1)} to ${answersPerPrompt[0]} answers to a prompt within a step, and per_device_train_batch_size × gradient_accumulation_steps is ${batch}; make it a multiple of ${answersPerPrompt.join(', ')}`,
+    );
+  }
+  return settings;
 }

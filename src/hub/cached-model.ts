@@ -2,12 +2,15 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 
+/** The folder of the hub's cache that all programs of a user share. */
+export const sharedCache = (): string => getHFHubCachePath();
+
 /**
  * Where the shared cache has the newest known revision of a model with its configuration and weights.
  * @returns its folder, or `null`.
  */
 export async function findCached(repository: string): Promise<string | null> {
-  const folder = join(getHFHubCachePath(), getRepoFolderName({ name: repository, type: 'model' }));
+  const folder = join(sharedCache(), getRepoFolderName({ name: repository, type: 'model' }));
   try {
     const revision = (await readFile(join(folder, 'refs', 'main'), 'utf8')).trim();
     if (!/^[0-9a-f]{40}$/.test(revision)) return null;

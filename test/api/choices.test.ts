@@ -1,5 +1,5 @@
 /** What the page is offered beyond the specification: examples, choices, recommendations, lineage. */
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -144,6 +144,48 @@ test('an estimate refuses an unknown task, strategy or provider by name', async 
     quickRequest({ strategy: 'qlora', provider: 'huggingface' }),
   );
   assert.is(fine.body.precision, '4-bit');
+});
+
+test('a training whose files would not find room is refused with the figures, before it starts', async () => {
+  const huge = temporaryFolder();
+  cpSync(tinyModel('llama'), huge, { recursive: true });
+  // A header that tells of weights beyond any disk: what the service reads is the header alone.
+  const header = Buffer.from(
+    JSON.stringify({ 'model.weight': { dtype: 'F32', shape: [1e8, 1e8], data_offsets: [0, 4] } }),
+  );
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  writeFileSync(join(huge, 'model.safetensors'), Buffer.concat([length, header, Buffer.alloc(4)]));
+  const request = quickRequest({ model_name: huge });
+  for (const path of ['/api/start_training', '/api/finetune/start_training']) {
+    for (const queue of [false, true]) {
+      const { status, body } = await ask('POST', path, { ...request, queue });
+      assert.is(status, 507, JSON.stringify(body));
+      assert.match(body.detail, /needs about [\d.]+ GB of disk \(checkpoints [\d.]+ GB, export [\d.]+ GB\)/);
+      assert.match(body.detail, /and [\d.]+ GB are free in .*Free [\d.]+ GB, set "export"/);
+    }
+  }
+  assert.is((await get('/api/jobs')).total, 0);
+  const { fits, advice } = (await ask('POST', '/api/estimate', request)).body;
+  assert.is(fits, false);
+  assert.match(advice.join(' '), /Free \d+ GB of disk/);
+});
+
+test('an architecture that cannot become a GGUF is told before the training', async () => {
+  const odd = temporaryFolder();
+  cpSync(tinyModel('llama'), odd, { recursive: true });
+  const config = JSON.parse(readFileSync(join(odd, 'config.json'), 'utf8'));
+  writeFileSync(
+    join(odd, 'config.json'),
+    JSON.stringify({ ...config, architectures: ['NoSuchForCausalLM'] }),
+  );
+  const advice = async (changes: object) =>
+    (await ask('POST', '/api/estimate', quickRequest({ model_name: odd, ...changes }))).body.advice.join(' ');
+  assert.match(await advice({}), 'llama.cpp cannot run the architecture NoSuchForCausalLM');
+  assert.not.match(await advice({ export: 'none' }), 'llama.cpp');
+  const { status, body } = await ask('POST', '/api/start_training', quickRequest({ model_name: odd }));
+  assert.is(status, 400);
+  assert.match(body.detail, 'NoSuchForCausalLM');
 });
 
 test('a model tells what it was made of', async () => {
