@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { cpuSecondsOf, memoryOf } from './account.ts';
 import { root } from './places.ts';
@@ -77,11 +77,17 @@ export async function startServer(
   };
 }
 
+/** With BENCH_PROFILE, a folder, the service writes a profile of its processor time there when it ends. */
+const profiling = process.env.BENCH_PROFILE
+  ? ['--cpu-prof', `--cpu-prof-dir=${resolve(process.env.BENCH_PROFILE)}`]
+  : [];
+
 /** Starts the built service on a port that the system chooses. */
 export const startHone = (dataDir: string, options: { env?: NodeJS.ProcessEnv; execArgv?: string[] } = {}) =>
   startServer({
     command: process.execPath,
     args: [
+      ...profiling,
       ...(options.execArgv ?? []),
       join(root, 'dist', 'main.js'),
       'serve',

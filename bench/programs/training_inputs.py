@@ -1,7 +1,7 @@
 """Makes what both sides of the training bench share: `python training_inputs.py DIR SIZE`.
 
-DIR gets `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows are of made-up
-words, as unequal in length as rows of real chats are: log-normal with a sigma of 0.8 around 70 words.
+DIR gets `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows are of
+made-up words, as unequal in length as those of chats: log-normal with a sigma of 0.8 around 70 words.
 """
 
 import json

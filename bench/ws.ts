@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { openStore } from '../src/db/store.ts';
+import { compiled } from './harness/compiled.ts';
+import { programs, root } from './harness/places.ts';
+import type { Scenario, Size, Trial } from './harness/scenario.ts';
+import { type MeasuredServer, startHone, startServer } from './harness/server.ts';
+
+/*
+ * What one frame to 500 sockets costs the server in processor time. Metrics come twenty times a second. Hone reads
+ * them from a trainer's journal, stores them and publishes them; frames of its hardware sampler, which go to the
+ * same sockets, count as frames, too. The peer reads the same lines from its standard input and stores nothing.
+ * One socket checks that every metric comes, in order; a C program holds the others.
+ */
+
+const socketCount = 500;
+const intervalMs = 50;
+const metrics: Record<Size, { warmUp: number; measured: number }> = {
+  full: { warmUp: 60, measured: 240 },
+  quick: { warmUp: 20, measured: 100 },
+  test: { warmUp: 5, measured: 10 },
+};
+
+const lineOf = (seq: number, step: number) => ({
+  ...{ seq, time: '2026-01-01T00:00:00.000Z', type: 'metric', step, total_steps: 1_000, epoch: step / 500 },
+  ...{ total_epochs: 2, loss: Math.round(4e4 / (step + 10)) / 1e4, learning_rate: 0.0002, grad_norm: 1.25 },
+  ...{ tokens: 1_536 * step, tokens_per_second: 512.5, elapsed_seconds: 3 * step, eta_seconds: 447 },
+  ...{ memory_bytes: 734_003_200, extra: { mean_token_accuracy: 0.31 } },
+});
+
+/** The steps and losses that came over one socket, in order. */
+async function listenTo(
+  url: string,
+): Promise<{ heard: [number, number][]; until(step: number): Promise<void>; close(): void }> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws/training`);
+  const heard: [number, number][] = [];
+  let wake = () => {};
+  socket.on('message', (data) => {
+    const frame = JSON.parse(String(data));
+    if (frame.type !== 'metrics') return;
+    heard.push([frame.step, frame.loss]);
+    wake();
+  });
+  await new Promise((done, fail) => socket.once('open', done).once('error', fail));
+  return {
+    heard,
+    async until(step) {
+      const deadline = AbortSignal.timeout(30_000);
+      while (heard.at(-1)?.[0] !== step) {
+        await new Promise<void>((done, fail) => {
+          wake = done;
+          deadline.addEventListener('abort', () => fail(new Error(`The frame of step ${step} did not come`)));
+        });
+      }
+    },
+    close: () => socket.terminate(),
+  };
+}
+
+/** The program that holds all sockets but one; `count` gives the frames of all since it was last asked. */
+async function holdSockets(server: MeasuredServer): Promise<{ count(): Promise<number>; end(): void }> {
+  const argv = [String(server.port), '/ws/training', String(socketCount - 1)];
+  const child = spawn(compiled('listen'), argv, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error('The sockets were closed');
+    return value as string;
+  };
+  await next();
+  return {
+    async count() {
+      child.stdin.write('\n');
+      const [all, least, most] = (await next()).split(' ').map(Number) as [number, number, number];
+      // One or two may be on their way.
+      if (most - least > 2) throw new Error(`A socket got ${least} frames and another ${most}`);
+      return all;
+    },
+    end: () => child.stdin.end(),
+  };
+}
+
+async function publish(server: MeasuredServer, size: Size, tell: (line: string) => void): Promise<Trial> {
+  const { warmUp, measured } = metrics[size];
+  const listener = await listenTo(server.url);
+  const others = await holdSockets(server);
+  try {
+    let seq = 2;
+    const run = async (from: number, to: number) => {
+      for (let step = from; step <= to; step += 1) {
+        tell(`${JSON.stringify(lineOf(seq++, step))}\n`);
+        await sleep(intervalMs);
+      }
+      await listener.until(to);
+    };
+    await run(1, warmUp);
+    await others.count();
+    const before = server.cpuSeconds();
+    await run(warmUp + 1, warmUp + measured);
+    const used = server.cpuSeconds() - before;
+    const frames = (await others.count()) / (socketCount - 1);
+    return { figures: { frame: (used / frames) * 1e6 }, answer: listener.heard };
+  } finally {
+    others.end();
+    listener.close();
+  }
+}
+
+/** A data directory with a running job, and a process that the service takes for its trainer. */
+function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProcess } {
+  const folder = join(dataDir, 'jobs', 'train_1');
+  mkdirSync(folder, { recursive: true });
+  const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
+  const id = store.jobs.insert({
+    ...{ modelId: 'bench', state: 'running', task: 'text-generation', provider: 'standard', strategy: 'sft' },
+    ...{ modelName: 'acme/model', datasetName: 'rows.jsonl', createdAt: new Date().toISOString() },
+  });
+  store.jobs.update(id, { startedAt: new Date().toISOString(), phase: 'train' });
+  store.close();
+  // The service finds a trainer of an earlier one by its argument.
+  const argv = ['-e', 'setInterval(() => {}, 1e6)', join(folder, 'spec.json')];
+  return {
+    journal: join(folder, 'journal.jsonl'),
+    trainer: spawn(process.execPath, argv, { stdio: 'ignore', detached: true }),
+  };
+}
+
+export const scenario: Scenario = {
+  name: 'ws',
+  about: `server processor time of a frame to ${socketCount} sockets`,
+  sides: [
+    {
+      name: 'hone',
+      about: 'from the line in the journal, through the database, to the sockets',
+      trial: async ({ dir, size, number }) => {
+        const dataDir = join(dir, `data-${number}`);
+        mkdirSync(dataDir);
+        const { journal, trainer } = pretendTrainer(dataDir);
+        const server = await startHone(dataDir);
+        try {
+          return await publish(server, size, (line) => appendFileSync(journal, line));
+        } finally {
+          await server.end();
+          trainer.kill('SIGKILL');
+        }
+      },
+    },
+    {
+      name: 'ws',
+      about: () =>
+        `ws ${createRequire(import.meta.url)('ws/package.json').version} on node:http, without compression`,
+      trial: async ({ size }) => {
+        const command = {
+          command: process.execPath,
+          args: [join(programs, 'ws_server.mjs')],
+          withInput: true,
+        };
+        const server = await startServer(command);
+        try {
+          return await publish(server, size, (line) => server.process.stdin?.write(line));
+        } finally {
+          await server.end();
+        }
+      },
+    },
+  ],
+  comparisons: [
+    {
+      metric: 'a frame to 500 sockets',
+      figure: 'frame',
+      unit: 'µs',
+      better: 'less',
+      peer: 'ws',
+      goal: { share: 0.5 },
+    },
+  ],
+};
