@@ -31,13 +31,17 @@ const tickEm = 6.6;
 const zoomFactor = 0.7;
 const panFactor = 0.2;
 
+/** How a line is drawn, whatever its values are. */
+const look = ({ label, colour, faint, sparse, joined, filled }: ChartLine) =>
+  [label, colour, faint, sparse, joined, filled].join();
+
 /** Whether lines are others than before, or of other arrays. */
 function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undefined): boolean {
   return (
     before?.length !== next.length ||
-    next.some(({ values, label, colour }, index) => {
+    next.some((line, index) => {
       const old = before[index];
-      return old?.values !== values || old.label !== label || old.colour !== colour;
+      return old?.values !== line.values || look(old) !== look(line);
     })
   );
 }
@@ -126,7 +130,7 @@ export class Chart extends LitElement {
     const dark = getComputedStyle(document.documentElement).colorScheme;
     const isLog =
       this.log && this.lines.every(({ values }) => values.every((value) => value == null || value > 0));
-    const shape = `${dark}|${theme.value}|${this.sync}|${isLog}|${this.lines.map((line) => `${line.label}${line.colour}`).join('|')}`;
+    const shape = `${dark}|${theme.value}|${this.sync}|${isLog}|${this.lines.map(look).join('|')}`;
     const data = [this.steps, ...this.lines.map(({ values }) => values)] as uPlot.AlignedData;
     if (this._plot === null || shape !== this._shape) {
       this._plot?.destroy();
@@ -322,7 +326,7 @@ export class Chart extends LitElement {
           ${this.lines.map(
             (line) => html`<div class=${line.faint ? 'faint' : ''}>
               <dt><i class="swatch" data-colour=${line.colour.slice(2)}></i><bdi>${line.label}</bdi></dt>
-              <dd>${this.format((line.sparse || line.joined) && this._index === null ? lastOf(line.values) : line.values[index])}</dd>
+              <dd>${this.format(this._index === null ? lastOf(line.values) : line.values[index])}</dd>
             </div>`,
           )}
           <div class="legend-step"><dt>Step</dt><dd>${step === undefined ? '–' : step.toLocaleString('en')}</dd></div>

@@ -3,17 +3,19 @@ import { customElement, state } from 'lit/decorators.js';
 import type { JobDetail } from '../api/types.ts';
 import type { ChartLine } from '../elements/chart.ts';
 import { empty, nameText, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatDuration, formatNumber, spanSeconds } from '../format.ts';
+import { formatDuration, spanSeconds } from '../format.ts';
 import { jobs, router, runOf } from '../state/app.ts';
 import { paced } from '../state/pace.ts';
 import type { Run } from '../state/run.ts';
 import type { Column } from '../state/series.ts';
 import { Watch } from '../state/store.ts';
 import { comparedLimit } from './history.ts';
-import { metricName } from './run-charts.ts';
+import { metricName, metricText } from './run-charts.ts';
 import { settingLabel, settingText } from './settings-fields.ts';
 import { trainingTabs } from './training-tabs.ts';
 
+/** Joining the steps of several long runs is work: not for every frame. */
+const redrawMs = 500;
 const colours = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--line-6'];
 
 /** Several runs over one another, and what sets them apart. */
@@ -22,7 +24,7 @@ export class Compare extends LitElement {
   @state() private _all = false;
   private _followed = '';
   private _ends: (() => void)[] = [];
-  private readonly _pace = paced(() => this.requestUpdate());
+  private readonly _pace = paced(() => this.requestUpdate(), redrawMs);
 
   constructor() {
     super();
@@ -121,6 +123,7 @@ export class Compare extends LitElement {
             run.series.evals.map(({ step }) => step),
             run.series.evals.map(({ metrics }) => metrics?.eval_loss ?? null),
           ])}
+          ${overlay('Gradient norm', runs, (run) => [run.series.steps, run.series.columns.grad_norm])}
           ${overlay('Learning rate', runs, (run) => [run.series.steps, run.series.columns.learning_rate])}
         </div>
       </section>
@@ -159,7 +162,7 @@ export class Compare extends LitElement {
               ${found.map((job) => html`<td>${stateBadge(job.state)}</td>`)}
             </tr>
             ${shown.map(
-              ({ label, values, differs }) => html`<tr class=${differs ? 'differs' : ''}>
+              ({ label, values, differs }) => html`<tr class=${differs && this._all ? 'differs' : ''}>
                 <th scope="row">${label}</th>
                 ${values.map((value) => html`<td>${nameText(value)}</td>`)}
               </tr>`,
@@ -187,6 +190,8 @@ function overlay(
       colour: colours[index] as string,
       values: steps.map((step) => at.get(step) ?? null),
       sparse: own.length < 60,
+      // Runs need not have the same steps: a long one has been thinned.
+      joined: true,
     };
   });
   return html`<hone-chart .heading=${heading} .steps=${steps} .lines=${lines} .revision=${columns}></hone-chart>`;
@@ -214,7 +219,7 @@ function differences(found: readonly JobDetail[]): Difference[] {
     row('Provider', (job) => job.provider),
     row('Time', (job) => formatDuration(spanSeconds(job.started_at, job.ended_at))),
     ...keys((job) => job.metrics).map((key) =>
-      row(metricName(key), (job) => formatNumber(job.metrics?.[key])),
+      row(metricName(key), (job) => metricText(key, job.metrics?.[key])),
     ),
     ...keys((job) => job.settings).map((key) =>
       row(settingLabel(key), (job) => settingText(job.settings[key])),

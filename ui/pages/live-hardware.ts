@@ -1,14 +1,20 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
-import { customElement } from 'lit/decorators.js';
+import { customElement, state } from 'lit/decorators.js';
 import type { GpuSample } from '../api/frames.ts';
-import { progressBar } from '../elements/parts.ts';
+import { progressBar, skeleton } from '../elements/parts.ts';
 import { formatMemory } from '../format.ts';
 import { sample } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
 
-/** What the machine does right now; nothing until the service tells. */
+/** After this long without a word, the service has none to say: its sampler does not run here. */
+const patienceMs = 4_000;
+
+/** What the machine does right now. */
 @customElement('hone-live-hardware')
 export class LiveHardware extends LitElement {
+  @state() private _waiting = true;
+  private _timer: ReturnType<typeof setTimeout> | null = null;
+
   constructor() {
     super();
     new Watch(this, sample);
@@ -18,9 +24,23 @@ export class LiveHardware extends LitElement {
     return this;
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._timer = setTimeout(() => {
+      this._waiting = false;
+    }, patienceMs);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    if (this._timer !== null) clearTimeout(this._timer);
+  }
+
   protected override render(): TemplateResult | typeof nothing {
     const now = sample.value;
-    if (now === null) return nothing;
+    if (now === null) {
+      return this._waiting ? html`<section class="card live-waiting">${skeleton(5)}</section>` : nothing;
+    }
     const cpu = now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)} %`;
     const watts = now.package_watts == null ? '' : `${Math.round(now.package_watts)} W`;
     return html`<section class="card" aria-labelledby="live">

@@ -1,20 +1,19 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { repeat } from 'lit/directives/repeat.js';
-import { type Answer, type Ask, generate, type Message } from '../api/generate.ts';
-import type { ServiceError } from '../api/request.ts';
+import type { Ask } from '../api/generate.ts';
 import { service } from '../api/service.ts';
 import type { Lineage } from '../api/types.ts';
 import { empty, serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { formatCount, formatNumber } from '../format.ts';
 import { models, router } from '../state/app.ts';
+import { Conversation } from '../state/conversation.ts';
 import { recall, remember } from '../state/memory.ts';
-import { asServiceError } from '../state/remote.ts';
+import { paced } from '../state/pace.ts';
 import { Watch } from '../state/store.ts';
+import { exchangeView } from './exchange-view.ts';
 import { asCurl, asPython } from './snippets.ts';
 
 const questionTask = 'extractive-question-answering';
-const exchangesKept = 50;
 
 interface Parameters {
   readonly maxTokens: number;
@@ -32,20 +31,29 @@ const defaults: Parameters = {
   conversation: false,
 };
 
-/** One side's answer to a prompt. */
-interface Side {
-  text: string;
-  busy: boolean;
-  answer: Answer | null;
-  error: ServiceError | null;
-  stopped: boolean;
+/** Something to ask that the model was trained for. */
+interface Suggestion {
+  readonly prompt: string;
+  readonly context: string;
 }
 
-interface Exchange {
-  readonly id: number;
-  readonly prompt: string;
-  readonly tuned: Side;
-  readonly base: Side | null;
+/** As near to the end as this, one reads the newest words. */
+const nearPixels = 24;
+const suggested = 3;
+const longestSuggestion = 160;
+
+function suggestionsOf(rows: readonly unknown[]): readonly Suggestion[] {
+  return rows
+    .map((row) => {
+      const fields = (typeof row === 'object' ? row : null) as Readonly<Record<string, unknown>> | null;
+      const prompt = fields?.question ?? fields?.prompt ?? fields?.input;
+      return {
+        prompt: typeof prompt === 'string' ? prompt : '',
+        context: typeof fields?.context === 'string' ? fields.context : '',
+      };
+    })
+    .filter(({ prompt }) => prompt !== '' && prompt.length <= longestSuggestion)
+    .slice(0, suggested);
 }
 
 /** Ask a model, alone or beside its base. */
@@ -59,11 +67,14 @@ export class Playground extends LitElement {
   @state() private _prompt = recall('prompt', '');
   @state() private _context = recall('context', '');
   @state() private _lineage: Lineage | null = null;
-  @state() private _busy = false;
-  private _exchanges: Exchange[] = [];
-  private _shownModel = '';
-  private _next = 1;
-  private _abort: AbortController | null = null;
+  @state() private _suggestions: readonly Suggestion[] = [];
+  private _talk = new Conversation('');
+  /** On a narrow screen the answers come first. */
+  private readonly _isWide = matchMedia('(min-width: 64rem)').matches;
+  private _unfollow: (() => void) | null = null;
+  /** How far the answers could be scrolled before the newest words. */
+  private _end = 0;
+  private readonly _pace = paced(() => this.requestUpdate(), 30);
 
   constructor() {
     super();
@@ -81,7 +92,7 @@ export class Playground extends LitElement {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this._abort?.abort();
+    this._leave();
   }
 
   protected override willUpdate(): void {
@@ -91,22 +102,45 @@ export class Playground extends LitElement {
       const model = known.find(({ model_id }) => model_id === last) ?? known[0];
       if (model) queueMicrotask(() => router.go(`/playground/${model.model_id}`, { replace: true }));
     }
-    if (this.modelId !== this._shownModel) {
-      this._shownModel = this.modelId;
-      this._abort?.abort();
-      this._exchanges = [];
-      this._lineage = null;
-      if (this.modelId !== '') {
-        remember('playground-model', this.modelId);
-        const asked = this.modelId;
-        service.lineage(asked).then(
-          (lineage) => {
-            if (asked === this.modelId) this._lineage = lineage;
-          },
-          () => undefined,
-        );
-      }
-    }
+    if (this.modelId !== this._talk.modelId) this._enter(this.modelId);
+  }
+
+  private _enter(modelId: string): void {
+    this._leave();
+    this._talk = new Conversation(modelId);
+    this._end = 0;
+    this._unfollow = this._talk.subscribe(() => this._pace.ask());
+    this._lineage = null;
+    if (modelId === '') return;
+    remember('playground-model', modelId);
+    this._suggestions = [];
+    service
+      .lineage(modelId)
+      .then(async (lineage) => {
+        if (modelId !== this.modelId) return;
+        this._lineage = lineage;
+        const { rows } = await service.dataset(lineage.dataset, '');
+        if (modelId === this.modelId) this._suggestions = suggestionsOf(rows);
+      })
+      // A dataset may be gone: there are no suggestions then.
+      .catch(() => undefined);
+  }
+
+  /** Ends the answer that nobody reads any more. */
+  private _leave(): void {
+    this._talk.stop();
+    this._unfollow?.();
+    this._unfollow = null;
+    this._talk = new Conversation('');
+  }
+
+  protected override updated(): void {
+    // The newest words stay in view, unless one has scrolled up to read.
+    const box = this.querySelector('.exchanges');
+    if (box === null) return;
+    const end = box.scrollHeight - box.clientHeight;
+    if (end !== this._end && box.scrollTop >= this._end - nearPixels) box.scrollTop = end;
+    this._end = end;
   }
 
   private get _isQuestion(): boolean {
@@ -135,15 +169,7 @@ export class Playground extends LitElement {
 
   private _ask(prompt: string, asBase: boolean): Ask {
     const { maxTokens, temperature, topP, conversation } = this._parameters;
-    const before: Message[] =
-      conversation && this._canConverse && !asBase
-        ? this._exchanges
-            .filter(({ tuned }) => tuned.error === null && !tuned.busy)
-            .flatMap(({ prompt: content, tuned }) => [
-              { role: 'user' as const, content },
-              { role: 'assistant' as const, content: tuned.text },
-            ])
-        : [];
+    const before = conversation && this._canConverse && !asBase ? this._talk.turns() : [];
     return {
       modelId: this.modelId,
       messages: [...before, { role: 'user', content: prompt }],
@@ -154,57 +180,18 @@ export class Playground extends LitElement {
     };
   }
 
-  private async _send(event?: Event): Promise<void> {
+  private _send(event?: Event): void {
     event?.preventDefault();
+    if (this._talk.busy || this._prompt.trim() === '' || this.modelId === '') return;
     const prompt = this._fullPrompt();
-    if (this._busy || this._prompt.trim() === '' || this.modelId === '') return;
-    this._busy = true;
-    const abort = new AbortController();
-    this._abort = abort;
-    const fresh = (): Side => ({ text: '', busy: true, answer: null, error: null, stopped: false });
-    const ask = this._ask(prompt, false);
-    const exchange: Exchange = {
-      id: this._next,
-      prompt,
-      tuned: fresh(),
-      base: this._parameters.compare ? fresh() : null,
-    };
-    this._next += 1;
-    this._exchanges = [...this._exchanges.slice(1 - exchangesKept), exchange];
-    this.requestUpdate();
-    await this._answer(exchange.tuned, ask, abort.signal);
-    // One after the other: the same processor answers both, and their speeds stay comparable.
-    if (exchange.base !== null) {
-      if (abort.signal.aborted) Object.assign(exchange.base, { busy: false, stopped: true });
-      else await this._answer(exchange.base, this._ask(prompt, true), abort.signal);
-    }
-    this._busy = false;
-    this.requestUpdate();
-  }
-
-  private async _answer(side: Side, ask: Ask, signal: AbortSignal): Promise<void> {
-    try {
-      side.answer = await generate(
-        ask,
-        (delta) => {
-          side.text += delta;
-          this.requestUpdate();
-        },
-        signal,
-      );
-    } catch (error) {
-      if (signal.aborted) side.stopped = true;
-      else side.error = asServiceError(error);
-    } finally {
-      side.busy = false;
-      this.requestUpdate();
-    }
+    const base = this._parameters.compare ? this._ask(prompt, true) : null;
+    void this._talk.send(prompt, this._ask(prompt, false), base);
   }
 
   private _key(event: KeyboardEvent): void {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      void this._send();
+      this._send();
     }
   }
 
@@ -232,7 +219,7 @@ export class Playground extends LitElement {
           ${
             this._model === undefined && this.modelId !== ''
               ? empty('There is no such model', 'It may have been deleted. Choose another one.')
-              : this._talk()
+              : this._conversation()
           }
         </section>
       </div>
@@ -259,6 +246,9 @@ export class Playground extends LitElement {
         </select>
         ${this._model === undefined ? nothing : html`<a class="hint" href="/models/${this.modelId}">About this model</a>`}
       </div>
+      <details class="fold bare parameters" ?open=${this._isWide}>
+        <summary>Parameters</summary>
+        <div class="column">
       ${slider('Temperature', 'temperature', temperature, 0, 2, 0.05, '0 always takes the likeliest token.', (v) => this._set({ temperature: v }))}
       ${slider('Top-p', 'top-p', topP, 0.05, 1, 0.05, 'Chooses among the likeliest tokens that add up to this.', (v) => this._set({ topP: v }))}
       <div class="field">
@@ -279,23 +269,54 @@ export class Playground extends LitElement {
       </div>
       ${check('Beside the base model', compare, (on) => this._set({ compare: on }))}
       ${this._canConverse ? check('Remember the conversation', conversation, (on) => this._set({ conversation: on })) : nothing}
+        </div>
+      </details>
     `;
   }
 
-  private _talk(): TemplateResult {
+  private _invitation(): TemplateResult {
+    return empty(
+      this._isQuestion ? 'Give a text and ask about it' : 'Ask something like the inputs it was trained on',
+      this._suggestions.length === 0
+        ? 'Enter sends; Shift and Enter makes a new line.'
+        : html`<p>From its dataset:</p>
+            <ul class="suggestions">
+              ${this._suggestions.map(
+                ({ prompt, context }) => html`<li>
+                  <button type="button" @click=${() => this._take(prompt, context)}>
+                    <bdi class="wrap">${prompt}</bdi>
+                  </button>
+                </li>`,
+              )}
+            </ul>`,
+    );
+  }
+
+  private _take(prompt: string, context: string): void {
+    this._write(prompt);
+    if (this._isQuestion) this._writeContext(context);
+    this.querySelector<HTMLElement>('#prompt')?.focus();
+  }
+
+  private _write(prompt: string): void {
+    this._prompt = prompt;
+    remember('prompt', prompt.slice(0, 100_000));
+  }
+
+  private _writeContext(context: string): void {
+    this._context = context;
+    remember('context', context.slice(0, 100_000));
+  }
+
+  private _conversation(): TemplateResult {
     const ask = this._ask(this._fullPrompt(), false);
     return html`
-      <div class="exchanges" tabindex="0" role="log" aria-label="Answers" aria-live="polite" aria-busy=${this._busy}>
+      <div class="exchanges" tabindex="0" role="log" aria-label="Answers" aria-live="polite" aria-busy=${this._talk.busy}>
         ${
-          this._exchanges.length === 0
-            ? empty(
-                this._isQuestion
-                  ? 'Give a text and ask about it'
-                  : 'Ask something like the inputs it was trained on',
-                'Shift and Enter makes a new line.',
-              )
+          this._talk.value.length === 0
+            ? this._invitation()
             : repeat(
-                this._exchanges,
+                this._talk.value,
                 ({ id }) => id,
                 (exchange) => exchangeView(exchange),
               )
@@ -310,10 +331,7 @@ export class Playground extends LitElement {
                   id="context"
                   rows="5"
                   .value=${this._context}
-                  @input=${(event: Event) => {
-                    this._context = (event.target as HTMLTextAreaElement).value;
-                    remember('context', this._context.slice(0, 100_000));
-                  }}
+                  @input=${(event: Event) => this._writeContext((event.target as HTMLTextAreaElement).value)}
                 ></textarea>
               </div>`
             : nothing
@@ -325,71 +343,28 @@ export class Playground extends LitElement {
             rows=${this._isQuestion ? 1 : 3}
             .value=${this._prompt}
             @keydown=${this._key}
-            @input=${(event: Event) => {
-              this._prompt = (event.target as HTMLTextAreaElement).value;
-              remember('prompt', this._prompt.slice(0, 100_000));
-            }}
+            @input=${(event: Event) => this._write((event.target as HTMLTextAreaElement).value)}
           ></textarea>
         </div>
         <div class="row between wrap-row">
-          <span class="row">
+          <span class="row wrap-row">
             <hone-copy label="Copy as curl" .text=${asCurl(ask, location.origin)}></hone-copy>
             <hone-copy label="Copy as Python" .text=${asPython(ask, location.origin)}></hone-copy>
+            ${
+              this._talk.value.length === 0
+                ? nothing
+                : html`<button type="button" class="small" @click=${() => this._talk.clear()}>Clear</button>`
+            }
           </span>
           ${
-            this._busy
-              ? html`<button type="button" class="danger" @click=${() => this._abort?.abort()}>Stop</button>`
+            this._talk.busy
+              ? html`<button type="button" class="danger" @click=${() => this._talk.stop()}>Stop</button>`
               : html`<button type="submit" class="primary" ?disabled=${this._prompt.trim() === ''}>Ask</button>`
           }
         </div>
       </form>
     `;
   }
-}
-
-function exchangeView({ prompt, tuned, base }: Exchange): TemplateResult {
-  return html`<article class="exchange">
-    <p class="asked wrap"><bdi>${prompt}</bdi></p>
-    <div class="sides" data-two=${base === null ? nothing : 'yes'}>
-      ${sideView(base === null ? '' : 'Tuned', tuned)} ${base === null ? nothing : sideView('Base', base)}
-    </div>
-  </article>`;
-}
-
-/** How fast tokens came: where the first one's moment is known, those after it, without reading the prompt. */
-function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number | null {
-  if (tokens === null || generationMs === null) return null;
-  const [count, spanMs] =
-    firstTokenMs === null ? [tokens, generationMs] : [tokens - 1, generationMs - firstTokenMs];
-  return count > 0 && spanMs > 0 ? (count / spanMs) * 1000 : null;
-}
-
-function sideView(title: string, side: Side): TemplateResult {
-  const { answer } = side;
-  const speed = answer === null ? null : tokensPerSecond(answer);
-  return html`<div class="answer">
-    ${title === '' ? nothing : html`<p class="eyebrow">${title}</p>`}
-    ${
-      side.error === null
-        ? html`<p class="wrap answer-text"><bdi>${side.text}</bdi>${side.busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
-        : serviceErrorPanel('There is no answer', side.error)
-    }
-    <p class="hint tabular">
-      ${side.busy ? 'answering…' : nothing} ${side.stopped ? 'stopped' : nothing}
-      ${side.text === '' && answer !== null ? 'an empty answer; ' : nothing}
-      ${
-        answer === null
-          ? nothing
-          : [
-              answer.tokens === null ? null : `${formatCount(answer.tokens)} tokens`,
-              speed === null ? null : `${formatNumber(speed, 3)} tokens/s`,
-              answer.firstTokenMs === null ? null : `first after ${formatCount(answer.firstTokenMs)} ms`,
-            ]
-              .filter(Boolean)
-              .join(' · ')
-      }
-    </p>
-  </div>`;
 }
 
 function slider(

@@ -4,7 +4,20 @@ import type { Ask } from '../api/generate.ts';
 
 const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** A conversation goes to the chat route, a single prompt to the playground's own. */
+const isChat = ({ messages }: Ask) => messages.length > 1;
+const pathOf = (ask: Ask) => (isChat(ask) ? '/v1/chat/completions' : '/api/playground/new');
+
 function bodyOf(ask: Ask): Record<string, unknown> {
+  if (isChat(ask)) {
+    return {
+      model: ask.modelId,
+      messages: ask.messages,
+      max_tokens: ask.maxTokens,
+      temperature: ask.temperature,
+      top_p: ask.topP,
+    };
+  }
   return {
     model_id: ask.modelId,
     prompt: ask.messages.at(-1)?.content ?? '',
@@ -15,7 +28,7 @@ function bodyOf(ask: Ask): Record<string, unknown> {
 }
 
 export function asCurl(ask: Ask, origin: string): string {
-  return `curl -s ${origin}/api/playground/new -H 'content-type: application/json' -d ${shellQuote(JSON.stringify(bodyOf(ask)))}`;
+  return `curl -s ${origin}${pathOf(ask)} -H 'content-type: application/json' -d ${shellQuote(JSON.stringify(bodyOf(ask)))}`;
 }
 
 export function asPython(ask: Ask, origin: string): string {
@@ -23,11 +36,12 @@ export function asPython(ask: Ask, origin: string): string {
     'import json, urllib.request',
     '',
     'request = urllib.request.Request(',
-    `    ${JSON.stringify(`${origin}/api/playground/new`)},`,
+    `    ${JSON.stringify(`${origin}${pathOf(ask)}`)},`,
     `    json.dumps(${JSON.stringify(bodyOf(ask), null, 4).replaceAll('\n', '\n    ')}).encode(),`,
     '    {"content-type": "application/json"},',
     ')',
-    'print(json.load(urllib.request.urlopen(request))["generated_text"])',
+    'answer = json.load(urllib.request.urlopen(request))',
+    `print(answer${isChat(ask) ? '["choices"][0]["message"]["content"]' : '["generated_text"]'})`,
     '',
   ].join('\n');
 }

@@ -1,0 +1,54 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Answer } from '../api/generate.ts';
+import { serviceErrorPanel } from '../elements/parts.ts';
+import { formatCount, formatNumber } from '../format.ts';
+import type { Exchange, Side } from '../state/conversation.ts';
+
+/** A prompt and its answer, or its two answers side by side. */
+export function exchangeView({ prompt, tuned, base }: Exchange): TemplateResult {
+  return html`<article class="exchange">
+    <p class="asked wrap"><bdi>${prompt}</bdi></p>
+    <div class="sides" data-two=${base === null ? nothing : 'yes'}>
+      ${sideView(base === null ? '' : 'Tuned', tuned)} ${base === null ? nothing : sideView('Base', base)}
+    </div>
+  </article>`;
+}
+
+/** A shorter stretch of streaming says more of the network's pieces than of the model. */
+const leastSpanMs = 50;
+
+/** How fast tokens came: after the first one, without reading the prompt, where that was long enough to tell. */
+function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number | null {
+  if (tokens === null || generationMs === null || generationMs <= 0) return null;
+  const spanMs = generationMs - (firstTokenMs ?? generationMs);
+  if (tokens > 1 && spanMs >= leastSpanMs) return ((tokens - 1) / spanMs) * 1000;
+  return tokens > 0 ? (tokens / generationMs) * 1000 : null;
+}
+
+function sideView(title: string, side: Side): TemplateResult {
+  const { answer } = side;
+  const speed = answer === null ? null : tokensPerSecond(answer);
+  return html`<div class="answer">
+    ${title === '' ? nothing : html`<p class="eyebrow">${title}</p>`}
+    ${
+      side.error === null
+        ? html`<p class="wrap answer-text"><bdi>${side.text}</bdi>${side.busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
+        : serviceErrorPanel('There is no answer', side.error)
+    }
+    <p class="hint tabular">
+      ${side.busy ? 'answering…' : nothing} ${side.stopped ? 'stopped' : nothing}
+      ${side.text === '' && answer !== null ? 'an empty answer; ' : nothing}
+      ${
+        answer === null
+          ? nothing
+          : [
+              answer.tokens === null ? null : `${formatCount(answer.tokens)} tokens`,
+              speed === null ? null : `${formatNumber(speed, 3)} tokens/s`,
+              answer.firstTokenMs === null ? null : `first after ${formatCount(answer.firstTokenMs)} ms`,
+            ]
+              .filter(Boolean)
+              .join(' · ')
+      }
+    </p>
+  </div>`;
+}
