@@ -55,6 +55,8 @@ export interface Limits {
   readonly lingerMs: number;
   readonly shutdownMs: number;
   readonly playgroundIdleMs: number;
+  /** How long a trainer that has imported everything waits for a job; 0: there is none. */
+  readonly warmTrainerIdleMs: number;
   /** How long a preview of rows may take. */
   readonly previewMs: number;
   /** Patience with the model hub: silence, first wait between attempts, all waits of one request. */
@@ -72,6 +74,7 @@ const defaultLimits: Limits = {
   lingerMs: 30_000,
   shutdownMs: 4_000,
   playgroundIdleMs: 600_000,
+  warmTrainerIdleMs: 600_000,
   previewMs: 120_000,
   hubTimeoutMs: 20_000,
   hubBackoffMs: 500,

@@ -37,10 +37,13 @@ import { createEngine } from './inference/engine.ts';
 import { portHolder } from './port-holder.ts';
 import { stopService } from './stop.ts';
 import { describeTrainer } from './trainer/describe.ts';
+import { createWarmTrainer } from './trainer/warm.ts';
 
 /** Specification, "Versioning". */
 const version = 'v2';
 const machineMaxAgeMs = 5_000;
+/** Free memory that a warm trainer asks for: its imports (0.9 GB with PyTorch's CUDA build) and as much again. */
+const warmTrainerBytes = 2 * 2 ** 30;
 
 export type Logger = ReturnType<typeof createLogger>;
 
@@ -104,7 +107,21 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     }
     return known.machine;
   };
+  const warm = createWarmTrainer({
+    command,
+    idleMs: config.limits.warmTrainerIdleMs,
+    possible: async () => {
+      const { facts } = await machine();
+      const fits = facts.ramAvailableBytes > warmTrainerBytes && jobs.unfinished() === null;
+      // A device's driver does not survive a fork.
+      return fits && facts.gpus.length === 0;
+    },
+    onReady: () => logger.debug('A trainer is warm'),
+    onProblem: (problem) => logger.warn({ problem }, 'Trainers are started from nothing'),
+  });
+  // Whoever asks what a training would be set to is likely to start one soon.
   const settingsContext = async (asked?: SettingsContext['profile'] | null): Promise<SettingsContext> => {
+    void warm.expect();
     const [here, description] = await Promise.all([machine(), catalog.get()]);
     return {
       profile: asked ?? here.profile,
@@ -145,6 +162,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     frames,
     models,
     command,
+    warm,
     tools,
     jobsDir: config.jobsDir,
     logsDir: config.logsDir,
@@ -186,7 +204,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     version,
     uploadLimitBytes: config.limits.uploadBytes,
   };
-  return { services, store, engine, live };
+  return { services, store, engine, live, warm };
 }
 
 async function serve(config: Config): Promise<void> {
@@ -196,7 +214,7 @@ async function serve(config: Config): Promise<void> {
     if (dir !== null) mkdirSync(dir, { recursive: true });
   }
   let server: Server | null = null;
-  const { services, store, engine, live } = compose(config, logger, (frame, droppable) =>
+  const { services, store, engine, live, warm } = compose(config, logger, (frame, droppable) =>
     server?.broadcast.publish(JSON.stringify(frame), droppable),
   );
   const faces: Face[] = [createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)];
@@ -240,6 +258,7 @@ async function serve(config: Config): Promise<void> {
   endOnSignal(config, logger, lock, async () => {
     server.close();
     live.stop();
+    warm.close();
     await Promise.all([services.jobs.close(), services.quantizer.close(), engine.close()]);
     const job = services.jobs.unfinished();
     store.close();

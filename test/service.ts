@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -63,7 +63,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
         ...process.env,
         OMP_NUM_THREADS: '1',
         SERVICE_DATA_DIR: dataDir,
-        ...(options.limits ? { HONE_TEST_LIMITS: JSON.stringify(options.limits) } : {}),
+        // Most tests start many services and few trainings: nothing is imported ahead for them.
+        HONE_TEST_LIMITS: JSON.stringify({ warmTrainerIdleMs: 0, ...options.limits }),
         ...options.env,
       },
     },
@@ -139,15 +140,19 @@ export async function endAll(): Promise<void> {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-/** The pids of trainers that work in a data directory. */
+/** The pids of trainers that work in a data directory: by their arguments, or, forked from a warm one, by the
+ * word that they left. */
 export function trainersOf(dataDir: string): number[] {
+  const jobs = join(dataDir, 'jobs');
+  const forks = (existsSync(jobs) ? readdirSync(jobs) : [])
+    .map((job) => join(jobs, job, 'process.json'))
+    .filter(existsSync)
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')).pid as number);
   const listed = execFileSync('ps', ['-axo', 'pid=,stat=,args='], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return listed
     .split('\n')
-    .filter(
-      (line) =>
-        line.includes(join(dataDir, 'jobs')) && line.includes('-m trainer') && !/^\s*\d+\s+Z/.test(line),
-    )
+    .filter((line) => line.includes('-m trainer') && !/^\s*\d+\s+Z/.test(line))
+    .filter((line) => line.includes(jobs) || forks.includes(Number.parseInt(line, 10)))
     .map((line) => Number.parseInt(line, 10));
 }
 

@@ -4,6 +4,7 @@ python -m trainer describe [--converter DIR]   what there is and what runs here,
 python -m trainer run SPEC                     trains one job, then becomes `export`
 python -m trainer export SPEC                  makes the GGUF of a trained job
 python -m trainer preview SPEC --rows N         what training sees of the first rows, as JSON
+python -m trainer warm                          imports everything, then forks a trainer for each order
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -28,6 +29,7 @@ def main(argv: list[str]) -> int:
     preview = verbs.add_parser("preview")
     preview.add_argument("spec")
     preview.add_argument("--rows", type=int, default=5)
+    verbs.add_parser("warm")
     verbs.add_parser("starter")
     arguments = parser.parse_args(argv)
     if arguments.verb == "describe":
@@ -43,6 +45,10 @@ def main(argv: list[str]) -> int:
         from trainer.preview import preview as show
 
         return show(arguments.spec, arguments.rows)
+    if arguments.verb == "warm":
+        from trainer.warm import warm
+
+        return warm()
     from trainer.run import export
 
     return export(arguments.spec)

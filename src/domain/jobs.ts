@@ -18,6 +18,7 @@ import {
   type TrainerCommand,
   trainerEnvironment,
 } from '../trainer/supervisor.ts';
+import type { WarmTrainer } from '../trainer/warm.ts';
 import { type Frame, type Frames, toFrame } from './frames.ts';
 import { type Job, jobName } from './job.ts';
 import { applyLines, type Ending, statusPayload } from './job-journal.ts';
@@ -38,6 +39,7 @@ export interface JobsOptions extends Judges {
   readonly frames: Frames;
   readonly models: Models;
   readonly command: TrainerCommand;
+  readonly warm: WarmTrainer;
   readonly tools: JobSpec['tools'];
   readonly jobsDir: string;
   readonly logsDir: string | null;
@@ -153,7 +155,10 @@ export function createJobs(options: JobsOptions): Jobs {
     const token = spec.model.path === null ? options.hubToken : null;
     let trainer: Trainer;
     try {
-      trainer = await startTrainer(options.command, folder(id), trainerEnvironment(options.command, token));
+      trainer =
+        // The warm one was started without a token, and what it imported has taken note of that.
+        (token === null ? await options.warm.start(folder(id)) : null) ??
+        (await startTrainer(options.command, folder(id), trainerEnvironment(options.command, token)));
     } catch (error) {
       return move(id, 'failed', {
         endedAt: new Date().toISOString(),

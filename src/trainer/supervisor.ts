@@ -1,6 +1,7 @@
-import { open, stat, writeFile } from 'node:fs/promises';
+import { open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as v from 'valibot';
 import { readJournal } from './journal.ts';
 import {
   findByArgument,
@@ -15,6 +16,8 @@ import type { JournalLine } from './protocol.ts';
 /** How often the journal is looked at, and (for a trainer that is not our child) whether it still runs. */
 const pollMs = 100;
 const alivePollMs = 500;
+
+const wordSchema = v.object({ pid: v.number(), started: v.string() });
 
 /** Where a trainer is found and how it is started. */
 export interface TrainerCommand {
@@ -79,8 +82,16 @@ export async function startTrainer(
 /** Finds the trainer of a job that another server started; `known` is what that one stored, if it could. */
 export async function findTrainer(jobDir: string, known: ProcessIdentity | null): Promise<Trainer | null> {
   if (known !== null && (await isAlive(known))) return { identity: known, ended: null };
+  const told = await leftWord(jobDir);
+  if (told !== null && (await isAlive(told))) return { identity: told, ended: null };
   const identity = await findByArgument(join(jobDir, 'spec.json'));
   return identity === null ? null : { identity, ended: null };
+}
+
+/** What a trainer that was forked from a warm one wrote of itself; it has that one's arguments. */
+async function leftWord(jobDir: string): Promise<ProcessIdentity | null> {
+  const text = await readFile(join(jobDir, 'process.json'), 'utf8').catch(() => null);
+  return text === null ? null : v.parse(wordSchema, JSON.parse(text));
 }
 
 /**

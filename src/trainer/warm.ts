@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as v from 'valibot';
+import { isAlive, type ProcessExit, startOf } from './process.ts';
+import { findTrainer, type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+
+/** What `python -m trainer warm` tells, a line each (trainer/warm.py). */
+const lineSchema = v.union([
+  v.object({ ready: v.literal(true) }),
+  v.object({ started: v.string(), pid: v.number() }),
+  v.object({ refused: v.string(), reason: v.string() }),
+  v.object({ ended: v.number(), code: v.nullable(v.number()), signal: v.nullable(v.string()) }),
+]);
+
+/** A fork takes milliseconds; what has not answered after this is stuck, and is killed. */
+const forkMs = 30_000;
+/** How long a fork whose parent was killed may take to leave word in its job's folder. */
+const wordMs = 1_000;
+const alivePollMs = 500;
+
+/** A trainer that has imported everything before a job is started, and forks for each. */
+export interface WarmTrainer {
+  /** A start is likely soon: begins to import. Costs nothing while it is warm already. */
+  expect(): Promise<void>;
+  /** Forks a trainer for the job of `jobDir`; null where none is warm yet, or it cannot. */
+  start(jobDir: string): Promise<Trainer | null>;
+  close(): void;
+}
+
+interface Fork {
+  readonly pid: number;
+  readonly told: Promise<ProcessExit>;
+}
+
+interface Warm {
+  readonly child: ChildProcess;
+  ready: boolean;
+  readonly gone: Promise<void>;
+  readonly awaitingStart: Map<string, (fork: Fork | null) => void>;
+  readonly awaitingEnd: Map<number, (exit: ProcessExit) => void>;
+}
+
+/**
+ * Keeps one warm trainer, while it is used. Linux alone: a fork without an exec is not safe on macOS and not
+ * there on Windows.
+ * @param idleMs after so long without use the memory is given back; 0 switches the whole off.
+ * @param possible whether this machine has room for one, and no device whose driver does not survive a fork.
+ */
+export function createWarmTrainer(options: {
+  command: TrainerCommand;
+  idleMs: number;
+  possible: () => Promise<boolean>;
+  onReady: () => void;
+  onProblem: (text: string) => void;
+}): WarmTrainer {
+  const able = process.platform === 'linux' && options.idleMs > 0;
+  const env = trainerEnvironment(options.command, null);
+  let warm: Warm | null = null;
+  let idle: NodeJS.Timeout | null = null;
+  let closed = false;
+
+  function used(): void {
+    if (idle !== null) clearTimeout(idle);
+    idle = setTimeout(giveBackUnlessBusy, options.idleMs);
+    idle.unref();
+  }
+
+  /** The exit of a fork is known to its parent alone. */
+  function giveBackUnlessBusy(): void {
+    if (warm !== null && warm.awaitingEnd.size > 0) used();
+    else giveBack();
+  }
+
+  function giveBack(): void {
+    if (idle !== null) clearTimeout(idle);
+    // It ends with its standard input; its forks go on.
+    warm?.child.stdin?.end();
+    warm = null;
+  }
+
+  function begin(): Warm {
+    const child = spawn(options.command.pythonPath, ['-m', 'trainer', 'warm'], {
+      cwd: options.command.installDir,
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let errors = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors = (errors + text).slice(-2_000);
+    });
+    // Writing to one that has just ended.
+    child.stdin?.on('error', () => undefined);
+    const awaitingStart: Warm['awaitingStart'] = new Map();
+    const awaitingEnd: Warm['awaitingEnd'] = new Map();
+    const gone = new Promise<void>((resolve) => {
+      child.once('error', () => resolve());
+      child.once('close', (code) => {
+        if (code !== 0 && code !== null) options.onProblem(errors.trim().split('\n').at(-1) ?? '');
+        resolve();
+      });
+    });
+    const made: Warm = { child, ready: false, gone, awaitingStart, awaitingEnd };
+    void gone.then(() => {
+      if (warm === made) warm = null;
+      for (const settle of awaitingStart.values()) settle(null);
+    });
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (text) => {
+      const line = v.parse(lineSchema, JSON.parse(text));
+      if ('ready' in line) {
+        made.ready = true;
+        options.onReady();
+      } else if ('started' in line) {
+        const { pid } = line;
+        const told = new Promise<ProcessExit>((resolve) => awaitingEnd.set(pid, resolve));
+        awaitingStart.get(line.started)?.({ pid, told });
+      } else if ('refused' in line) awaitingStart.get(line.refused)?.(null);
+      else {
+        awaitingEnd.get(line.ended)?.({ code: line.code, signal: line.signal });
+        awaitingEnd.delete(line.ended);
+      }
+    });
+    child.unref();
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) {
+      (pipe as unknown as { unref?: () => void } | null)?.unref?.();
+    }
+    return made;
+  }
+
+  /** How a fork ends: as its parent tells, or, without a parent, that it is no longer there. */
+  function endOf(made: Warm, fork: Fork, identity: Trainer['identity']): Promise<ProcessExit> {
+    const orphaned = made.gone.then(async () => {
+      while (await isAlive(identity)) await sleep(alivePollMs, undefined, { ref: false });
+      return { code: null, signal: null };
+    });
+    return Promise.race([fork.told, orphaned]);
+  }
+
+  return {
+    async expect() {
+      if (!able || (warm === null && !(await options.possible())) || closed) return;
+      warm ??= begin();
+      used();
+    },
+    async start(jobDir) {
+      const made = warm;
+      if (made === null) return null;
+      if (!made.ready) {
+        // It would import beside the trainer that does the same for itself.
+        made.child.kill('SIGKILL');
+        warm = null;
+        return null;
+      }
+      used();
+      const spec = join(jobDir, 'spec.json');
+      const forked = new Promise<Fork | null>((resolve) => made.awaitingStart.set(spec, resolve));
+      made.child.stdin?.write(
+        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env })}\n`,
+      );
+      const stuck = setTimeout(() => made.child.kill('SIGKILL'), forkMs);
+      const fork = await forked;
+      clearTimeout(stuck);
+      made.awaitingStart.delete(spec);
+      if (fork === null) {
+        await sleep(wordMs);
+        return findTrainer(jobDir, null);
+      }
+      const identity = { pid: fork.pid, started: (await startOf(fork.pid)) ?? 'ended' };
+      return { identity, ended: endOf(made, fork, identity) };
+    },
+    close() {
+      closed = true;
+      giveBack();
+    },
+  };
+}
