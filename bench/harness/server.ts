@@ -83,7 +83,10 @@ const profiling = process.env.BENCH_PROFILE
   : [];
 
 /** Starts the built service on a port that the system chooses. */
-export const startHone = (dataDir: string, options: { env?: NodeJS.ProcessEnv; execArgv?: string[] } = {}) =>
+export const startHone = (
+  dataDir: string,
+  options: { env?: NodeJS.ProcessEnv; execArgv?: string[]; args?: readonly string[] } = {},
+) =>
   startServer({
     command: process.execPath,
     args: [
@@ -95,6 +98,7 @@ export const startHone = (dataDir: string, options: { env?: NodeJS.ProcessEnv; e
       '0',
       '--host',
       '127.0.0.1',
+      ...(options.args ?? []),
     ],
     cwd: dataDir,
     env: { OMP_NUM_THREADS: '1', SERVICE_DATA_DIR: dataDir, ...options.env },

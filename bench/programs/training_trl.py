@@ -1,7 +1,7 @@
 """The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT`.
 
 It sets what the comparison needs equal (data, seed, LoRA, steps, rate) and leaves the rest as TRL has it.
-Prints, for every step, its loss, the tokens so far and the process's own processor time so far.
+Prints, for every step, its loss, the tokens so far, the process's own processor time so far, and when it was.
 """
 
 import json
@@ -23,7 +23,7 @@ class Watch(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
             told = {"loss": logs["loss"], "tokens": int(logs["num_tokens"])}
-            steps.append({**told, "cpu_seconds": time.process_time()})
+            steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
 def ask(row: dict) -> dict:

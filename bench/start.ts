@@ -1,0 +1,117 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import WebSocket from 'ws';
+import { runMeasured } from './harness/measured.ts';
+import { programs, python, pythonVersion, root } from './harness/places.ts';
+import type { Scenario } from './harness/scenario.ts';
+import { startHone } from './harness/server.ts';
+
+/*
+ * How long a person waits between "start" and the first step of a small model. Ours: from the request to the
+ * frame of the first step on the socket, with a trainer that was warmed by the question what the training
+ * would need. The peer: from the start of a script with stock TRL to its first step. Both on one thread; both
+ * with the same model, rows, seed and settings, and with the same loss at that step.
+ */
+
+const learningRate = 1e-3;
+const nearness = 0.01;
+const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
+
+export const scenario: Scenario = {
+  name: 'start',
+  about: 'from the request to the first optimizer step',
+  prepare: async ({ dir }) => {
+    // A small model: what is measured is the way to the step, not the step.
+    await runMeasured(python, [join(programs, 'training_inputs.py'), dir, 'test'], { env });
+  },
+  sides: [
+    {
+      name: 'hone',
+      about: 'POST start, to the frame of step 1, with a warm trainer',
+      trial: async ({ dir, number }) => {
+        const data = join(dir, `data-${number}`);
+        mkdirSync(data);
+        const server = await startHone(data, { env, args: ['--log-level', 'debug'] });
+        try {
+          const warm = new Promise<void>((resolve) => {
+            createInterface({ input: server.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+              if (line.includes('A trainer is warm')) resolve();
+            });
+          });
+          const post = async (path: string, body: FormData | string) => {
+            const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : undefined;
+            const answer = await fetch(server.url + path, {
+              method: 'POST',
+              body,
+              ...(headers && { headers }),
+            });
+            if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
+          };
+          const form = new FormData();
+          form.set('file', new Blob([readFileSync(join(dir, 'rows.jsonl'))]), 'rows.jsonl');
+          await post('/api/upload_dataset', form);
+          const request = JSON.stringify({
+            ...{ task: 'text-generation', model_name: join(dir, 'model'), dataset: 'rows.jsonl' },
+            ...{ max_steps: 1, learning_rate: learningRate, per_device_train_batch_size: 8 },
+            ...{ gradient_accumulation_steps: 1, max_seq_length: 1024, warmup_ratio: 0, seed: 42 },
+            ...{ lr_scheduler_type: 'linear', optim: 'adamw_torch_fused', lora_r: 16, lora_alpha: 32 },
+            ...{ lora_dropout: 0, weight_decay: 0, max_grad_norm: 1, eval_split: 0, device: 'cpu' },
+            export: 'none',
+          });
+          await post('/api/estimate', request);
+          await warm;
+          const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws/training`);
+          await new Promise((resolve) => socket.once('open', resolve));
+          const first = new Promise<{ step: number; loss: number; tokens: number }>((resolve, reject) => {
+            socket.on('message', (text) => {
+              const frame = JSON.parse(String(text));
+              if (frame.type === 'metrics' && frame.step === 1) resolve(frame);
+              if (frame.type === 'status' && frame.status === 'error') reject(new Error(String(text)));
+            });
+          });
+          const begun = performance.now();
+          await post('/api/start_training', request);
+          const { loss, tokens } = await first;
+          const seconds = (performance.now() - begun) / 1000;
+          socket.close();
+          return { figures: { seconds }, answer: { loss, tokens } };
+        } finally {
+          await server.end();
+        }
+      },
+    },
+    {
+      name: 'TRL',
+      about: async () => `a plain script from its start, TRL ${await pythonVersion('trl')}`,
+      trial: async ({ dir, number }) => {
+        const begun = Date.now() / 1000;
+        const args = [
+          join(programs, 'training_trl.py'),
+          dir,
+          '1',
+          String(learningRate),
+          join(dir, `trl-${number}`),
+        ];
+        const { stdout } = await runMeasured(python, args, { env });
+        const [step] = JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf('\n') + 1));
+        return { figures: { seconds: step.at - begun }, answer: { loss: step.loss, tokens: step.tokens } };
+      },
+    },
+  ],
+  comparisons: [
+    {
+      ...{ metric: 'time to the first step', figure: 'seconds', unit: 's', better: 'less', peer: 'TRL' },
+      goal: { times: 12 },
+    },
+  ],
+  check: (answers) => {
+    const [ours, theirs] = [answers.hone, answers.TRL] as { loss: number; tokens: number }[];
+    if (ours === undefined || theirs === undefined) return;
+    if (Math.abs(ours.loss - theirs.loss) > nearness * theirs.loss || ours.tokens !== theirs.tokens) {
+      throw new Error(
+        `the first step differs: ${JSON.stringify(ours)} here, ${JSON.stringify(theirs)} there`,
+      );
+    }
+  },
+};
