@@ -7,8 +7,7 @@ import * as assert from 'uvu/assert';
 import { fakeDriver } from './fake/build.ts';
 
 /*
- * A day of sampling at 5 Hz is 432,000 samples. Here 40,000 in a few seconds; HONE_SAMPLES=1000000 in the
- * long run.
+ * A day of sampling at 5 Hz is 432,000 samples. Here 40,000 in a few seconds; a million in the long run.
  */
 const samples = Number(process.env.HONE_SAMPLES ?? 40_000);
 const root = resolve(import.meta.dirname, '..', '..');
