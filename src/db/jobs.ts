@@ -95,9 +95,18 @@ function toColumn(key: string, value: unknown): unknown {
   return value;
 }
 
-/** Which jobs `list` returns: those of the given states, newest first. */
-export interface JobFilter {
-  readonly states?: readonly string[];
+/** Columns that jobs can be listed by. */
+const filterColumns = {
+  task: 'task',
+  provider: 'provider',
+  strategy: 'strategy',
+  modelName: 'model_name',
+  datasetName: 'dataset_name',
+} as const;
+
+/** Which jobs `list` returns: those of the given states (any, when empty) and values, newest first. */
+export interface JobFilter extends Partial<Record<keyof typeof filterColumns, string | undefined>> {
+  readonly states: readonly string[];
   readonly limit: number;
   readonly offset: number;
 }
@@ -167,13 +176,19 @@ export function createJobStore(db: Db): JobStore {
       const sql = `SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`;
       return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);
     },
-    list({ states, limit, offset }) {
-      const where = states ? `WHERE state IN (${marks(states.length)})` : '';
-      const values = states ?? [];
-      const records = db
-        .prepare(`SELECT * FROM jobs ${where} ORDER BY id DESC LIMIT ? OFFSET ?`)
-        .all(...values, limit, offset) as Record<string, unknown>[];
-      const { total } = db.prepare(`SELECT count(*) AS total FROM jobs ${where}`).get(...values) as {
+    list({ states, limit, offset, ...equals }) {
+      const conditions = states.length === 0 ? [] : [`state IN (${marks(states.length)})`];
+      const values: unknown[] = [...states];
+      for (const [key, column] of Object.entries(filterColumns)) {
+        const value = equals[key as keyof typeof filterColumns];
+        if (value === undefined) continue;
+        conditions.push(`${column} = ?`);
+        values.push(value);
+      }
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+      const page = prepared(`SELECT * FROM jobs ${where} ORDER BY id DESC LIMIT ? OFFSET ?`);
+      const records = page.all(...values, limit, offset) as Record<string, unknown>[];
+      const { total } = prepared(`SELECT count(*) AS total FROM jobs ${where}`).get(...values) as {
         total: number;
       };
       return { jobs: records.map(toRow), total };

@@ -27,7 +27,7 @@ export interface Frames {
   send(type: FrameType, jobId: number | null, payload: Record<string, unknown>): void;
   /** The number of the newest frame. */
   newestSeq(): number;
-  /** Stored frames after `seq`, oldest first. */
+  /** Stored frames after `seq`, oldest first; also those that are stored while it is read. */
   replay(seq: number): Iterable<Frame>;
 }
 
@@ -89,7 +89,7 @@ export function createFrames(store: Store, publish: (frame: Frame, droppable: bo
       while (true) {
         const page = store.events.since(from, replayPage);
         for (const event of page) yield toFrame(event);
-        if (page.length < replayPage) return;
+        if (page.length === 0) return;
         from = (page.at(-1) as EventRow).seq;
       }
     },

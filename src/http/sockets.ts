@@ -11,9 +11,14 @@ const checkEveryMs = 500;
 interface SocketData {
   since: number | null;
   behind: boolean;
+  /** What is still to be told before what happens now; `null` once it hears that. */
+  greeting: Iterator<string> | null;
 }
 
-/** What a socket is told first: texts to send in order. */
+/**
+ * What a socket is told first: texts to send in order. It is asked for the next as the reader takes them, and
+ * must then also give what has happened meanwhile.
+ */
 export type Greeting = (since: number | null) => Iterable<string>;
 
 /** Everyone who listens on one WebSocket path. */
@@ -41,6 +46,19 @@ export function createBroadcast(
   },
 ): Broadcast {
   const sockets = new Set<WebSocket<SocketData>>();
+
+  /** Tells as much of the greeting as the reader takes; after the last it hears what happens now. */
+  function greet(ws: WebSocket<SocketData>, data: SocketData): void {
+    while (data.greeting !== null && ws.getBufferedAmount() < softLimitBytes) {
+      const next = data.greeting.next();
+      if (next.done) {
+        data.greeting = null;
+        ws.subscribe('all');
+        ws.subscribe('droppable');
+      } else ws.send(next.value);
+    }
+  }
+
   app.ws<SocketData>(path, {
     maxPayloadLength: 4_096,
     maxBackpressure: hardLimitBytes,
@@ -65,7 +83,7 @@ export function createBroadcast(
         return;
       }
       res.upgrade<SocketData>(
-        { since: since === null ? null : Number(since), behind: false },
+        { since: since === null ? null : Number(since), behind: false, greeting: null },
         req.getHeader('sec-websocket-key'),
         req.getHeader('sec-websocket-protocol'),
         req.getHeader('sec-websocket-extensions'),
@@ -73,23 +91,16 @@ export function createBroadcast(
       );
     },
     open: (ws) => {
-      const { since } = ws.getUserData();
-      for (const text of options.greet(since)) {
-        if (ws.getBufferedAmount() > hardLimitBytes / 2) {
-          // Too far behind to be told in one go: the client asks again from the last frame it got.
-          ws.end(1013, 'behind');
-          return;
-        }
-        ws.send(text);
-      }
-      ws.subscribe('all');
-      ws.subscribe('droppable');
+      const data = ws.getUserData();
+      data.greeting = options.greet(data.since)[Symbol.iterator]();
       sockets.add(ws);
       options.onCount?.(sockets.size);
+      greet(ws, data);
     },
     drain: (ws) => {
       const data = ws.getUserData();
-      if (data.behind && ws.getBufferedAmount() === 0) {
+      if (data.greeting !== null) greet(ws, data);
+      else if (data.behind && ws.getBufferedAmount() === 0) {
         data.behind = false;
         ws.subscribe('droppable');
       }
@@ -101,7 +112,7 @@ export function createBroadcast(
   const check = setInterval(() => {
     for (const ws of sockets) {
       const data = ws.getUserData();
-      if (!data.behind && ws.getBufferedAmount() > softLimitBytes) {
+      if (data.greeting === null && !data.behind && ws.getBufferedAmount() > softLimitBytes) {
         data.behind = true;
         ws.unsubscribe('droppable');
       }

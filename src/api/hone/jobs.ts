@@ -25,15 +25,13 @@ export function jobRoutes({ jobs: store }: Services): Route[] {
       method: 'GET',
       path: '/api/jobs',
       tag,
-      summary: 'Training jobs, newest first',
+      summary: 'Training jobs, newest first: all, or those of some states, a task, a model …',
       query: s.listQuery,
       responses: { 200: { description: 'The jobs', schema: s.jobs } },
       handle: ({ query }) => {
-        const { jobs: found, total } = store.list({
-          ...(query.state === undefined ? {} : { states: [query.state] }),
-          limit: query.limit,
-          offset: query.offset,
-        });
+        const { state, model_name: modelName, dataset: datasetName, ...rest } = query;
+        const filter = { ...rest, modelName, datasetName, states: state ?? [] };
+        const { jobs: found, total } = store.list(filter);
         return { jobs: found.map(presentJob), total };
       },
     }),

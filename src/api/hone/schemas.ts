@@ -20,8 +20,23 @@ const wholeNumber = (fallback: number, max: number) =>
     v.maxValue(max, `must be at most ${max}`),
   );
 
+const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
+const stateList = new RegExp(`^(${jobStates.join('|')})(,(${jobStates.join('|')}))*$`);
 export const listQuery = v.object({
-  state: v.optional(v.picklist(jobStates)),
+  /** One state, or several with commas between them. */
+  state: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(stateList, `must be one of ${jobStates.join(', ')}, or several with commas between them`),
+      v.transform((text) => text.split(',')),
+    ),
+  ),
+  task: filterText,
+  provider: filterText,
+  strategy: filterText,
+  /** The base model, as the request named it. */
+  model_name: filterText,
+  dataset: filterText,
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
