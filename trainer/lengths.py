@@ -34,10 +34,15 @@ def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
     """The indices of the `count` rows whose lists in `columns` are longest together, longest first; fewer
     rows are repeated."""
     import numpy
-    import pyarrow.compute
 
-    totals = sum(pyarrow.compute.list_value_length(dataset.data.column(name)).to_numpy() for name in columns)
-    if dataset._indices is not None:
-        totals = totals[dataset._indices.column(0).to_numpy()]
+    totals = sum(list_lengths(dataset, name) for name in columns)
     order = numpy.argsort(-totals, kind="stable")[:count].tolist()
     return [order[index % len(order)] for index in range(count)]
+
+
+def list_lengths(dataset: Any, column: str) -> Any:
+    """How long the list in `column` is in each row of `dataset`, without reading the lists."""
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.list_value_length(dataset.data.column(column)).to_numpy()
+    return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]

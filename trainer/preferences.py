@@ -24,9 +24,12 @@ def messages(row: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def encoded_pairs(job: Job) -> tuple[Any, int]:
-    """The job's rows as `prompt_ids`, `chosen_ids`, `rejected_ids` (answers end with the end of the turn),
-    and the length in tokens that a prompt with its answer may have. Rows that are longer are left out:
-    half an answer is preferred to nothing. Failure `bad_dataset_row` when none is left."""
+    """The job's rows as `prompt` (the rendered text), `prompt_ids`, `chosen_ids` and `rejected_ids` (answers
+    end with the end of the turn), and the length in tokens that a prompt with its answer may have.
+
+    Rows that are longer are left out: half an answer is preferred to nothing. Failure `bad_dataset_row` when
+    none is left.
+    """
 
     def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         texts: list[str] = []
@@ -37,15 +40,17 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
         ids = job.tokenizer(texts, add_special_tokens=False).input_ids
         return [
             {
+                "prompt": text,
                 "prompt_ids": prompt,
                 "chosen_ids": chosen,
                 "rejected_ids": rejected,
                 "total_tokens": len(prompt) + max(len(chosen), len(rejected)),
             }
-            for prompt, chosen, rejected in zip(ids[::3], ids[1::3], ids[2::3], strict=True)
+            for text, prompt, chosen, rejected in zip(texts[::3], ids[::3], ids[1::3], ids[2::3], strict=True)
         ]
 
-    columns = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints", "total_tokens": "int"}
+    lists = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints"}
+    columns = {"prompt": "string", **lists, "total_tokens": "int"}
     key = ["preferences", job.template.chat_template, job.template.stop, len(job.tokenizer)]
     dataset, _ = rows.build(job, "pairs", columns, produce, key)
     totals = dataset.data.column("total_tokens").to_numpy()

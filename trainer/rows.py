@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Rows tokenized at once; more gains nothing and delays a stop.
 BATCH_ROWS = 256
+# How often progress is told.
+TELL_ROWS = BATCH_ROWS * 40
 
 
 def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -52,8 +54,12 @@ def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator
 
 def row_at(path: str | os.PathLike[str], numbers: list[int], fields: tuple[str, ...]) -> list[dict[str, Any]]:
     """The rows at these line numbers, in the order asked for."""
-    wanted = set(numbers)
-    found = {number: row for number, row in read_rows(path, fields) if number in wanted}
+    wanted, found = set(numbers), {}
+    for number, row in read_rows(path, fields):
+        if number in wanted:
+            found[number] = row
+            if len(found) == len(wanted):
+                break
     return [found[number] for number in numbers]
 
 
@@ -94,13 +100,18 @@ def build(
                 else:
                     writer.write({"row": number, **record})
             done += len(batch)
-            if done % (BATCH_ROWS * 40) == 0:
-                total = max(job.spec.dataset.rows, done)
-                job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows as tokens")
+            if done % TELL_ROWS == 0:
+                tell(job, done, "as tokens")
         writer.finalize()
         os.replace(str(path) + ".tmp", path)
         note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
     return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def tell(job: Job, done: int, what: str) -> None:
+    """Says how many of the job's rows are done."""
+    total = max(job.spec.dataset.rows, done)
+    job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
 
 
 def divide(dataset: Any, eval_split: float, seed: int) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from trainer.failures import Failure
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.generate import LONGEST_ANSWER, Questions, answer, ask
 from trainer.hardware import choose
-from trainer.template import render
+from trainer.lengths import list_lengths
 
 if TYPE_CHECKING:
     from trainer.job import Job
@@ -76,7 +76,7 @@ class Rlhf:
         ]
         # The library adapts the model itself: of one that is adapted already it would keep a second adapter.
         lora = job.provider.lora(job, model, "CAUSAL_LM")
-        longest_answer = max(max(map(len, training["chosen_ids"])), max(map(len, training["rejected_ids"])))
+        longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
         trainer = loop.job_trainer(Policy, job)(
             model=model,
             reward_funcs=[reward],
@@ -93,8 +93,8 @@ class Rlhf:
                 # What the base model earns, to compare with.
                 eval_on_start=held_out is not None and job.resume is None,
             ),
-            train_dataset=_prompts(job, training),
-            eval_dataset=_prompts(job, held_out) if held_out is not None else None,
+            train_dataset=training.select_columns(["prompt"]),
+            eval_dataset=held_out.select_columns(["prompt"]) if held_out is not None else None,
             processing_class=job.tokenizer,
             peft_config=lora,
         )
@@ -126,16 +126,6 @@ def _generations(settings: Any) -> int:
             f"multiple of {GENERATIONS}.",
         )
     return found[0]
-
-
-def _prompts(job: Job, dataset: Any) -> Any:
-    """The rendered prompts of `dataset`, in a column `prompt`."""
-    from datasets import Dataset
-
-    numbers = [int(number) for number in dataset["row"]]
-    texts = rows.row_at(job.spec.dataset.path, numbers, job.fields)
-    rendered = [render(job.template, preferences.messages(row)[:1], True) for row in texts]
-    return Dataset.from_dict({"prompt": rendered})
 
 
 def _reward(job: Job, hardware: Any, training: Any, held_out: Any) -> tuple[Any, float | None]:
@@ -180,15 +170,19 @@ def _train_reward(job: Job, hardware: Any, model: Any, training: Any, held_out: 
         def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             job.alive()
 
+    def whole(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        job.alive()
+        return {
+            name: [[*prompt, *ids] for prompt, ids in zip(batch["prompt_ids"], batch[name], strict=True)]
+            for name in ("chosen_ids", "rejected_ids")
+        }
+
     def pairs(dataset: Any) -> Any:
-        return dataset.map(
-            lambda row: {
-                "chosen_ids": row["prompt_ids"] + row["chosen_ids"],
-                "rejected_ids": row["prompt_ids"] + row["rejected_ids"],
-            },
-            remove_columns=["prompt_ids", "row", "total_tokens"],
-            keep_in_memory=True,
-            new_fingerprint=f"pairs-{dataset._fingerprint}",
+        name = f"pairs-{dataset._fingerprint}"
+        kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
+        path = str(job.folder / "cache" / f"{name}.arrow")
+        return kept.map(
+            whole, batched=True, remove_columns=["prompt_ids"], cache_file_name=path, new_fingerprint=name
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])

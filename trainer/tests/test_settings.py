@@ -92,7 +92,9 @@ def test_schedules_that_watch_the_validation_part(run, name):
 
 @pytest.mark.parametrize("name", ["sgd", "adafactor", "adamw_8bit", "lion_8bit", "rmsprop"])
 def test_optimizers_differ(run, name):
-    assert series(run(max_steps=3, optim=name), "loss")[2] != series(run(max_steps=3), "loss")[2]
+    # bitsandbytes keeps states of fewer than 4,096 numbers in 32 bits: 64 x 64 are enough.
+    plain = series(run(max_steps=3, lora_r=64), "loss")
+    assert series(run(max_steps=3, lora_r=64, optim=name), "loss")[2] != plain[2]
 
 
 def test_the_fused_optimizer_is_the_same_one(run):
@@ -169,11 +171,11 @@ def test_evaluation_every_epoch_when_no_step_is_named(run):
 
 def test_the_best_is_kept_and_what_gets_no_better_ends_early(run):
     # A rate this large makes the model worse after some steps.
-    wild = {"learning_rate": 0.3, "warmup_ratio": 0, "lr_scheduler_type": "constant", "max_steps": 30}
+    wild = {"learning_rate": 0.3, "warmup_ratio": 0, "lr_scheduler_type": "constant", "max_steps": 80}
     spec = run(**wild, eval_split=0.25, eval_steps=2, keep_best=True, early_stopping_patience=3)
     evaluations = {line["step"]: line["metrics"]["eval_loss"] for line in jobs.journal(spec, "eval")}
     best = min(evaluations, key=evaluations.get)
-    assert max(evaluations) == best + 3 * 2 < 30
+    assert max(evaluations) == best + 3 * 2 < 80
     done = jobs.journal(spec)[-1]
     assert done["metrics"]["best_step"] == best and done["metrics"]["eval_loss"] == evaluations[best]
     kept = spec.parent / "checkpoints" / f"checkpoint-{best}" / "adapter_model.safetensors"
