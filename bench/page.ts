@@ -108,7 +108,7 @@ async function firstView(url: string): Promise<{ kilobytes: number; milliseconds
   // What a newcomer waits for: the first button, and the machine's figures beside it.
   const shown = await page.waitForFunction(
     () =>
-      document.querySelector('.welcome .primary') !== null &&
+      document.querySelector('.welcome button.primary') !== null &&
       document.querySelector('.machine .facts') !== null &&
       document.querySelector('.connection[data-state="live"]') !== null &&
       performance.now(),

@@ -430,5 +430,7 @@ function padded(low: number | null, high: number | null): [number, number] {
     return [low - around, high + around];
   }
   const air = (high - low) * 0.06;
-  return [low >= 0 && low - air < 0 ? 0 : low - air, high + air];
+  // A scale that would begin not far above nothing begins there.
+  if (low >= 0 && low < high / 3) return [0, high + air];
+  return [low - air, high + air];
 }

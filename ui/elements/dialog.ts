@@ -3,7 +3,10 @@ import { customElement, property } from 'lit/decorators.js';
 
 let nextId = 1;
 
-/** A modal dialog; the browser's own keeps the focus inside and gives it back. It tells of its end by `close`. */
+/**
+ * A modal dialog; the browser's own keeps the focus inside and gives it back. It tells of its end by `dismiss`.
+ * A click beside it does not close it: it may be the second one on a button that has moved.
+ */
 @customElement('hone-dialog')
 export class Dialog extends LitElement {
   @property() heading = '';
@@ -23,16 +26,18 @@ export class Dialog extends LitElement {
     this.dispatchEvent(new CustomEvent('dismiss', { bubbles: true }));
   }
 
-  private _clicked(event: MouseEvent): void {
-    const dialog = event.currentTarget as HTMLDialogElement;
-    if (event.target === dialog) dialog.close();
+  private _close(): void {
+    this.querySelector('dialog')?.close();
   }
 
   protected override render(): TemplateResult {
-    return html`<dialog aria-labelledby=${this._id} @close=${this._closed} @click=${this._clicked}>
+    return html`<dialog aria-labelledby=${this._id} @close=${this._closed}>
       <div class="dialog-body">
         <h2 id=${this._id}>${this.heading}</h2>
         ${this.content}
+        <button type="button" class="tool dialog-close" aria-label="Close" @click=${this._close}>
+          <span aria-hidden="true">×</span>
+        </button>
       </div>
     </dialog>`;
   }

@@ -5,6 +5,7 @@ import type { ChartLine } from '../elements/chart.ts';
 import { empty, nameText, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatDuration, spanSeconds } from '../format.ts';
 import { jobs, router, runOf } from '../state/app.ts';
+import { strategyName } from '../state/job-words.ts';
 import { paced } from '../state/pace.ts';
 import type { Run } from '../state/run.ts';
 import type { Column } from '../state/series.ts';
@@ -215,7 +216,7 @@ function differences(found: readonly JobDetail[]): Difference[] {
     row('Model', (job) => job.model_name),
     row('Dataset', (job) => job.dataset),
     row('Task', (job) => job.task),
-    row('Strategy', (job) => job.strategy),
+    row('Strategy', (job) => strategyName(job.strategy)),
     row('Provider', (job) => job.provider),
     row('Time', (job) => formatDuration(spanSeconds(job.started_at, job.ended_at))),
     ...keys((job) => job.metrics).map((key) =>

@@ -1,19 +1,17 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { Example, HardwareSpecs, Job } from '../api/types.ts';
+import type { HardwareSpecs, Job } from '../api/types.ts';
 import { figure, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
-import { currentJobId, hardware, jobs, router, runOf, toasts } from '../state/app.ts';
-import { isActive, profileName, taskName } from '../state/job-words.ts';
+import { currentJobId, hardware, jobs, runOf } from '../state/app.ts';
+import { isActive, profileName, strategyName, taskName } from '../state/job-words.ts';
 import { paced } from '../state/pace.ts';
-import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
+import './first-step.ts';
 import './live-hardware.ts';
 import { lossChart } from './run-charts.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
-import { startExample } from './start-example.ts';
 
 const recentRuns = 6;
 /** Gigabytes per billion parameters: bytes of a weight times the overhead of training (specification). */
@@ -23,9 +21,6 @@ const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
 @customElement('hone-dashboard')
 export class Dashboard extends LitElement {
   @state() private _profile: string | null = null;
-  @state() private _example: Example | null = null;
-  @state() private _starting = false;
-  @state() private _error: ServiceError | null = null;
   private readonly _pace = paced(() => this.requestUpdate());
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
@@ -45,12 +40,6 @@ export class Dashboard extends LitElement {
     service.recommendations('text-generation').then(
       ({ profile }) => {
         this._profile = profile;
-      },
-      () => undefined,
-    );
-    service.examples().then(
-      ([first]) => {
-        this._example = first ?? null;
       },
       () => undefined,
     );
@@ -100,14 +89,15 @@ export class Dashboard extends LitElement {
     }
     const run = this._run();
     const job = run?.value.job;
-    if (run === null) return known.value.total === 0 ? this._firstStep() : this._idle();
+    if (run === null)
+      return known.value.total === 0 ? html`<hone-first-step></hone-first-step>` : this._idle();
     if (!job) return html`<section class="card tall">${skeleton(7)}</section>`;
     return html`<section class="card" aria-labelledby="current">
       <header class="card-head">
         <div>
           <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
           <h2 id="current"><a href="/training/${job.job_id}">${modelName(job.model_name)}</a></h2>
-          <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${job.strategy}</p>
+          <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${strategyName(job.strategy)}</p>
         </div>
         ${stateBadge(job.state)}
       </header>
@@ -131,56 +121,12 @@ export class Dashboard extends LitElement {
     </section>`;
   }
 
-  private _firstStep(): TemplateResult {
-    return html`<section class="card welcome" aria-labelledby="first">
-      <p class="eyebrow">First step</p>
-      <h2 id="first">Train a model of your own</h2>
-      <p class="lead">
-        Give Hone examples of what to answer. It tunes a small language model on this machine, checks the
-        result against the original, and hands you one file that runs anywhere.
-      </p>
-      ${this._error === null ? nothing : serviceErrorPanel('The example could not be started', this._error)}
-      <div class="row wrap-row">
-        ${
-          this._example === null
-            ? nothing
-            : html`<button class="primary" type="button" ?disabled=${this._starting} @click=${this._startExample}>
-                ${this._starting ? 'Starting…' : 'Train on the example'}
-              </button>`
-        }
-        <a class="button ${this._example === null ? 'primary' : ''}" href="/training">Bring your own data</a>
-      </div>
-      ${
-        this._example === null
-          ? nothing
-          : html`<p class="muted">
-              ${this._example.num_examples.toLocaleString('en')} rows: ${this._example.sentence} The base is
-              ${nameText(this._example.model_name)}.
-            </p>`
-      }
-    </section>`;
-  }
-
   private _idle(): TemplateResult {
     return html`<section class="card" aria-labelledby="idle">
       <h2 id="idle">Nothing is running</h2>
       <p class="muted">This machine is free for the next training.</p>
       <p><a class="button primary" href="/training">New training</a></p>
     </section>`;
-  }
-
-  private async _startExample(): Promise<void> {
-    if (this._starting || this._example === null) return;
-    this._starting = true;
-    this._error = null;
-    try {
-      router.go(`/training/${await startExample(this._example)}`);
-    } catch (error) {
-      this._error = asServiceError(error);
-      toasts.show('The example could not be started.', 'error');
-    } finally {
-      this._starting = false;
-    }
   }
 
   private _recent(): TemplateResult | typeof nothing {

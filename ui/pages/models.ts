@@ -5,7 +5,7 @@ import type { Model } from '../api/types.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatBytes, formatMoment } from '../format.ts';
 import { models, router } from '../state/app.ts';
-import { taskName } from '../state/job-words.ts';
+import { strategyName, taskName } from '../state/job-words.ts';
 import { Watch } from '../state/store.ts';
 
 const pageRows = 100;
@@ -149,7 +149,7 @@ export class ModelList extends LitElement {
                 <th scope="row" class="named"><a href="/models/${model.model_id}">${nameText(model.name)}</a></th>
                 <td class="named spare">${nameText(model.base_model)}</td>
                 <td>${taskName(model.task)}</td>
-                <td class="spare">${model.strategy}</td>
+                <td class="spare">${model.strategy == null ? '–' : strategyName(model.strategy)}</td>
                 <td class="right">${formatBytes(model.size_mb * 1e6)}</td>
                 <td class="right spare">${formatMoment(model.created_at)}</td>
               </tr>`,

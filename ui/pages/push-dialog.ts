@@ -102,6 +102,7 @@ export class PushDialog extends LitElement {
                 id="repository"
                 type="text"
                 class="mono"
+                autofocus
                 placeholder="owner/name"
                 autocomplete="off"
                 aria-describedby="repository-hint"

@@ -5,7 +5,7 @@ import type { JobDetail } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatCount, formatMemory, formatMoment, formatNumber } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
-import { isActive, isEnded, isStoppable, taskName } from '../state/job-words.ts';
+import { isActive, isEnded, isStoppable, strategyName, taskName } from '../state/job-words.ts';
 import { recall, remember } from '../state/memory.ts';
 import { paced } from '../state/pace.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -118,7 +118,7 @@ export class RunPage extends LitElement {
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
           <h1>${modelName(job.model_name)}</h1>
           <p class="muted">
-            ${taskName(job.task)} on ${nameText(job.dataset)} · ${job.strategy} · ${job.provider} · base
+            ${taskName(job.task)} on ${nameText(job.dataset)} · ${strategyName(job.strategy)} · ${job.provider} · base
             ${nameText(job.model_name)}
           </p>
         </div>

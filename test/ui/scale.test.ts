@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+
+const modelCount = 10_000;
+const steps = 100_000;
+
+let service: TestService;
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  await (await startService({ dataDir })).end();
+  const db = new Database(join(dataDir, 'database', 'hone.sqlite'));
+  const now = new Date().toISOString();
+  db.exec('BEGIN');
+  db.prepare(
+    `INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at,
+       started_at, ended_at)
+     VALUES (1, 'long', 'stopped', 'text-generation', 'standard', 'sft', 'owner/name', 'a.jsonl',
+       '{"settings":{},"export":null}', ?, ?, ?)`,
+  ).run(now, now, now);
+  db.prepare(
+    `WITH RECURSIVE n (step) AS (SELECT 1 UNION ALL SELECT step + 1 FROM n WHERE step < ?)
+     INSERT INTO events (seq, job_id, type, time, payload)
+     SELECT 1000 + step, 1, 'metrics', ?, json_object('kind', 'train', 'step', step, 'total_steps', ?,
+       'epoch', step / 1000.0, 'total_epochs', 100, 'loss', 1.0 + 100.0 / step, 'learning_rate', 0.0002,
+       'grad_norm', 1, 'tokens', step, 'tokens_per_second', 1000, 'elapsed_seconds', step, 'eta_seconds', 0,
+       'memory_bytes', 1000000, 'extra', json('{}'), 'progress', 50)
+     FROM n`,
+  ).run(steps, now, steps);
+  db.prepare(
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+     INSERT INTO models (model_id, name, base_model, task, provider, strategy, dataset_name, created_at,
+       size_bytes, path, config, metrics, artifacts)
+     SELECT 'model-' || i, 'tuned-' || i, 'owner/base-' || (i % 7), 'text-generation', 'standard', 'sft', 'a.jsonl',
+       ?, i * 1000, '/nowhere/' || i, '{}', '{}', '[]'
+     FROM n`,
+  ).run(modelCount, now);
+  db.exec('COMMIT');
+  db.close();
+  service = await startService({ dataDir });
+});
+
+test('among ten thousand models one is found by its words, and any column sorts them', async () => {
+  const { page, faults } = await openPage(service.url, '/models');
+  await sees(page, '10,000 of 10,000');
+  assert.ok((await page.locator('tbody tr').count()) <= 200, 'a page of rows is drawn, not all');
+  await page.getByLabel('Search models').fill('tuned-9876');
+  await sees(page, '1 of 10,000');
+  await page.getByRole('link', { name: 'tuned-9876' }).waitFor();
+  await page.getByLabel('Search models').fill('base-3');
+  await sees(page, '1,429 of 10,000');
+  await page.getByRole('button', { name: 'Size' }).click();
+  await page.locator('th[aria-sort="ascending"]').waitFor();
+  assert.match((await page.locator('tbody tr').first().textContent()) ?? '', 'tuned-3');
+  await page.getByRole('button', { name: 'Size' }).click();
+  await page.locator('th[aria-sort="descending"]').waitFor();
+  // The address holds the search and the order: a refresh keeps both.
+  await page.reload();
+  await sees(page, '1,429 of 10,000');
+  assert.match((await page.locator('tbody tr').first().textContent()) ?? '', /tuned-999\d/);
+  const before = await page.locator('tbody tr').count();
+  await page.locator('.more').scrollIntoViewIfNeeded();
+  await until(async () => (await page.locator('tbody tr').count()) > before, 'more rows are drawn');
+  // A link that is half under the head of the page is measured by its half.
+  await page.evaluate(() => scrollTo(0, 0));
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test('a run of a hundred thousand steps is drawn, read by key, zoomed and tabled', async () => {
+  const { page, faults } = await openPage(service.url, '/training/train_1');
+  await sees(page, 'of 100,000 steps are drawn');
+  const area = page.locator('.chart-wide .chart-area');
+  await area.focus();
+  await page.keyboard.press('ArrowLeft');
+  const at = () => page.locator('.chart-wide .legend-step dd').textContent();
+  await until(async () => (await at()) !== '100,000', 'the pointer is at the step before');
+  for (const key of ['+', '+', 'Shift+ArrowLeft', '-', '0']) await page.keyboard.press(key);
+  await page.locator('.chart-wide summary').click();
+  await until(
+    async () => (await page.locator('.chart-wide tbody tr').count()) > 100,
+    'the table has rows of the whole run',
+  );
+  await page.getByLabel('Logarithmic loss').check();
+  await page.reload();
+  await sees(page, 'of 100,000 steps are drawn');
+  assert.ok(await page.getByLabel('Logarithmic loss').isChecked());
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test.run();
