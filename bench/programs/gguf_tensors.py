@@ -2,6 +2,7 @@
 
 usage: gguf_tensors.py GGUF_PY quantize INPUT OUTPUT   quantize the matrices to Q8_0, print time and digest
        gguf_tensors.py GGUF_PY digest FILE             print the digest of a file's matrices
+       gguf_tensors.py GGUF_PY distance FILE FILE      print how far apart their matrices are
 """
 
 import hashlib
@@ -10,9 +11,11 @@ import os
 import sys
 import time
 
+import numpy as np
+
 sys.path.insert(0, sys.argv[1])
 from gguf import GGMLQuantizationType, GGUFReader
-from gguf.quants import quantize
+from gguf.quants import dequantize, quantize
 
 
 def digest(tensors: dict) -> str:
@@ -24,7 +27,24 @@ def digest(tensors: dict) -> str:
     return whole.hexdigest()
 
 
+def distance(first: str, second: str) -> float:
+    """The largest relative distance (Frobenius norm) of two tensors of one name; infinite where names differ."""
+    ours, theirs = ({t.name: t for t in GGUFReader(file).tensors} for file in (first, second))
+    if set(ours) != set(theirs):
+        return float("inf")
+    largest = 0.0
+    for name, tensor in ours.items():
+        mine, other = (
+            dequantize(t.data, t.tensor_type) for t in (tensor, theirs[name])
+        )
+        largest = max(largest, float(np.linalg.norm(mine - other) / np.linalg.norm(other)))
+    return largest
+
+
 mode, file = sys.argv[2:4]
+if mode == "distance":
+    print(json.dumps({"distance": distance(file, sys.argv[4])}))
+    sys.exit()
 matrices = {
     t.name: t.data.copy() for t in GGUFReader(file).tensors if len(t.shape) == 2
 }

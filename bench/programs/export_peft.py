@@ -1,0 +1,12 @@
+"""The peer of the export bench, its first step: `python export_peft.py BASE ADAPTER OUT` merges and saves."""
+
+import sys
+
+import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+base, adapter, out = sys.argv[1:4]
+model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
+PeftModel.from_pretrained(model, adapter).merge_and_unload().save_pretrained(out)
+AutoTokenizer.from_pretrained(base).save_pretrained(out)
