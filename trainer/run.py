@@ -94,6 +94,7 @@ def _check(job: Job) -> None:
     directory = download.find_small_files(job)
     job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
+    job.provider.refuse(job.config, job.family, job.settings)
     check.check_exportable(job.config, job.spec)
     job.model_dir = download.find_weights(job)
     job.reward_dir = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
@@ -109,6 +110,7 @@ def _load(job: Job) -> None:
     """The tokenizer and the template, before the model: what is wrong with them is known in a second."""
     job.phase("load", None, "tokenizer")
     job.alive()
+    job.provider.prepare(job)
     job.tokenizer = job.provider.tokenizer(job)
     if job.family == "causal":
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)

@@ -32,8 +32,10 @@ def train(job: Job) -> dict[str, Any]:
     hardware = choose(settings)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
-    quicken(model)
-    flat = make_flat(model, training, hardware)
+    own_kernels, flat = job.provider.own_kernels, False
+    if not own_kernels:
+        quicken(model)
+        flat = make_flat(model, training, hardware)
     columns = ["input_ids", "labels"]
     config = SFTConfig(
         **loop.arguments(job, hardware, len(training), held_out is not None),
@@ -42,7 +44,7 @@ def train(job: Job) -> dict[str, Any]:
         packing_strategy="bfd",
         eval_packing=False,
         padding_free=flat,
-        loss_type="nll" if flat or head_is_adapted(model) else "chunked_nll",
+        loss_type="nll" if flat or own_kernels or head_is_adapted(model) else "chunked_nll",
         prediction_loss_only=True,
     )
     # It warns of attentions that cannot keep rows apart. Ours does, and transformers' does with a mask.

@@ -3,8 +3,41 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from trainer.failures import Failure
+from trainer.providers.standard import Standard
+from trainer.targets import check_targets, linear_names
+
+if TYPE_CHECKING:
+    from trainer.contracts import Settings
+    from trainer.hardware import Hardware
+    from trainer.job import Job
+
+# The `model_type`s that Unsloth has kernels or patches of its own for (its loader's table and the patches of
+# unsloth_zoo, both 2026.10.7). Others it would compile in a general way, which nobody has tried.
+ARCHITECTURES = (
+    "cohere",
+    "cohere2",
+    "falcon_h1",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+    "glm4_moe",
+    "gpt_oss",
+    "granite",
+    "llama",
+    "mistral",
+    "mixtral",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "qwen3_moe",
+)
 
 
 class Accelerated:
@@ -12,6 +45,7 @@ class Accelerated:
 
     name = "accelerated"
     order = 2
+    own_kernels = True
 
     def availability(self) -> tuple[bool, str | None]:
         """Whether it can run here, and why not; asks the driver's library, not torch."""
@@ -30,3 +64,111 @@ class Accelerated:
         if find_spec("unsloth") is None:
             return False, "The package unsloth is not installed in trainer/.venv; `npm start` adds it."
         return True, None
+
+    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
+        """Failure `unsupported` for a model or settings that it does not train."""
+        architecture = (config.get("architectures") or ["unknown"])[0]
+        kind = config.get("model_type", "unknown")
+        if family != "causal" or kind not in ARCHITECTURES:
+            raise Failure(
+                "unsupported",
+                f"The accelerated provider does not train {architecture} ({kind}).",
+                f"Set provider to standard, or choose a model of: {', '.join(ARCHITECTURES)}.",
+                f"config.json: architectures {config.get('architectures')}, model_type {kind}",
+            )
+        if settings.max_seq_length <= 0:
+            raise Failure(
+                "unsupported",
+                "The accelerated provider needs a fixed max_seq_length, and "
+                f"{settings.max_seq_length} asks for an inferred one.",
+                "Set max_seq_length to 512, 1024, 2048, 4096 or 8192.",
+            )
+        if settings.device not in ("auto", "cuda"):
+            raise Failure(
+                "unsupported",
+                f"The accelerated provider trains on an NVIDIA GPU, and device is {settings.device}.",
+                "Set device to auto, or provider to standard.",
+            )
+
+    def prepare(self, job: Job) -> None:
+        """Imports Unsloth, which changes transformers and TRL and must come before both."""
+        os.environ["UNSLOTH_DISABLE_STATISTICS"] = "1"
+        os.environ["UNSLOTH_COMPILE_LOCATION"] = str(job.folder / "cache" / "unsloth")
+        job.alive()
+        import unsloth  # noqa: F401
+
+        job.alive()
+
+    def tokenizer(self, job: Job) -> Any:
+        """The model's tokenizer, as the standard provider reads it."""
+        return Standard().tokenizer(job)
+
+    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
+        """The frozen base model, loaded by Unsloth; Failure `unsupported` for a head that it has not."""
+        from unsloth import FastLanguageModel
+
+        if auto_class != "AutoModelForCausalLM" or options:
+            raise Failure(
+                "unsupported",
+                f"The accelerated provider trains models that continue a text, and this is {auto_class}.",
+                "Set provider to standard.",
+            )
+        model, _ = FastLanguageModel.from_pretrained(**load_arguments(job, hardware))
+        return model
+
+    def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+        """`model` with LoRA on it, initialized from the run's seed."""
+        from unsloth import FastLanguageModel
+
+        return FastLanguageModel.get_peft_model(model, **lora_arguments(job, model, also_train))
+
+    def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
+        """`model` adapted, and no configuration for the library to adapt it by."""
+        return self.adapt(job, model, "CAUSAL_LM"), None
+
+
+def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
+    """What `FastLanguageModel.from_pretrained` is called with: all that it would choose by itself is said."""
+    import torch
+
+    settings = job.settings
+    return {
+        "model_name": str(job.model_dir),
+        # Else it would fetch a quantized copy of the model from its own account on the hub.
+        "use_exact_model_name": True,
+        "max_seq_length": settings.max_seq_length,
+        "dtype": getattr(torch, hardware.weights),
+        "load_in_4bit": settings.use_4bit,
+        "load_in_8bit": settings.use_8bit,
+        "load_in_16bit": not (settings.use_4bit or settings.use_8bit),
+        "full_finetuning": False,
+        "use_gradient_checkpointing": _checkpointing(hardware),
+        "random_state": settings.seed,
+        "trust_remote_code": False,
+        "local_files_only": True,
+    }
+
+
+def lora_arguments(job: Job, model: Any, also_train: list[str] | None = None) -> dict[str, Any]:
+    """What `FastLanguageModel.get_peft_model` is called with; without `target_modules` all linear layers of
+    `model` but its output. Failure `unsupported` when the target modules name nothing in this model."""
+    from trainer.hardware import choose
+
+    settings = job.settings
+    check_targets(model, settings.target_modules)
+    return {
+        "r": settings.lora_r,
+        "lora_alpha": settings.lora_alpha,
+        "lora_dropout": settings.lora_dropout,
+        "target_modules": settings.target_modules or linear_names(model),
+        "modules_to_save": also_train,
+        "bias": "none",
+        "use_gradient_checkpointing": _checkpointing(choose(settings)),
+        "random_state": settings.seed,
+        "max_seq_length": settings.max_seq_length,
+    }
+
+
+def _checkpointing(hardware: Hardware) -> str | bool:
+    """Unsloth's own gradient checkpointing, which keeps what it can in the computer's memory, or none."""
+    return "unsloth" if hardware.gradient_checkpointing else False

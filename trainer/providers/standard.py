@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.failures import Failure
 from trainer.hardware import Hardware, quantization
+from trainer.targets import check_targets
 
 if TYPE_CHECKING:
+    from trainer.contracts import Settings
     from trainer.job import Job
 
 
@@ -17,11 +19,19 @@ class Standard:
 
     name = "standard"
     order = 1
+    # Whether it brings kernels of its own, which ours must not replace.
+    own_kernels = False
 
     def availability(self) -> tuple[bool, str | None]:
         """Whether it can run here, and why not."""
         missing = [name for name in ("torch", "transformers", "trl", "peft") if find_spec(name) is None]
         return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
+
+    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
+        """Failure `unsupported` for a model or settings that it does not train: there are none."""
+
+    def prepare(self, job: Job) -> None:
+        """What must come before transformers: nothing."""
 
     def tokenizer(self, job: Job) -> Any:
         """The model's tokenizer; Failure `bad_tokenizer` when it cannot be read."""
@@ -87,6 +97,11 @@ class Standard:
 
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
+    def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
+        """`model`, and the LoRA that a trainer of pairs puts on it: of one that is adapted already the library
+        would keep a second adapter."""
+        return model, self.lora(job, model, "CAUSAL_LM")
+
     def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
         """The configuration of LoRA for `model`; sets the run's seed, from which it is then initialized.
 
@@ -96,15 +111,7 @@ class Standard:
         from transformers import set_seed
 
         settings = job.settings
-        names = [name.rpartition(".")[2] for name, _ in model.named_modules()]
-        unknown = [name for name in settings.target_modules or [] if name.rpartition(".")[2] not in names]
-        if unknown:
-            linear = sorted({n.rpartition(".")[2] for n, m in model.named_modules() if _is_linear(m)})
-            raise Failure(
-                "unsupported",
-                f"target_modules names what this model has not: {', '.join(unknown)}.",
-                f"Leave it out for all linear layers, or choose from: {', '.join(linear)}.",
-            )
+        check_targets(model, settings.target_modules)
         set_seed(settings.seed)
         return peft.LoraConfig(
             r=settings.lora_r,
@@ -139,7 +146,3 @@ def _keep_differentiable(model: Any) -> None:
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
-
-
-def _is_linear(module: Any) -> bool:
-    return type(module).__name__ in ("Linear", "Conv1D", "Linear4bit", "Linear8bitLt")

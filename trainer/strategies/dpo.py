@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import loop, preferences, probe, rows
 from trainer.families.causal import REFERENCE_ROWS
+from trainer.fast.lora import quicken
 from trainer.generate import Questions, answer, ask
 from trainer.hardware import choose
 
@@ -46,8 +47,7 @@ class Dpo:
         training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
         hardware = choose(settings)
         model = job.provider.base(job, hardware, "AutoModelForCausalLM")
-        # The library adapts the model itself: of one that is adapted already it would keep a second adapter.
-        lora = job.provider.lora(job, model, "CAUSAL_LM")
+        model, lora = job.provider.adapt_for_pairs(job, model)
         columns = ["prompt_ids", "chosen_ids", "rejected_ids"]
         trainer = loop.job_trainer(Tokenized, job)(
             model=model,
@@ -65,6 +65,11 @@ class Dpo:
             processing_class=job.tokenizer,
             peft_config=lora,
         )
+        if "ref" in trainer.model.peft_config:
+            # A copy that the library made of an adapter that says nothing yet; without it the base is asked.
+            trainer.model.delete_adapter("ref")
+        if not job.provider.own_kernels:
+            quicken(trainer.model)
         if held_out is not None:
             questions = Questions.of(job, held_out)
             trainer.more_metrics = lambda: ask(
