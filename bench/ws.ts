@@ -62,8 +62,10 @@ async function listenTo(
   };
 }
 
-/** The program that holds all sockets but one; `count` gives the frames of all since it was last asked. */
-async function holdSockets(server: MeasuredServer): Promise<{ count(): Promise<number>; end(): void }> {
+/** The program that holds all sockets but one. `count` gives the frames that each of them got since `begin`. */
+async function holdSockets(
+  server: MeasuredServer,
+): Promise<{ begin(): Promise<void>; count(): Promise<number>; end(): void }> {
   const argv = [String(server.port), '/ws/training', String(socketCount - 1)];
   const child = spawn(compiled('listen'), argv, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -72,14 +74,28 @@ async function holdSockets(server: MeasuredServer): Promise<{ count(): Promise<n
     if (done) throw new Error('The sockets were closed');
     return value as string;
   };
+  const ask = async (question: string) => {
+    child.stdin.write(`${question}\n`);
+    return (await next()).split(' ').map(Number) as [sum: number, least: number, most: number];
+  };
+  /** Waits until no frame is on its way: then all sockets have got the same. */
+  const quiet = async () => {
+    for (let before = -1; ; await sleep(intervalMs / 2)) {
+      const told = await ask('');
+      if (told[0] === before) return told;
+      before = told[0];
+    }
+  };
   await next();
   return {
+    async begin() {
+      await quiet();
+      await ask('begin');
+    },
     async count() {
-      child.stdin.write('\n');
-      const [all, least, most] = (await next()).split(' ').map(Number) as [number, number, number];
-      // One or two may be on their way.
-      if (most - least > 2) throw new Error(`A socket got ${least} frames and another ${most}`);
-      return all;
+      const [, least, most] = await quiet();
+      if (least !== most) throw new Error(`A socket got ${least} frames and another ${most}`);
+      return least;
     },
     end: () => child.stdin.end(),
   };
@@ -99,11 +115,11 @@ async function publish(server: MeasuredServer, size: Size, tell: (line: string) 
       await listener.until(to);
     };
     await run(1, warmUp);
-    await others.count();
+    await others.begin();
     const before = server.cpuSeconds();
     await run(warmUp + 1, warmUp + measured);
     const used = server.cpuSeconds() - before;
-    const frames = (await others.count()) / (socketCount - 1);
+    const frames = await others.count();
     return { figures: { frame: (used / frames) * 1e6 }, answer: listener.heard };
   } finally {
     others.end();

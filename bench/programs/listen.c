@@ -1,8 +1,9 @@
 /*
  * Many WebSockets that only listen:  listen PORT PATH COUNT
  *
- * Prints `ready` when all are open. For every line on stdin prints `FRAMES LEAST MOST`: the text frames that came
- * over all sockets since the line before, and over the socket that got the fewest and the most. In C, because the
+ * Prints `ready` when all are open. For every line on stdin prints `SUM LEAST MOST`: the text frames that have come
+ * over all sockets, over the one that got the fewest, and over the one that got the most, since the last line
+ * that was `begin`. In C, because the
  * client must never be what is waited for.
  */
 #include <arpa/inet.h>
@@ -90,14 +91,15 @@ int main(int argc, char **argv) {
     if (polled[count].revents == 0) continue;
     const ssize_t asked = read(0, bytes, sizeof bytes);
     if (asked <= 0) return 0;
-    long all = 0, least = -1, most = 0;
+    long sum = 0, least = -1, most = 0;
     for (int i = 0; i < count; i++) {
+      if (bytes[0] == 'b') listeners[i].frames = 0;
       const long frames = listeners[i].frames;
-      all += frames, listeners[i].frames = 0;
+      sum += frames;
       if (least < 0 || frames < least) least = frames;
       if (frames > most) most = frames;
     }
-    printf("%ld %ld %ld\n", all, least, most), fflush(stdout);
+    printf("%ld %ld %ld\n", sum, least, most), fflush(stdout);
   }
   return 1;
 }

@@ -7,6 +7,11 @@ import type { Reply } from './reply.ts';
 const softLimitBytes = 2 ** 18;
 const hardLimitBytes = 2 ** 22;
 const checkEveryMs = 500;
+/**
+ * Frames that come within this time after others go out together: what a frame costs is one write to each socket,
+ * and a journal is read no more often.
+ */
+const gatherMs = 100;
 
 interface SocketData {
   since: number | null;
@@ -52,6 +57,8 @@ export function createBroadcast(
     while (data.greeting !== null && ws.getBufferedAmount() < softLimitBytes) {
       const next = data.greeting.next();
       if (next.done) {
+        // What waits to go out has been told to this one.
+        flush();
         data.greeting = null;
         ws.subscribe('all');
         ws.subscribe('droppable');
@@ -59,6 +66,26 @@ export function createBroadcast(
     }
   }
 
+  const gathered: { readonly topic: string; readonly text: string }[] = [];
+  let flushedAt = Number.NEGATIVE_INFINITY;
+  let cancel: (() => void) | null = null;
+  const flush = () => {
+    cancel?.();
+    cancel = null;
+    flushedAt = performance.now();
+    // What is published within one turn of the event loop is one write to each socket.
+    for (const { topic, text } of gathered.splice(0)) app.publish(topic, text);
+  };
+  const flushSoon = () => {
+    const waitMs = flushedAt + gatherMs - performance.now();
+    if (waitMs <= 0) {
+      const soon = setImmediate(flush);
+      cancel = () => clearImmediate(soon);
+    } else {
+      const later = setTimeout(flush, waitMs);
+      cancel = () => clearTimeout(later);
+    }
+  };
   app.ws<SocketData>(path, {
     maxPayloadLength: 4_096,
     maxBackpressure: hardLimitBytes,
@@ -120,10 +147,14 @@ export function createBroadcast(
   }, checkEveryMs);
   check.unref();
   return {
-    publish: (text, droppable) => void app.publish(droppable ? 'droppable' : 'all', text),
+    publish: (text, droppable) => {
+      gathered.push({ topic: droppable ? 'droppable' : 'all', text });
+      if (cancel === null) flushSoon();
+    },
     count: () => sockets.size,
     close: () => {
       clearInterval(check);
+      flush();
       for (const ws of [...sockets]) ws.end(1001, 'The service is stopping');
     },
   };

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import * as v from 'valibot';
 import { type JournalLine, journalLine } from './protocol.ts';
 
@@ -12,26 +12,21 @@ export interface JournalChunk {
  * Reads the complete lines of a journal from byte `offset` on, at most about `maxBytes` of them. A line
  * that is still being written (no newline yet) is left for the next call; one that does not follow the
  * contract is passed to `onBadLine` and skipped. A line that ends the job (`done`, `failed`) comes alone,
- * so that the offset before it can be stored with the lines before it.
+ * so that the offset before it can be stored with the lines before it. It reads synchronously: the few bytes
+ * that were just written are in memory, and handing each call to another thread costs far more than they do.
  */
-export async function readJournal(
+export function readJournal(
   path: string,
   offset: number,
   onBadLine: (text: string, reason: string) => void,
   maxBytes = 2 ** 22,
-): Promise<JournalChunk> {
-  let file: Awaited<ReturnType<typeof open>>;
+): JournalChunk {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= offset) return { lines: [], offset };
+  const file = openSync(path, 'r');
   try {
-    file = await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { lines: [], offset };
-    throw error;
-  }
-  try {
-    const { size } = await file.stat();
-    if (size <= offset) return { lines: [], offset };
     const buffer = Buffer.allocUnsafe(Math.min(size - offset, maxBytes));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
+    const bytesRead = readSync(file, buffer, 0, buffer.length, offset);
     const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a);
     if (end < 0) return { lines: [], offset };
     const lines: JournalLine[] = [];
@@ -54,7 +49,7 @@ export async function readJournal(
     }
     return { lines, offset: offset + position };
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

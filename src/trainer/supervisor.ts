@@ -1,4 +1,5 @@
-import { open, readFile, stat, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
@@ -117,7 +118,7 @@ export async function* followTrainer(
   trainer?.ended?.then((result) => {
     exit = result;
   });
-  let lastBeat = '';
+  let lastBeat: number | null = null;
   let beatAt = performance.now();
   let aliveCheckAt = 0;
   let stalled = false;
@@ -128,21 +129,18 @@ export async function* followTrainer(
       if (!(await isAlive(trainer.identity))) exit = { code: null, signal: null };
     }
     const ended = exit;
-    let chunk = await readJournal(journalPath, offset, options.onBadLine);
+    let chunk = readJournal(journalPath, offset, options.onBadLine);
     while (chunk.offset > offset) {
       offset = chunk.offset;
       beatAt = performance.now();
       yield { kind: 'lines', lines: chunk.lines, offset };
-      chunk = await readJournal(journalPath, offset, options.onBadLine);
+      chunk = readJournal(journalPath, offset, options.onBadLine);
     }
     if (ended !== null) {
       yield { kind: 'end', exit: ended, logTail: await readTail(join(options.jobDir, 'log.txt')) };
       return;
     }
-    const beat = await stat(heartbeatPath).then(
-      (file) => String(file.mtimeMs),
-      () => '',
-    );
+    const beat = statSync(heartbeatPath, { throwIfNoEntry: false })?.mtimeMs ?? null;
     if (beat !== lastBeat) {
       lastBeat = beat;
       beatAt = performance.now();
