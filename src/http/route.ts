@@ -177,5 +177,8 @@ async function readJson(exchange: Exchange, limitBytes: number, optional: boolea
     throw new AppError('invalid', 'The body is not valid UTF-8.', { cause: error });
   }
   if (text.trim() === '') throw new AppError('invalid', 'The body is empty; a JSON object is expected.');
-  return parseJson(text);
+  const value = parseJson(text);
+  // The schema library's objects take a list, too.
+  if (Array.isArray(value)) throw new AppError('invalid', 'The body must be a JSON object, not a list.');
+  return value;
 }
