@@ -48,7 +48,7 @@ if (process.platform === 'linux') {
       async () => /°C.* W/.test((await page.locator('hone-live-hardware').textContent()) ?? ''),
       'temperature and power are shown',
     );
-    await page.locator('hone-live-hardware').getByText('NVIDIA Fake 1 memory').waitFor();
+    await page.locator('hone-live-hardware').getByText('NVIDIA Fake 1 GPU memory').waitFor();
     assert.equal(await axeViolations(page), []);
     await keepPicture(page, 'dashboard-gpu-light-1280');
     assert.equal(faults, []);

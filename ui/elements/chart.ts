@@ -398,6 +398,12 @@ export class Chart extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-chart': Chart;
+  }
+}
+
 function tool(label: string, sign: string, act: () => void): TemplateResult {
   return html`<button type="button" class="tool" aria-label=${label} title=${label} @click=${act}>
     <span aria-hidden="true">${sign}</span>

@@ -29,3 +29,9 @@ export class ConnectionBadge extends LitElement {
     </span>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-connection': ConnectionBadge;
+  }
+}

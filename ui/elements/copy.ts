@@ -29,6 +29,12 @@ export class Copy extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-copy': Copy;
+  }
+}
+
 /** The clipboard's interface exists on localhost and https alone; elsewhere the old command works. */
 async function copyText(text: string): Promise<boolean> {
   try {

@@ -42,3 +42,9 @@ export class Dialog extends LitElement {
     </dialog>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dialog': Dialog;
+  }
+}

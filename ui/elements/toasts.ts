@@ -28,3 +28,9 @@ export class ToastList extends LitElement {
     </div>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-toasts': ToastList;
+  }
+}

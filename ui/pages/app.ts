@@ -150,6 +150,12 @@ export class App extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-app': App;
+  }
+}
+
 function pageTitle([first, second]: readonly string[]): string {
   if (first === undefined) return 'Dashboard';
   if (first === 'training') {

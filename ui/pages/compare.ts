@@ -175,6 +175,12 @@ export class Compare extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-compare': Compare;
+  }
+}
+
 /** One line for each run over the steps of all of them. */
 function overlay(
   heading: string,

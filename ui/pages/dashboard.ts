@@ -161,6 +161,12 @@ export class Dashboard extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dashboard': Dashboard;
+  }
+}
+
 function recentRun(job: Job): TemplateResult {
   const loss = job.metrics?.final_loss ?? (job.last_metric as { loss?: number | null } | null)?.loss;
   return html`<li>

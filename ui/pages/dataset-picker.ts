@@ -286,3 +286,9 @@ export class DatasetPicker extends LitElement {
     }
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dataset-picker': DatasetPicker;
+  }
+}

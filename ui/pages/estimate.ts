@@ -95,6 +95,12 @@ export class EstimateView extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-estimate': EstimateView;
+  }
+}
+
 function budget(
   name: string,
   needed: number,

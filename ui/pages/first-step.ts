@@ -105,6 +105,12 @@ export class FirstStep extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-first-step': FirstStep;
+  }
+}
+
 /** Puts an example among the datasets and starts a training on it. @returns the job's id. */
 async function trainOn({ name, task, strategy, model_name, settings }: Example): Promise<string> {
   const { filename } = await service.useExample(name);

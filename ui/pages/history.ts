@@ -2,8 +2,8 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Job } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatDuration, formatMoment, formatNumber, spanSeconds } from '../format.ts';
-import { jobs, router } from '../state/app.ts';
+import { formatCount, formatDuration, formatMoment, formatNumber, spanSeconds } from '../format.ts';
+import { jobs, readOlderJobs, router } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
 import { trainingTabs } from './training-tabs.ts';
 
@@ -15,6 +15,8 @@ export const comparedLimit = 6;
 export class History extends LitElement {
   @state() private _chosen: readonly string[] = [];
   @state() private _search = '';
+  /** Whether the service has been asked for as many as it gives at once. */
+  @state() private _isAll = false;
 
   constructor() {
     super();
@@ -28,6 +30,10 @@ export class History extends LitElement {
   private _choose(jobId: string, chosen: boolean): void {
     const others = this._chosen.filter((other) => other !== jobId);
     this._chosen = chosen ? [...others, jobId].slice(-comparedLimit) : others;
+  }
+
+  private _older(): void {
+    this._isAll = !readOlderJobs();
   }
 
   private _compare(): void {
@@ -103,7 +109,10 @@ export class History extends LitElement {
       ${found.length === 0 ? empty('No run matches', 'Try fewer letters.') : nothing}
       ${
         value.jobs.length < value.total
-          ? html`<p class="note">The newest ${value.jobs.length} of ${value.total} runs are shown.</p>`
+          ? html`<div class="row between wrap-row">
+              <p class="note">The newest ${formatCount(value.jobs.length)} of ${formatCount(value.total)} runs are shown.</p>
+              ${this._isAll ? nothing : html`<button type="button" class="small" @click=${this._older}>Show older ones</button>`}
+            </div>`
           : nothing
       }
     `;
@@ -129,5 +138,11 @@ export class History extends LitElement {
       <td class="right spare">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
       <td class="right spare">${formatMoment(job.created_at)}</td>
     </tr>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-history': History;
   }
 }

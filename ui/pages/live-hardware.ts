@@ -57,13 +57,19 @@ export class LiveHardware extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-live-hardware': LiveHardware;
+  }
+}
+
 function share(used: number | null, total: number | null): number | null {
   return used === null || total === null || total === 0 ? null : (used / total) * 100;
 }
 
-function meter(name: string, percent: number | null, text: string): TemplateResult {
+function meter(name: string, percent: number | null, text: string, shown: unknown = name): TemplateResult {
   return html`<div class="meter">
-    <p class="row between"><span>${name}</span><span class="tabular">${text}</span></p>
+    <p class="row between"><span>${shown}</span><span class="tabular">${text}</span></p>
     ${percent === null ? nothing : progressBar(name, percent)}
   </div>`;
 }
@@ -81,5 +87,6 @@ function gpuMeters(gpu: GpuSample): TemplateResult {
       `${name} memory`,
       share(gpu.memory_used_bytes, gpu.memory_total_bytes),
       `${formatMemory(gpu.memory_used_bytes)} of ${formatMemory(gpu.memory_total_bytes)}`,
+      html`<span class="off-screen">${name}</span> GPU memory`,
     )}`;
 }

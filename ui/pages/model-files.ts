@@ -66,3 +66,9 @@ export class ModelFiles extends LitElement {
     </li>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-model-files': ModelFiles;
+  }
+}

@@ -162,6 +162,12 @@ export class ModelPicker extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-model-picker': ModelPicker;
+  }
+}
+
 /** Why a model is recommended, and what it takes. */
 function reason({ why, parameters_billion, memory_bytes, licence }: Recommendation): TemplateResult {
   return html`${why.charAt(0).toUpperCase()}${why.slice(1)}

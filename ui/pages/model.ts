@@ -187,6 +187,12 @@ export class ModelPage extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-model': ModelPage;
+  }
+}
+
 /** A push that goes on behind the page. */
 function pushing({ model_id }: Lineage): TemplateResult | typeof nothing {
   const frame = pushOf(model_id);

@@ -180,3 +180,9 @@ export class ModelList extends LitElement {
     return `${down ? '-' : ''}${column.key}`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-models': ModelList;
+  }
+}

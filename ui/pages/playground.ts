@@ -367,6 +367,12 @@ export class Playground extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-playground': Playground;
+  }
+}
+
 function slider(
   name: string,
   id: string,

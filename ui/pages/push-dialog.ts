@@ -142,3 +142,9 @@ export class PushDialog extends LitElement {
     return html`<hone-dialog heading="Push to the hub" .content=${content}></hone-dialog>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-push-dialog': PushDialog;
+  }
+}

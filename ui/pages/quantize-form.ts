@@ -92,3 +92,9 @@ export class QuantizeForm extends LitElement {
       ${this._error === null ? nothing : serviceErrorPanel('The type cannot be made', this._error)}`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-quantize-form': QuantizeForm;
+  }
+}

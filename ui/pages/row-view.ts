@@ -81,6 +81,12 @@ export class RowView extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-row-view': RowView;
+  }
+}
+
 function seenRows({ rows, max_seq_length }: Preview): TemplateResult {
   return html`<p class="note">
       <span class="token" data-kind="learned">Marked</span> tokens are learned, plain ones only read,

@@ -326,6 +326,12 @@ export class RunPage extends LitElement {
   }
 }
 
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-run': RunPage;
+  }
+}
+
 /** Says so where more steps were made than are drawn. */
 function thinned({ series: { steps } }: Run): TemplateResult | typeof nothing {
   const last = steps.at(-1) ?? 0;

@@ -184,3 +184,9 @@ export class SettingsForm extends LitElement {
     </details>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-settings-form': SettingsForm;
+  }
+}

@@ -84,3 +84,9 @@ export class StopDialog extends LitElement {
     return html`<hone-dialog heading="Stop ${this.jobId}?" .content=${content}></hone-dialog>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-stop-dialog': StopDialog;
+  }
+}

@@ -289,3 +289,9 @@ export class Training extends LitElement {
     return Math.ceil(epochs * Math.ceil(Math.ceil(trained / batch) / accumulation));
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-training': Training;
+  }
+}

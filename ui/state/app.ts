@@ -16,8 +16,9 @@ import { Run } from './run.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';
 
-/** How many runs the history reads at once. */
+/** How many runs the history reads at once, and at most: the service's own limit. */
 const historyPage = 200;
+const historyMost = 1_000;
 /** Runs that are kept in memory beside the one that is followed. */
 const keptRuns = 6;
 
@@ -31,7 +32,8 @@ export const settings = new Remote<RecommendedSettings>(service.settings);
 export const choices = new Remote<Choices>(service.choices);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
-export const jobs = new Remote<JobPage>(() => service.jobs(historyPage));
+let historyLength = historyPage;
+export const jobs = new Remote<JobPage>(() => service.jobs(historyLength));
 /** The job that the service tells of first: the one that runs, or the newest that was not acknowledged. */
 export const currentJobId = new Store<string | null>(null);
 /** The machine's live figures; `null` until the service has sent some. */
@@ -41,6 +43,14 @@ export const sample = new Store<HardwareSample | null>(null);
 export const quantized = new Store<QuantizeFrame | null>(null);
 /** The newest word of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
+
+/** Reads older runs, too; false where there can be no more of them. */
+export function readOlderJobs(): boolean {
+  if (historyLength >= historyMost) return false;
+  historyLength = Math.min(historyMost, historyLength + historyPage);
+  void jobs.refresh();
+  return true;
+}
 
 const runs = new Map<string, Run>();
 
