@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer import checkpoints
+from trainer import budget, checkpoints
 from trainer.failures import Failure
 from trainer.stop import Stopped
 
@@ -172,10 +172,12 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
     """Trains (or goes on from the job's checkpoint) to the end or to a stop.
 
     Returns `step`, `stopped` (None, `stop` or `signal`) and `metrics`, the last figures. With `keep_best`
-    the model then holds the best checkpoint's weights. Raises Failure `loss_not_finite`.
+    the model then holds the best checkpoint's weights. Raises Failure `loss_not_finite`, and `disk_full`
+    before the first step.
     """
     from transformers.trainer_callback import PrinterCallback
 
+    budget.check(job, trainer.model, total_steps(job.settings, len(trainer.train_dataset)))
     trainer.args._n_gpu = min(trainer.args.n_gpu, 1)
     trainer.remove_callback(PrinterCallback)
     reporter = reporter_class()(job, trainer)

@@ -98,8 +98,8 @@ class Standard:
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
     def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
-        """`model`, and the LoRA that a trainer of pairs puts on it: of one that is adapted already the library
-        would keep a second adapter."""
+        """`model`, and the LoRA that a trainer of pairs puts on it: of a model that is adapted already the
+        library would keep a second adapter."""
         return model, self.lora(job, model, "CAUSAL_LM")
 
     def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:

@@ -229,6 +229,32 @@ def test_a_full_disk(models, tmp_path):
     assert line["code"] == "disk_full" and "space" in line["evidence"]
 
 
+def test_a_run_that_the_disk_cannot_hold_is_refused_before_its_first_step(models, tmp_path):
+    endless = {"max_steps": 10_000_000, "save_steps": 1, "save_total_limit": None, "lora_r": 64}
+    line = failed(jobs.make(tmp_path, models("llama"), **endless))
+    assert (
+        line["code"] == "disk_full" and "checkpoints" in line["message"] and "GB are free" in line["message"]
+    )
+    assert "save_total_limit" in line["advice"] and not jobs.journal(tmp_path / "spec.json", "metric")
+
+
+def test_the_disk_budget_is_about_what_a_run_writes(models, tmp_path):
+    from trainer import budget
+    from trainer.contracts import read_spec
+
+    path = jobs.make(tmp_path, models("llama"), max_steps=4, save_steps=2, save_total_limit=None)
+    assert jobs.train(path) == 0
+    spec = read_spec(path)
+    adapter = tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors"
+    trained = adapter.stat().st_size // 4
+    written = sum(file.stat().st_size for file in (tmp_path / "checkpoints").rglob("*") if file.is_file())
+    one = budget.checkpoint_bytes(spec.settings, trained)
+    assert budget.kept_checkpoints(spec.settings, 4) * one == pytest.approx(2 * written, rel=0.4)
+    assert budget.stored_weights(models("llama")) == sum(
+        parameter.numel() for parameter in tiny.build_model("llama", tiny.build_tokenizer()).parameters()
+    )
+
+
 def test_the_table_knows_the_errors_of_the_libraries():
     import errno
 
