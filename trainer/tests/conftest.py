@@ -25,6 +25,29 @@ def models(tmp_path_factory):
     return get
 
 
+# What came of each combination of task, strategy, provider and architecture that was tried.
+MATRIX = {}
+
+
+@pytest.fixture
+def matrix():
+    """Where a test notes what came of a combination; all are told as a table at the end."""
+    return MATRIX
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the table: a line for each task, strategy and provider, a column for each architecture."""
+    if not MATRIX:
+        return
+    kinds = list(dict.fromkeys(kind for *_, kind in MATRIX))
+    lines = list(dict.fromkeys(key[:3] for key in MATRIX))
+    heads = f"{'task':<31}{'strategy':<10}{'provider':<13}" + "".join(f"{kind:<9}" for kind in kinds)
+    terminalreporter.write_line(heads)
+    for task, strategy, provider in lines:
+        cells = "".join(f"{MATRIX.get((task, strategy, provider, kind), '-'):<9}" for kind in kinds)
+        terminalreporter.write_line(f"{task:<31}{strategy:<10}{provider:<13}{cells}")
+
+
 @pytest.fixture(autouse=True)
 def signals():
     """A run in this process takes signals over; they go back to what they were."""
