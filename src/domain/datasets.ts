@@ -84,7 +84,7 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
     async upload(filename, chunks) {
       const name = safeName(filename);
       await mkdir(dir, { recursive: true });
-      const aside = join(dir, `${uploadPrefix}${randomUUID()}`);
+      const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
       const validator = createRowValidator(null);
       try {
         const file = await open(aside, 'wx');
@@ -94,7 +94,8 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
             const bytes = first && chunk.subarray(0, 3).equals(utf8Bom) ? chunk.subarray(3) : chunk;
             first = false;
             validator.push(bytes);
-            await file.write(bytes);
+            // `write` may write less than it was given, when the disk is nearly full.
+            await file.appendFile(bytes);
           }
           await file.sync();
         } finally {

@@ -152,6 +152,7 @@ function describeUnknown(row: Record<string, unknown>): string {
   const wanted = Object.values(rowShapes)
     .map((fields) => fields.join(' + '))
     .join(', or ');
-  if (foreign) return `the row has the shape of ${foreign.name}; convert it to fields ${wanted}`;
+  if (foreign)
+    return `the row has the shape of ${foreign.name}; convert the dataset (POST /api/datasets/{name}/convert) to fields ${wanted}`;
   return `found ${Object.keys(row).slice(0, 8).join(', ').slice(0, 200) || 'no fields'}; required are ${wanted}`;
 }
