@@ -1,0 +1,95 @@
+/** The page's client against the route table: each of its calls is an operation, and is answered as described. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { service as client } from '../../ui/api/service.ts';
+import {
+  type Answer,
+  endAll,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+} from '../service.ts';
+import { type Description, readDescription } from './description.ts';
+
+let service: TestService;
+let description: Description;
+const answers: Answer[] = [];
+const realFetch = globalThis.fetch;
+const generation = { prompt: 'x', max_length: 1, temperature: 0, top_p: 1 };
+const unheard = () => new AbortController().signal;
+
+/**
+ * Calls with arguments that make sense; those that need a model or a job ask for one that there is not. What is
+ * not listed is called with names of nothing.
+ */
+const calls: Partial<Record<keyof typeof client, () => unknown>> = {
+  info: () => client.info(),
+  hardware: () => client.hardware(),
+  settings: () => client.settings(),
+  choices: () => client.choices(),
+  recommendations: () => client.recommendations('summarization'),
+  examples: () => client.examples(),
+  useExample: () => client.useExample('support'),
+  checkModel: () => client.checkModel(quickRequest().model_name, unheard()),
+  dataset: () => client.dataset('support.jsonl'),
+  preview: () => client.preview('support.jsonl', { task: 'text-generation', model_name: '/nowhere' }),
+  convertDataset: () => client.convertDataset('support.jsonl'),
+  estimate: () => client.estimate(quickRequest(), unheard()),
+  datasets: () => client.datasets(),
+  start: () => client.start({ ...quickRequest(), dataset: 'none.jsonl' }),
+  stop: () => client.stop('train_1', true),
+  jobs: () => client.jobs(5),
+  job: () => client.job('train_1'),
+  series: () => client.series('train_1', 100),
+  log: () => client.log('train_1', 100),
+  events: () => client.events('train_1'),
+  resume: () => client.resume('train_1'),
+  removeJob: () => client.removeJob('train_1'),
+  models: () => client.models(),
+  model: () => client.model('none'),
+  lineage: () => client.lineage('none'),
+  modelFilePath: () => realFetch(service.url + client.modelFilePath('none', 'a b')),
+  removeModel: () => client.removeModel('none'),
+  quantize: () => client.quantize('none', 'Q8_0'),
+  push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
+  cancelPush: () => client.cancelPush('none'),
+  generateAsBase: () => client.generateAsBase({ model_id: 'none', ...generation }, unheard()),
+};
+
+test.before(async () => {
+  service = await startService({ env: { HF_HOME: temporaryFolder(), HUB_TOKEN: '' } });
+  description = await readDescription(service);
+  await service.upload('support.jsonl', supportRows());
+  // The page's paths are those of its own origin.
+  globalThis.fetch = async (path, init) => {
+    const response = await realFetch(service.url + path, init);
+    const isJson = response.headers.get('content-type')?.startsWith('application/json');
+    const body = isJson ? await response.clone().json() : null;
+    const answer = { status: response.status, body, headers: response.headers };
+    description.check(init?.method ?? 'GET', String(path).split('?')[0] as string, answer);
+    answers.push(answer);
+    return response;
+  };
+});
+test.after(async () => {
+  globalThis.fetch = realFetch;
+  await endAll();
+});
+
+type Call = (...args: unknown[]) => unknown;
+for (const [name, plain] of Object.entries(client)) {
+  const call = calls[name as keyof typeof client] ?? (() => (plain as Call)('none', 'none', unheard()));
+  test(`${name} is an operation of the description, and is answered as it says`, async () => {
+    answers.length = 0;
+    await Promise.resolve(call()).catch((error) => {
+      if (error.name !== 'ServiceError') throw error;
+    });
+    if (name === 'modelFilePath') return;
+    assert.is(answers.length, 1);
+    assert.not([405, 500].includes(answers[0]?.status as number), JSON.stringify(answers[0]?.body));
+  });
+}
+
+test.run();
