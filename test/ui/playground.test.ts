@@ -63,7 +63,7 @@ test('a conversation is remembered by the model and by the page, can be copied, 
     await page.getByLabel('Prompt').fill(text);
     await page.keyboard.press('Enter');
     await until(
-      async () => (await page.getByText(/tokens\/s/).count()) === count,
+      async () => (await page.getByText(/\d tokens/).count()) === count,
       `answer ${count} is there`,
     );
   };
@@ -108,7 +108,7 @@ test('a question has its text in a field of its own, and is answered beside the 
   await page.getByLabel('Longest answer').fill('8');
   await page.getByLabel('Beside the base model').check();
   await page.getByLabel('Question').press('Enter');
-  await until(async () => (await page.getByText(/tokens\/s/).count()) === 2, 'both answers are there');
+  await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
   await sees(page, 'Tuned');
   await page.reload();
   assert.match(await page.getByLabel('Context').inputValue(), 'It sells bread.');

@@ -49,11 +49,7 @@ export const service = {
       body: { repo_name: name },
       signal,
     }),
-  /** @param model whether there are rows enough is told for this one. */
-  dataset: (name: string, model: string) =>
-    request<DatasetDetail>(
-      `/api/datasets/${part(name)}?rows=8${model === '' ? '' : `&model_name=${part(model)}`}`,
-    ),
+  dataset: (name: string) => request<DatasetDetail>(`/api/datasets/${part(name)}?rows=8`),
   preview: (name: string, body: Readonly<Record<string, unknown>>) =>
     request<Preview>(`/api/datasets/${part(name)}/preview`, { method: 'POST', body }),
   convertDataset: (name: string) =>

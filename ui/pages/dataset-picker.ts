@@ -15,8 +15,6 @@ import { datasetFaults } from './dataset-faults.ts';
 import { datasetRows } from './dataset-rows.ts';
 import './row-view.ts';
 
-const typingPauseMs = 450;
-
 /** What a dataset's detail tells of its rows. */
 interface Judged {
   readonly valid: boolean;
@@ -58,23 +56,16 @@ export class DatasetPicker extends LitElement {
     ) {
       draft.change({ dataset: '' });
     }
-    const of = `${dataset}\n${draft.value.model}`;
-    if (of !== this._detailOf) {
-      if (!this._detailOf.startsWith(`${dataset}\n`)) this._detail = null;
-      this._detailOf = of;
-      if (dataset !== '') void this._readDetail(of, dataset, draft.value.model);
+    if (dataset !== this._detailOf) {
+      this._detailOf = dataset;
+      this._detail = null;
+      if (dataset !== '') void this._readDetail(dataset);
     }
   }
 
-  private async _readDetail(of: string, name: string, model: string): Promise<void> {
-    const custom = draft.value.custom;
-    // A name that is being typed is waited for; without one that is known, the rows are shown all the same.
-    if (custom) await new Promise((resolve) => setTimeout(resolve, typingPauseMs));
-    if (of !== this._detailOf) return;
-    const detail = await service
-      .dataset(name, model)
-      .catch(() => service.dataset(name, '').catch(() => null));
-    if (of === this._detailOf) this._detail = detail;
+  private async _readDetail(name: string): Promise<void> {
+    const detail = await service.dataset(name).catch(() => null);
+    if (draft.value.dataset === name) this._detail = detail;
   }
 
   private async _upload(file: File | undefined): Promise<void> {
@@ -221,11 +212,16 @@ export class DatasetPicker extends LitElement {
     </div>`;
   }
 
+  /** What is to be said of its size; once there is a model, the plan says it for that one. */
+  private _warnings({ warnings }: DatasetDetail): readonly string[] {
+    return draft.value.model.trim() === '' ? warnings : [];
+  }
+
   /** The chosen dataset's faults, unless they were just told of its upload, and its first rows. */
   private _shown(detail: DatasetDetail): TemplateResult {
     const { valid, errors, total_errors, shape } = detail.validation as Judged;
     const isTold = this._uploaded?.filename === detail.filename && !this._uploaded.validation.valid;
-    return html`${detail.warnings.map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
+    return html`${this._warnings(detail).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
       ${valid || isTold ? nothing : this._faults(detail.filename, errors ?? [], total_errors ?? 0, shape ?? null)}
       ${datasetRows(
         detail,

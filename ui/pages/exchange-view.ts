@@ -16,13 +16,15 @@ export function exchangeView({ prompt, tuned, base }: Exchange): TemplateResult 
 
 /** A shorter stretch of streaming says more of the network's pieces than of the model. */
 const leastSpanMs = 50;
+/** A first token that takes longer has waited for the model to be loaded. */
+const warmMs = 250;
 
-/** How fast tokens came: after the first one, without reading the prompt, where that was long enough to tell. */
+/** How fast tokens came: after the first one, without reading the prompt; or in all, where that is more telling. */
 function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number | null {
   if (tokens === null || generationMs === null || generationMs <= 0) return null;
   const spanMs = generationMs - (firstTokenMs ?? generationMs);
   if (tokens > 1 && spanMs >= leastSpanMs) return ((tokens - 1) / spanMs) * 1000;
-  return tokens > 0 ? (tokens / generationMs) * 1000 : null;
+  return tokens > 0 && (firstTokenMs ?? 0) < warmMs ? (tokens / generationMs) * 1000 : null;
 }
 
 function sideView(title: string, side: Side): TemplateResult {

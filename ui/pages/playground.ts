@@ -119,7 +119,7 @@ export class Playground extends LitElement {
       .then(async (lineage) => {
         if (modelId !== this.modelId) return;
         this._lineage = lineage;
-        const { rows } = await service.dataset(lineage.dataset, '');
+        const { rows } = await service.dataset(lineage.dataset);
         if (modelId === this.modelId) this._suggestions = suggestionsOf(rows);
       })
       // A dataset may be gone: there are no suggestions then.

@@ -235,7 +235,7 @@ export class Training extends LitElement {
       <h2 id="plan">What will happen</h2>
       <dl class="facts">
         <div class="figure"><dt>Task</dt><dd>${taskName(task)}</dd></div>
-        <div class="figure"><dt>Model</dt><dd>${model === '' ? '–' : nameText(model)}</dd></div>
+        <div class="figure"><dt>Model</dt><dd>${model === '' ? '–' : modelName(model)}</dd></div>
         <div class="figure">
           <dt>Dataset</dt>
           <dd>${dataset === '' ? '–' : nameText(dataset)}</dd>
