@@ -5,6 +5,7 @@
 #include "gpus.h"
 #include "process-end.h"
 #include "quantize.h"
+#include "rows.h"
 #include "sampler.h"
 
 namespace {
@@ -19,6 +20,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
   exports.Set("llamaRelease", Napi::String::New(env, HONE_LLAMA_RELEASE));
   exports.Set("readGpus", Napi::Function::New(env, hone::ReadGpus, "readGpus"));
   exports.Set("quantize", Napi::Function::New(env, hone::Quantize, "quantize"));
+  exports.Set("scanRows", Napi::Function::New(env, hone::ScanRows, "scanRows"));
   exports.Set("startSampler", Napi::Function::New(env, hone::StartSampler, "startSampler"));
   exports.Set("exitNow", Napi::Function::New(env, ExitNow, "exitNow"));
   return exports;

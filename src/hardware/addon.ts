@@ -88,6 +88,13 @@ export interface Addon {
   quantize(request: NativeQuantizeRequest): { cancel(): void };
   readGpus(onAnswer: (gpus: NativeGpus) => void): void;
   startSampler(options: NativeSamplerOptions): { stop(): void };
+  /** See `native/rows.h`. */
+  scanRows(
+    bytes: Uint8Array,
+    from: number,
+    to: number,
+    fields: readonly string[],
+  ): { readonly rows: number; readonly offset: number };
   /** Ends the process at once, without exit handlers: for when a thread is still inside llama.cpp. */
   exitNow(code: number): never;
 }

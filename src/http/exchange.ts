@@ -154,7 +154,10 @@ export class Exchange {
         totalBytes += data.byteLength;
         if (totalBytes > limitBytes) error = tooLarge();
         else if (data.byteLength > 0) {
-          queue.push(Buffer.from(data.slice(0)));
+          // The bytes are gone when this returns. `slice` would clear the memory before it copies.
+          const copy = Buffer.allocUnsafe(data.byteLength);
+          copy.set(new Uint8Array(data));
+          queue.push(copy);
           queuedBytes += data.byteLength;
           if (queuedBytes > highWaterBytes && !isLast && !this.paused) {
             this.paused = true;
