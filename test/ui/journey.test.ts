@@ -65,6 +65,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
   await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');
   await sees(page, 'Verified');
+  assert.match((await page.locator('.off-screen[aria-live]').textContent()) ?? '', /^train_1: /);
 
   const points = (await service.call('GET', '/api/jobs/train_1/metrics')).body.train.length;
   assert.is(points, 60);

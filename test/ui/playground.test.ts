@@ -141,6 +141,29 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   assert.equal(faults, []);
 });
 
+test('a model of the hub is asked about as it is typed, and what cannot be had is said plainly', async () => {
+  hub.addModel('alice/open', tinyModel('llama'));
+  const { page, faults } = await openPage(service.url, '/training');
+  await page.getByLabel('Another model').check();
+  const name = page.getByLabel('Hub id or folder');
+  await name.pressSequentially('alice/none', { delay: 20 });
+  await sees(page, 'This model is missing, private or gated');
+  await sees(page, /accept its terms on the hub/);
+  assert.is(await name.getAttribute('aria-invalid'), 'true');
+  await name.fill('alice/open');
+  await sees(page, 'Can be used');
+
+  // The estimate follows what is edited.
+  await page.getByRole('radio', { name: /^support\.jsonl/ }).check();
+  const needed = page.locator('.estimate .meter').first();
+  await needed.waitFor();
+  const before = await needed.textContent();
+  await page.getByLabel('Batch size', { exact: true }).fill('512');
+  await until(async () => (await needed.textContent()) !== before, 'the estimate follows the batch size');
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
 test('a model that is gone is missed in words', async () => {
   const { page } = await openPage(service.url, '/models/nothing');
   await sees(page, 'There is no such model');

@@ -98,7 +98,8 @@ export class RunPage extends LitElement {
 
   protected override render(): TemplateResult {
     const { job, error } = this._run.value;
-    if (job === null) {
+    // A run that another tab has deleted is gone here, too.
+    if (job === null || error?.status === 404) {
       return html`<div class="page">
         ${trainingTabs('')}
         <h1>${this.jobId}</h1>
@@ -126,7 +127,8 @@ export class RunPage extends LitElement {
       </header>
       ${runError(job)}
       <div class=${isActive(job.state) ? 'run-head' : ''}>
-        <section class="card" aria-label="Progress">${runProgress(job)} ${runFigures(job, this._run)}</section>
+        <section class="card" aria-label="Progress">${runProgress(job)}
+          ${isActive(job.state) || job.last_metric !== null ? runFigures(job, this._run) : nothing}</section>
         ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
       </div>
       ${this._result(job)}
