@@ -43,8 +43,8 @@ export interface Datasets {
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const uploadPrefix = '.upload-';
-/** An upload is written in pieces of about this size: each costs a turn of another thread. */
-const writeBytes = 2 ** 19;
+/** An upload is written in pieces of this size, from one buffer: each piece costs a turn of another thread. */
+const pageBytes = 2 ** 19;
 
 /**
  * A file name made of harmless characters alone.
@@ -92,23 +92,23 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
         const file = await open(aside, 'wx');
         try {
           let first = true;
-          let waiting: Buffer[] = [];
-          let waitingBytes = 0;
-          // `write` may write less than it was given, when the disk is nearly full.
-          const write = async () => {
-            await file.appendFile(Buffer.concat(waiting));
-            waiting = [];
-            waitingBytes = 0;
-          };
+          const page = Buffer.allocUnsafe(pageBytes);
+          let filled = 0;
           for await (const chunk of chunks) {
             const bytes = first && chunk.subarray(0, 3).equals(utf8Bom) ? chunk.subarray(3) : chunk;
             first = false;
             validator.push(bytes);
-            waiting.push(bytes);
-            waitingBytes += bytes.length;
-            if (waitingBytes >= writeBytes) await write();
+            for (let from = 0; from < bytes.length; ) {
+              const copied = bytes.copy(page, filled, from);
+              from += copied;
+              filled += copied;
+              if (filled < pageBytes) continue;
+              await file.appendFile(page);
+              filled = 0;
+            }
           }
-          await write();
+          // Not `write`: that may write less than it was given, when the disk is nearly full.
+          await file.appendFile(page.subarray(0, filled));
           await file.sync();
         } finally {
           await file.close();
