@@ -31,7 +31,7 @@ import {
   unfinishedStates,
 } from './job-states.ts';
 import type { Models } from './models.ts';
-import { toSeries } from './series.ts';
+import { type Consumption, createTally, type Point, pickFrames, type Tally, toSeries } from './series.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 export interface JobsOptions extends Judges {
@@ -94,6 +94,10 @@ export interface Jobs {
   acknowledge(): boolean;
   /** The points of a job's curves, at most about `points` of them (0 for all). */
   series(id: number, points: number): ReturnType<typeof toSeries>;
+  /** The newest points of a job, at most `count`. */
+  recent(id: number, count: number): Point[];
+  /** What a job has taken of the machine so far; steps that a resumed run did again count again. */
+  consumption(id: number): Consumption;
   /** What was told of a job beside its curves: stored log and export frames, oldest first. */
   events(id: number): Frame[];
   /** The last lines of a job's log. */
@@ -111,6 +115,8 @@ export function createJobs(options: JobsOptions): Jobs {
   const recovered = new Promise<void>((resolve) => {
     markRecovered = resolve;
   });
+  /** What was added up of jobs that were asked about, up to a frame, so that no long series is read twice. */
+  const tallies = new Map<number, { readonly tally: Tally; seq: number }>();
   const running = new Map<number, { trainer: Trainer | null; followed: Promise<void> }>();
   const folder = (id: number) => join(options.jobsDir, jobName(id));
   const read = (id: number): Job => {
@@ -391,6 +397,7 @@ export function createJobs(options: JobsOptions): Jobs {
       throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
     }
     store.jobs.remove(id);
+    tallies.delete(id);
     await rm(folder(id), { recursive: true, force: true });
     if (options.logsDir !== null)
       await rm(join(options.logsDir, jobName(id)), { recursive: true, force: true });
@@ -499,7 +506,28 @@ export function createJobs(options: JobsOptions): Jobs {
       return true;
     },
 
-    series: (id, points) => toSeries(store.events.ofJob(read(id).id, 'metrics'), points),
+    recent(id, count) {
+      // Evaluations are among them, and steps that a resumed run wrote again.
+      const events = store.events.tailOfJob(read(id).id, 'metrics', 2 * count);
+      return toSeries(events, 0).train.slice(-count);
+    },
+
+    consumption(id) {
+      const known = tallies.get(read(id).id) ?? { tally: createTally(), seq: 0 };
+      for (const { seq, payload } of store.events.ofJob(id, 'metrics', known.seq)) {
+        known.tally.add(payload as Point);
+        known.seq = seq;
+      }
+      tallies.set(id, known);
+      return known.tally.consumption();
+    },
+
+    series(id, points) {
+      const { events } = store;
+      read(id);
+      if (points === 0) return toSeries(events.ofJob(id, 'metrics'), 0);
+      return toSeries(events.bySeq(pickFrames(events.beginnings(id, 'metrics'), points)), 0);
+    },
 
     events(id) {
       read(id);

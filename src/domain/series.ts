@@ -17,7 +17,29 @@ export function toSeries(events: readonly EventRow[], points: number): { train: 
   return { train: thin(ordered(byKind.train), points), eval: ordered(byKind.eval) };
 }
 
-function thin(series: Point[], points: number): Point[] {
+/** A `metrics` frame is written with these first (job-journal.ts). */
+const beginningOfMetrics = /^\{"kind":"(train|eval)","step":(\d+)[,}]/;
+
+/**
+ * Which frames a thinned series needs, by how they begin alone: of a long run most need not be read.
+ * @returns their numbers.
+ */
+export function pickFrames(
+  beginnings: readonly (readonly [seq: number, beginning: string])[],
+  points: number,
+): number[] {
+  const newest = new Map<number, number>();
+  const others: number[] = [];
+  for (const [seq, beginning] of beginnings) {
+    const found = beginningOfMetrics.exec(beginning);
+    if (found?.[1] === 'train') newest.set(Number(found[2]), seq);
+    else others.push(seq);
+  }
+  const ordered = [...newest].sort(([a], [b]) => a - b).map(([, seq]) => seq);
+  return [...others, ...thin(ordered, points)].sort((a, b) => a - b);
+}
+
+function thin<T>(series: T[], points: number): T[] {
   if (points === 0 || series.length <= points) return series;
   const stride = Math.ceil(series.length / points);
   return series.filter((_, index) => index % stride === stride - 1 || index === series.length - 1);
@@ -34,33 +56,55 @@ export interface Consumption {
   readonly cpu_mean_percent: number | null;
 }
 
-/** Adds up the traces of a run's steps; a mean counts each step by its seconds. */
-export function consumptionOf(points: readonly Point[]): Consumption {
-  const traces = points.map((point) => point.hardware as Record<string, number | null> | undefined);
-  const known = (field: string) =>
-    traces.flatMap((trace) => {
-      const value = trace?.[field];
-      return typeof value === 'number' ? [{ value, seconds: trace?.seconds ?? 0 }] : [];
-    });
-  const orNull = (field: string, of: (values: { value: number; seconds: number }[]) => number) => {
-    const values = known(field);
-    return values.length === 0 ? null : of(values);
+/** Adds up the traces of a run's steps as they come. */
+export interface Tally {
+  add(point: Point): void;
+  /** A mean counts each step by its seconds. */
+  consumption(): Consumption;
+}
+
+/** One figure over many traces. */
+interface Figure {
+  count: number;
+  sum: number;
+  peak: number;
+  weighted: number;
+  seconds: number;
+}
+
+export function createTally(): Tally {
+  const figures = new Map<string, Figure>();
+  const figure = <T>(name: string, of: (figure: Figure) => T): T | null => {
+    const found = figures.get(name);
+    return found === undefined ? null : of(found);
   };
-  const sum = (values: { value: number }[]) => values.reduce((total, { value }) => total + value, 0);
-  const peak = (values: { value: number }[]) => values.reduce((top, { value }) => Math.max(top, value), 0);
-  const mean = (values: { value: number; seconds: number }[]) => {
-    const seconds = values.reduce((total, entry) => total + entry.seconds, 0);
-    return seconds === 0
-      ? sum(values) / values.length
-      : values.reduce((total, entry) => total + entry.value * entry.seconds, 0) / seconds;
-  };
-  const kilo = (values: { value: number }[]) => sum(values) / 1000;
+  const kilo = ({ sum }: Figure) => sum / 1000;
+  const peak = ({ peak: most }: Figure) => most;
+  const mean = ({ count, sum, weighted, seconds }: Figure) =>
+    seconds === 0 ? sum / count : weighted / seconds;
   return {
-    gpu_kilowatt_hours: orNull('gpu_watt_hours', kilo),
-    cpu_kilowatt_hours: orNull('cpu_watt_hours', kilo),
-    gpu_peak_bytes: orNull('gpu_peak_bytes', peak),
-    ram_peak_bytes: orNull('ram_peak_bytes', peak),
-    gpu_mean_utilization_percent: orNull('gpu_mean_utilization_percent', mean),
-    cpu_mean_percent: orNull('cpu_mean_percent', mean),
+    add(point) {
+      const trace = point.hardware as Readonly<Record<string, number | null>> | undefined;
+      if (trace === undefined) return;
+      const seconds = trace.seconds ?? 0;
+      for (const [name, value] of Object.entries(trace)) {
+        if (typeof value !== 'number' || name === 'seconds') continue;
+        const found = figures.get(name) ?? { count: 0, sum: 0, peak: 0, weighted: 0, seconds: 0 };
+        found.count += 1;
+        found.sum += value;
+        found.peak = Math.max(found.peak, value);
+        found.weighted += value * seconds;
+        found.seconds += seconds;
+        figures.set(name, found);
+      }
+    },
+    consumption: () => ({
+      gpu_kilowatt_hours: figure('gpu_watt_hours', kilo),
+      cpu_kilowatt_hours: figure('cpu_watt_hours', kilo),
+      gpu_peak_bytes: figure('gpu_peak_bytes', peak),
+      ram_peak_bytes: figure('ram_peak_bytes', peak),
+      gpu_mean_utilization_percent: figure('gpu_mean_utilization_percent', mean),
+      cpu_mean_percent: figure('cpu_mean_percent', mean),
+    }),
   };
 }

@@ -17,7 +17,6 @@ function snapshot({ jobs, frames }: Pick<Services, 'jobs' | 'frames'>): Frame {
   const time = new Date().toISOString();
   const seq = frames.newestSeq();
   if (job === null) return { type: 'snapshot', seq, time, state: 'idle', job: null, metrics: [] };
-  const { train } = jobs.series(job.id, 0);
   return {
     type: 'snapshot',
     seq,
@@ -25,7 +24,7 @@ function snapshot({ jobs, frames }: Pick<Services, 'jobs' | 'frames'>): Frame {
     job_id: jobName(job.id),
     state: job.state,
     job: presentJob(job),
-    metrics: train.slice(-recentPoints),
+    metrics: jobs.recent(job.id, recentPoints),
   };
 }
 

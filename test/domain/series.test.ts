@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { consumptionOf, type Point, toSeries } from '../../src/domain/series.ts';
+import { createTally, type Point, pickFrames, toSeries } from '../../src/domain/series.ts';
 
 const event = (seq: number, step: number, loss: number, kind = 'train') => ({
   seq,
@@ -33,9 +33,29 @@ test('evaluations are apart, and a thinned series keeps its last point', () => {
   );
 });
 
+test('a thinned series is picked by how its frames begin, and is the one that all frames make', () => {
+  const frames = [
+    ...Array.from({ length: 100 }, (_, at) => ({ kind: 'train', step: at + 1, loss: at })),
+    { kind: 'eval', step: 50, metrics: {} },
+    // A resumed run did some steps again.
+    ...Array.from({ length: 40 }, (_, at) => ({ kind: 'train', step: at + 81, loss: -at })),
+    { kind: 'eval', step: 100, metrics: {} },
+  ].map((payload, at) => ({ seq: at + 1, jobId: 1, type: 'metrics', time: 't', payload }));
+  const beginnings = frames.map(({ seq, payload }) => [seq, JSON.stringify(payload).slice(0, 48)] as const);
+  for (const points of [0, 1, 7, 50, 119, 120, 1000]) {
+    const picked = new Set(pickFrames(beginnings, points));
+    const thinned = toSeries(
+      frames.filter(({ seq }) => picked.has(seq)),
+      0,
+    );
+    assert.equal(thinned, toSeries(frames, points), `${points}`);
+  }
+});
+
 test('energy adds up, peaks are peaks, means weigh by time, and the unknown stays null', () => {
   const point = (step: number, hardware?: object): Point => ({ step, ...(hardware ? { hardware } : {}) });
-  const consumption = consumptionOf([
+  const tally = createTally();
+  const steps = [
     point(1, {
       seconds: 1,
       gpu_watt_hours: 500,
@@ -51,8 +71,10 @@ test('energy adds up, peaks are peaks, means weigh by time, and the unknown stay
       cpu_mean_percent: 20,
       cpu_watt_hours: null,
     }),
-  ]);
-  assert.equal(consumption, {
+  ];
+  for (const step of steps) tally.add(step);
+  const whole = tally.consumption();
+  assert.equal(whole, {
     gpu_kilowatt_hours: 2,
     cpu_kilowatt_hours: null,
     gpu_peak_bytes: 7,
@@ -60,6 +82,12 @@ test('energy adds up, peaks are peaks, means weigh by time, and the unknown stay
     gpu_mean_utilization_percent: null,
     cpu_mean_percent: 40,
   });
+  tally.add(point(4, { seconds: 0, gpu_watt_hours: 250 }));
+  assert.equal(tally.consumption(), { ...whole, gpu_kilowatt_hours: 2.25 }, 'more can be added');
+});
+
+test('a run without a trace has no figures', () => {
+  assert.equal(new Set(Object.values(createTally().consumption())), new Set([null]));
 });
 
 test.run();

@@ -1,5 +1,4 @@
 import { jobName } from '../../domain/job.ts';
-import { consumptionOf } from '../../domain/series.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { Reply } from '../../http/reply.ts';
@@ -43,7 +42,7 @@ export function jobRoutes({ jobs: store }: Services): Route[] {
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
       handle: ({ params }) => {
         const id = jobNumber(params.job_id);
-        return presentJobDetail(store.get(id), consumptionOf(store.series(id, 0).train));
+        return presentJobDetail(store.get(id), store.consumption(id));
       },
     }),
     route({
