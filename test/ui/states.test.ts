@@ -86,6 +86,8 @@ for (const theme of ['light', 'dark'] satisfies Theme[]) {
       for (const { name, path, text } of pagesOf().filter((entry) => entry.service === service)) {
         await page.goto(service.url + path);
         await sees(page, text);
+        // Whatever is still being read is there before a picture is taken.
+        await page.waitForFunction(() => document.querySelector('.skeleton') === null);
         for (const width of [1440, 1280, 640, 360, 320]) {
           await page.setViewportSize({ width, height: 900 });
           const wide = await sidewaysPixels(page);

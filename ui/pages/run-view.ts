@@ -21,10 +21,14 @@ export function runProgress(job: Job): TemplateResult {
     ${progressBar('Progress of the run', job.progress)}
     <div class="row between wrap-row">
       ${stageList(job)}
-      <p class="muted tabular">
-        ${active && job.detail ? html`<bdi>${job.detail}</bdi>` : nothing}
-        ${eta == null ? nothing : html`about <b>${formatDuration(eta)}</b> left`}
-      </p>
+      ${
+        active
+          ? html`<p class="run-left muted tabular">
+              ${job.detail ? html`<bdi>${job.detail}</bdi>` : nothing}
+              ${eta == null ? nothing : html`about <b>${formatDuration(eta)}</b> left`}
+            </p>`
+          : nothing
+      }
     </div>
   </div>`;
 }
