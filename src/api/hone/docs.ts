@@ -6,11 +6,25 @@ const escapeHtml = (text: unknown) =>
     (found) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[found] as string,
   );
 
-const schemaText = (content: unknown) => {
-  const media = Object.entries((content ?? {}) as Record<string, { schema?: unknown }>)[0];
-  return media?.[1].schema === undefined
-    ? ''
-    : `<details><summary>${escapeHtml(media[0])}</summary><pre>${escapeHtml(JSON.stringify(media[1].schema, null, 2))}</pre></details>`;
+interface Media {
+  readonly schema?: unknown;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+const pretty = (value: unknown) =>
+  `<pre>${escapeHtml(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>`;
+
+/** The first content type of a body: an example of it, and its schema folded away. */
+const bodyText = (content: unknown) => {
+  const [type, media] = Object.entries((content ?? {}) as Record<string, Media>)[0] ?? ['', {}];
+  const examples = Object.values(media.examples ?? {}).map(({ value }) => value);
+  if (media.example !== undefined) examples.push(media.example);
+  const schema =
+    media.schema === undefined
+      ? ''
+      : `<details><summary>${escapeHtml(type)}</summary>${pretty(media.schema)}</details>`;
+  return examples.map(pretty).join('') + schema;
 };
 
 /** The OpenAPI document as a page for people: plain HTML, without script. */
@@ -24,16 +38,16 @@ export function presentDocs(document: Json): string {
         )
           .map(
             ([status, { description, content }]) =>
-              `<li><b>${escapeHtml(status)}</b> ${escapeHtml(description)}${schemaText(content)}</li>`,
+              `<li><b>${escapeHtml(status)}</b> ${escapeHtml(description)}${Number(status) < 300 ? bodyText(content) : ''}</li>`,
           )
           .join('');
-        return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Body</h3>${schemaText(body.content)}` : ''}<h3>Answers</h3><ul>${answers}</ul></section>`;
+        return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Body</h3>${bodyText(body.content)}` : ''}<h3>Answers</h3><ul>${answers}</ul></section>`;
       }),
   );
   const { path, summary } = document['x-websocket'] as { path: string; summary: string };
   const { schemas } = document.components as { schemas: Record<string, unknown> };
   const frames = Object.entries(schemas)
-    .map(([name, schema]) => schemaText({ [name]: { schema } }))
+    .map(([name, schema]) => bodyText({ [name]: { schema } }))
     .join('');
   const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>Frames</h3>${frames}</section>`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>The same as a document for programs: <a href="/api/openapi.json">openapi.json</a>.</p>${sections.join('')}${socket}</main></body></html>`;
