@@ -94,7 +94,7 @@ function meets(goal: Goal, value: number): boolean {
 }
 
 function goalText(goal: Goal): string {
-  if ('share' in goal) return `≤ ${goal.share} of theirs`;
+  if ('share' in goal) return `≤ ${Number(goal.share.toPrecision(3))} of theirs`;
   if ('times' in goal) return `≥ ${goal.times} ×`;
   if ('below' in goal) return `< ${goal.below}`;
   return 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;

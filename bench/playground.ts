@@ -1,0 +1,200 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runMeasured } from './harness/measured.ts';
+import { missingPython, programs, python, pythonVersion, root } from './harness/places.ts';
+import type { Scenario, Size } from './harness/scenario.ts';
+import { startServer } from './harness/server.ts';
+
+/*
+ * A Llama shape of random weights, quantized to Q4_0. `second turn`: the time to the first token of a second
+ * question behind a long first one, whose tokens are still there, beside the same conversation asked of a model
+ * that has seen nothing of it. `decode`: tokens a second of one answer, beside transformers' generate in bfloat16.
+ * `beside a training`: the same while a training takes every core, beside node-llama-cpp with its own threads.
+ */
+
+const shapes: Record<
+  Size,
+  { hidden: number; layers: number; words: number; tokens: number; mostMs: number }
+> = {
+  full: { hidden: 768, layers: 16, words: 700, tokens: 96, mostMs: 15_000 },
+  quick: { hidden: 768, layers: 8, words: 500, tokens: 48, mostMs: 6_000 },
+  test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
+};
+const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
+const template = (dir: string) => join(dir, 'template.json');
+
+interface Said {
+  readonly text: string;
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  readonly timeToFirstTokenMs: number;
+  readonly durationMs: number;
+}
+
+const user = (content: string) => ({ role: 'user', content });
+const short = [user('My parcel has not come.')];
+/** A long question with its answer, and a second, short question. */
+function conversation(size: Size) {
+  const words = 'my parcel has not come and the box of order 482 was broken when I looked at it'.split(' ');
+  const long = Array.from({ length: shapes[size].words }, (_, at) => words[(at * 7) % words.length]).join(
+    ' ',
+  );
+  const first = [user(long)];
+  return { first, second: [...first, { role: 'assistant', content: 'team: shipping' }, user('And now?')] };
+}
+
+async function play(dir: string, size: Size, conversations: unknown[], training = ''): Promise<Said[]> {
+  const argv = ['--import', 'tsx', join(programs, 'playground.ts'), q4(dir), template(dir)];
+  const { stdout } = await runMeasured(process.execPath, [...argv, String(shapes[size].tokens), training], {
+    input: JSON.stringify(conversations),
+  });
+  return JSON.parse(stdout);
+}
+
+const rateOf = (said: Said) =>
+  ((said.generatedTokens - 1) / (said.durationMs - said.timeToFirstTokenMs)) * 1000;
+
+/** Runs beside a process that trains with all the threads that it takes; answers alone need none. */
+async function besideTraining<T>(size: Size, work: () => Promise<T>): Promise<T> {
+  if (size === 'test') return work();
+  // As the service starts a trainer.
+  const env = { OMP_WAIT_POLICY: 'passive' };
+  const training = await startServer({
+    command: python,
+    args: [join(programs, 'playground_training.py')],
+    env,
+  });
+  try {
+    return await work();
+  } finally {
+    await training.end('SIGKILL');
+  }
+}
+
+/** The prompt of the short conversation as the stored template renders it (ChatML). */
+const rendered = '<|im_start|>user\nMy parcel has not come.<|im_end|>\n<|im_start|>assistant\n';
+
+export const scenario: Scenario = {
+  name: 'playground',
+  about: 'answers of a model: the second turn, decoding, and decoding beside a training',
+  runs: { full: 5, quick: 2 },
+  warmUps: { full: 1, quick: 0 },
+  prepare: async ({ dir, size }) => {
+    const { hidden, layers } = shapes[size];
+    const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1' };
+    const script = join(programs, 'playground_inputs.py');
+    execFileSync(python, [script, dir, String(hidden), String(layers)], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const argv = [join(root, 'dist', 'quantize.js'), join(dir, 'model.gguf'), q4(dir), 'Q4_0'];
+    execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+  },
+  sides: [
+    {
+      name: 'hone',
+      about: "the service's engine",
+      trial: async ({ dir, size }) => {
+        const { first, second } = conversation(size);
+        const [answer, , cached] = (await play(dir, size, [short, first, second])) as [Said, Said, Said];
+        const [busy] = (await besideTraining(size, () => play(dir, size, [short], 'training'))) as [Said];
+        return {
+          figures: { turn: cached.timeToFirstTokenMs, decode: rateOf(answer), busy: rateOf(busy) },
+          answer: { second: cached.text, text: answer.text, busy: busy.text, prompt: answer.promptTokens },
+        };
+      },
+    },
+    {
+      name: 'no cache',
+      about: 'the same engine, which has seen nothing of the conversation',
+      trial: async ({ dir, size }) => {
+        const [said] = (await play(dir, size, [conversation(size).second])) as [Said];
+        return { figures: { turn: said.timeToFirstTokenMs }, answer: { second: said.text } };
+      },
+    },
+    {
+      name: 'transformers',
+      about: async () =>
+        `generate of transformers ${await pythonVersion('transformers')}, bfloat16, torch ${await pythonVersion('torch')}`,
+      missing: () => missingPython('transformers', 'torch'),
+      trial: async ({ dir, size }) => {
+        const argv = [
+          join(programs, 'playground_transformers.py'),
+          join(dir, 'base'),
+          String(shapes[size].tokens),
+        ];
+        const { stdout } = await runMeasured(python, argv, { input: JSON.stringify(short) });
+        const { rate, prompt } = JSON.parse(stdout);
+        return { figures: { decode: rate }, answer: { prompt } };
+      },
+    },
+    {
+      name: 'node-llama-cpp',
+      about: () => {
+        const file = join(root, 'node_modules', 'node-llama-cpp', 'package.json');
+        return `node-llama-cpp ${JSON.parse(readFileSync(file, 'utf8')).version} with its own threads`;
+      },
+      trial: async ({ dir, size }) => {
+        const { tokens, mostMs } = shapes[size];
+        const argv = [
+          '--import',
+          'tsx',
+          join(programs, 'playground_plain.ts'),
+          q4(dir),
+          String(tokens),
+          String(mostMs),
+        ];
+        const run = await besideTraining(size, () =>
+          runMeasured(process.execPath, argv, { input: rendered }),
+        );
+        const { rate, text } = JSON.parse(run.stdout);
+        return { figures: { busy: rate }, answer: { beginning: text } };
+      },
+    },
+  ],
+  check: (answers) => {
+    const { hone, transformers } = answers as Record<string, Record<string, unknown>>;
+    const { beginning } = answers['node-llama-cpp'] as { beginning: string };
+    const { second } = answers['no cache'] as { second: string };
+    const same = (what: string, ours: unknown, theirs: unknown) => {
+      if (ours !== theirs) throw new Error(`${what}: ${JSON.stringify(ours)} and ${JSON.stringify(theirs)}`);
+    };
+    same('The second turn, with and without what was kept', hone?.second, second);
+    same('The answer beside a training, and without one', hone?.busy, hone?.text);
+    // Half a character at the end is shown by the one, and awaits its other half in the other.
+    const whole = (text: string) => text.replace(/\ufffd+$/, '');
+    const ours = whole(String(hone?.text));
+    const theirs = whole(beginning);
+    const length = Math.min(ours.length, theirs.length);
+    same('The answer, and that of node-llama-cpp', ours.slice(0, length), theirs.slice(0, length));
+    if (transformers !== undefined) same("The prompt's tokens", hone?.prompt, transformers.prompt);
+  },
+  comparisons: [
+    {
+      metric: "second turn's first token",
+      figure: 'turn',
+      unit: 'ms',
+      better: 'less',
+      peer: 'no cache',
+      goal: { share: 1 / 15 },
+    },
+    {
+      metric: 'decode',
+      figure: 'decode',
+      unit: 'tokens/s',
+      better: 'more',
+      peer: 'transformers',
+      goal: { times: 4 },
+    },
+    {
+      metric: 'decode beside a training',
+      figure: 'busy',
+      unit: 'tokens/s',
+      better: 'more',
+      peer: 'node-llama-cpp',
+      goal: { times: 20 },
+    },
+  ],
+};

@@ -1,0 +1,24 @@
+/**
+ * The playground's engine in a process of its own:  playground.ts GGUF TEMPLATE TOKENS [training]
+ * Answers the conversations that stdin has as JSON, one after the other, and prints what each gave.
+ */
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createEngine } from '../../src/inference/engine.ts';
+import { root } from '../harness/places.ts';
+
+const [ggufPath, templatePath, tokens, training] = process.argv.slice(2) as [string, string, string, string?];
+const silent = { debug() {}, info() {}, warn() {} };
+const workerPath = join(root, 'dist', 'inference-worker.js');
+const engine = createEngine({ workerPath, gpu: false, idleMs: 600_000, maxLoaded: 1, logger: silent });
+engine.setTrainingActive(training === 'training');
+const ask = (messages: { role: string; content: string }[], maxTokens: number) =>
+  engine.generate({
+    ...{ modelKey: 'model', ggufPath, templatePath, input: { kind: 'messages', messages } as const },
+    ...{ maxTokens, temperature: 0, topP: 1 },
+  });
+const said = [];
+await ask([{ role: 'user', content: 'Hello' }], 4); // loads the model
+for (const messages of JSON.parse(await text(process.stdin))) said.push(await ask(messages, Number(tokens)));
+process.stdout.write(JSON.stringify(said));
+await engine.close();
