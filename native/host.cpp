@@ -40,6 +40,8 @@ double ReadNumber(const std::string& path) {
   return value;
 }
 
+#if !defined(_WIN32) && !defined(__APPLE__)
+
 /// The number behind `key` at the beginning of a line, as `/proc/meminfo` and cgroup files have it.
 double ReadKey(const std::string& path, const char* key) {
   const File file = OpenFile(path);
@@ -51,8 +53,6 @@ double ReadKey(const std::string& path, const char* key) {
   }
   return kUnknown;
 }
-
-#if !defined(_WIN32) && !defined(__APPLE__)
 
 /// Sums busy and all ticks of the processors in `cpus` (all when empty).
 bool ReadProcStat(const std::string& path, const std::vector<int>& cpus, double& busy, double& all) {
@@ -94,7 +94,7 @@ HostFigures HostReader::Read() {
   return figures;
 }
 
-double HostReader::CpuPercent(double seconds) {
+double HostReader::CpuPercent([[maybe_unused]] double seconds) {
   double busy = kUnknown;
   double all = kUnknown;
 #if defined(_WIN32)
