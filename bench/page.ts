@@ -185,9 +185,20 @@ export const scenario: Scenario = {
 
           const { page, cdp, close } = await freshPage();
           await page.goto(`${server.url}/training/train_1`);
-          const area = page.locator('.chart-wide .chart-area');
-          const charted = async () =>
-            Number(/chart of (\d+) points/.exec((await area.getAttribute('aria-label')) ?? '')?.[1] ?? 0);
+          await page.locator('.chart-wide .chart-area').waitFor();
+          /** How many points the chart says that it has; what the page says instead, where there is none. */
+          const charted = async () => {
+            const said = await page.evaluate(
+              () =>
+                document.querySelector('.chart-wide .chart-area')?.getAttribute('aria-label') ??
+                document.querySelector('main')?.textContent ??
+                '',
+            );
+            const found = /chart of (\d+) points/.exec(said);
+            if (found === null)
+              throw new Error(`There is no chart: ${said.replace(/\s+/g, ' ').slice(0, 500)}`);
+            return Number(found[1]);
+          };
           /** Has the trainer write many steps, and waits until the chart has them all. */
           const flood = async (name: string, count: number) => {
             const had = await charted();
@@ -198,7 +209,6 @@ export const scenario: Scenario = {
               await sleep(100);
             }
           };
-          await area.waitFor();
           await flood('burst', points);
           await sleep(1_000);
           const fps = await framesPerSecond(page, watchMs);

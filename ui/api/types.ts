@@ -7,7 +7,6 @@ import type * as hone from '../../src/api/hone/schemas.ts';
 export type Job = InferOutput<typeof hone.job>;
 export type JobDetail = InferOutput<typeof hone.jobDetail>;
 export type JobPage = InferOutput<typeof hone.jobs>;
-export type JobError = NonNullable<Job['error']>;
 export type Info = InferOutput<typeof flat.info>;
 export type Dataset = InferOutput<typeof flat.datasets>['datasets'][number];
 export type Model = InferOutput<typeof finetune.listedModel>;

@@ -51,7 +51,7 @@ export class LiveHardware extends LitElement {
         share(now.ram_used_bytes, now.ram_total_bytes),
         `${formatMemory(now.ram_used_bytes)} of ${formatMemory(now.ram_total_bytes)}`,
       )}
-      ${now.gpus.map((gpu) => gpuMeters(gpu))}
+      ${now.gpus.map((gpu) => gpuMeters(gpu, now.gpus.length > 1))}
       ${now.gpu_state === 'late' ? html`<p class="muted">The GPU driver has not answered for a while.</p>` : nothing}
     </section>`;
   }
@@ -74,8 +74,9 @@ function meter(name: string, percent: number | null, text: string, shown: unknow
   </div>`;
 }
 
-function gpuMeters(gpu: GpuSample): TemplateResult {
-  const name = gpu.name ?? (gpu.index === 0 ? 'GPU' : `GPU ${gpu.index}`);
+/** @param isOneOfMany of several alike, each is told by its number. */
+function gpuMeters(gpu: GpuSample, isOneOfMany: boolean): TemplateResult {
+  const name = isOneOfMany ? `${gpu.index} · ${gpu.name ?? 'GPU'}` : (gpu.name ?? 'GPU');
   if (gpu.lost) return html`<p class="warning">${name} cannot be reached any more.</p>`;
   const figures = [
     gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)} %`,
