@@ -38,6 +38,9 @@ const known = [
   ['/api/jobs/{job_id}/log', 'GET', { job_id: 'train_1' }],
   ['/api/finetune/recommended_models/{task}', 'GET', { task: 'summarization' }],
   ['/api/models/task/{task}', 'GET', { task: 'summarization' }],
+  ['/api/recommendations', 'GET', { task: 'summarization' }],
+  ['/api/examples/{name}', 'POST', { name: 'support' }],
+  ['/api/jobs/{job_id}/events', 'GET', { job_id: 'train_1' }],
 ] as const;
 
 let service: TestService;
