@@ -75,7 +75,14 @@ const activationElements = 17;
 export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
   const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
   const { loraRank, batchSize, sequenceLength } = settings;
-  const weights = parameters * weightBytes[settings.precision];
+  // Only the blocks' linear layers are quantized; embeddings and the head stay as they are computed with.
+  const inBlocks = Math.min(
+    parameters,
+    layers * (2 * hidden * hidden + 2 * hidden * keyValue + 3 * hidden * intermediate),
+  );
+  const quantized = settings.precision === '4-bit' || settings.precision === '8-bit';
+  const otherBytes = quantized ? (settings.gpu ? 2 : 4) : weightBytes[settings.precision];
+  const weights = inBlocks * weightBytes[settings.precision] + (parameters - inBlocks) * otherBytes;
   // Every linear layer of a block: q, k, v, o, gate, up, down; r × (in + out) each.
   const widths = 4 * hidden + 2 * (hidden + keyValue) + 3 * (hidden + intermediate);
   const adapterParameters = layers * loraRank * widths;

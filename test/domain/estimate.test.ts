@@ -1,0 +1,66 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { estimate, simpleEstimate } from '../../src/domain/estimate.ts';
+
+/** Qwen3-0.6B, from its config.json; its embedding is its head, too. */
+const shape = {
+  parameters: 596_000_000,
+  layers: 28,
+  hidden: 1024,
+  intermediate: 3072,
+  keyValue: 1024,
+  vocabulary: 151_936,
+};
+const settings = {
+  precision: '16-bit',
+  batchSize: 1,
+  sequenceLength: 512,
+  loraRank: 16,
+  gradientCheckpointing: true,
+  checkpointsKept: 2,
+  quantizations: ['Q8_0'],
+  download: true,
+  gpu: true,
+} as const;
+
+test('the simple estimate is the specification’s: parameters × factor × 1.5', () => {
+  assert.equal(simpleEstimate(7e9), { '4-bit': 5.25, '8-bit': 10.5, '16-bit': 21, '32-bit': 42 });
+});
+
+test('the parts add up, on the disk and in memory', () => {
+  const { totalBytes, disk, ...parts } = estimate(shape, settings);
+  assert.is(
+    Object.values(parts).reduce((sum, part) => sum + part, 0),
+    totalBytes,
+  );
+  assert.is(disk.totalBytes, disk.downloadBytes + disk.checkpointsBytes + disk.exportBytes);
+  assert.is(estimate(shape, { ...settings, download: false }).disk.downloadBytes, 0);
+});
+
+test('quantization makes the blocks small, not the embedding', () => {
+  const weights = (precision: '4-bit' | '8-bit' | '16-bit' | '32-bit') =>
+    estimate(shape, { ...settings, precision }).weightsBytes;
+  const embedding = 2 * shape.vocabulary * shape.hidden;
+  assert.is(weights('16-bit'), 2 * shape.parameters);
+  assert.is(weights('32-bit'), 4 * shape.parameters);
+  assert.ok(weights('4-bit') > embedding && weights('4-bit') < embedding + 0.6 * shape.parameters);
+  assert.ok(weights('8-bit') > weights('4-bit') && weights('8-bit') < weights('16-bit'));
+});
+
+test('rows and length cost activations, checkpointing saves them, rank costs the adapter', () => {
+  const base = estimate(shape, settings);
+  const wide = estimate(shape, { ...settings, batchSize: 4 });
+  assert.is(wide.activationsBytes, 4 * base.activationsBytes);
+  assert.is(wide.weightsBytes, base.weightsBytes);
+  const kept = estimate(shape, { ...settings, gradientCheckpointing: false });
+  assert.ok(kept.activationsBytes > 5 * base.activationsBytes);
+  assert.is(estimate(shape, { ...settings, loraRank: 32 }).adapterBytes, 2 * base.adapterBytes);
+});
+
+test('each further type of the export takes disk', () => {
+  const disk = (quantizations: string[]) => estimate(shape, { ...settings, quantizations }).disk.exportBytes;
+  assert.ok(disk([]) < disk(['Q8_0']) && disk(['Q8_0']) < disk(['Q8_0', 'Q4_K_M']));
+  assert.ok(disk(['Q4_K_M']) > 2 * shape.parameters, 'it is made of a file at 16 bit');
+});
+
+test.run();
