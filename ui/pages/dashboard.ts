@@ -4,7 +4,7 @@ import { service } from '../api/service.ts';
 import type { HardwareSpecs, Job } from '../api/types.ts';
 import { figure, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
 import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../format.ts';
-import { currentJobId, hardware, jobs, runOf } from '../state/app.ts';
+import { currentJobId, examples, hardware, jobs, runOf } from '../state/app.ts';
 import { isActive, profileName, strategyName, taskName } from '../state/job-words.ts';
 import { paced } from '../state/pace.ts';
 import { Watch } from '../state/store.ts';
@@ -37,6 +37,8 @@ export class Dashboard extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     hardware.ensure();
+    // A newcomer needs them first, and may be one.
+    examples.ensure();
     service.recommendations('text-generation').then(
       ({ profile }) => {
         this._profile = profile;

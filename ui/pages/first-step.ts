@@ -4,9 +4,10 @@ import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Example } from '../api/types.ts';
 import { modelName, serviceErrorPanel } from '../elements/parts.ts';
-import { datasets, router, toasts } from '../state/app.ts';
+import { datasets, examples, router, toasts } from '../state/app.ts';
 import { strategyName, taskName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
 
 /** What an example teaches: its task, or a strategy of its own. */
 const exampleTitle = ({ task, strategy }: Example) =>
@@ -15,10 +16,14 @@ const exampleTitle = ({ task, strategy }: Example) =>
 /** What a newcomer can do first: train on an example with one click, or bring own data. */
 @customElement('hone-first-step')
 export class FirstStep extends LitElement {
-  @state() private _examples: readonly Example[] = [];
   /** The example that is being started, by its name. */
   @state() private _starting: string | null = null;
   @state() private _error: ServiceError | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, examples);
+  }
 
   protected override createRenderRoot(): this {
     return this;
@@ -26,16 +31,11 @@ export class FirstStep extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    service.examples().then(
-      (examples) => {
-        this._examples = examples;
-      },
-      () => undefined,
-    );
+    examples.ensure();
   }
 
   protected override render(): TemplateResult {
-    const [first, ...others] = this._examples;
+    const [first, ...others] = examples.value.value ?? [];
     return html`<section class="card welcome" aria-labelledby="first">
       <p class="eyebrow">First step</p>
       <h2 id="first">Train a model of your own</h2>

@@ -4,6 +4,7 @@ import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
   Choices,
   Dataset,
+  Example,
   HardwareSpecs,
   Info,
   JobPage,
@@ -30,6 +31,8 @@ export const hardware = new Remote<HardwareSpecs>(service.hardware);
 export const settings = new Remote<RecommendedSettings>(service.settings);
 /** The names that some settings accept here. */
 export const choices = new Remote<Choices>(service.choices);
+/** The datasets that come with the service. */
+export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
 let historyLength = historyPage;
