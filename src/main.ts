@@ -17,7 +17,7 @@ import { createFrames, type Frame } from './domain/frames.ts';
 import { createHubPush } from './domain/hub-push.ts';
 import { createJobs } from './domain/jobs.ts';
 import { createLive } from './domain/live.ts';
-import { type Machine, readMachine } from './domain/machine.ts';
+import { hasCuda, type Machine, readMachine } from './domain/machine.ts';
 import { createModelSizes } from './domain/model-size.ts';
 import { createModels, type Models } from './domain/models.ts';
 import { createPlanner } from './domain/planner.ts';
@@ -125,7 +125,7 @@ export function compose(config: Config, logger: Logger, publish: (frame: Frame, 
     const [here, description] = await Promise.all([machine(), catalog.get()]);
     return {
       profile: asked ?? here.profile,
-      cuda: here.facts.gpuTotalBytes > 0 && here.facts.torchCudaVersion !== null,
+      cuda: hasCuda(here),
       quantizes: description.versions.bitsandbytes != null,
       defaultBatchSize: config.defaultBatchSize,
       lrSchedulerTypes: description.lr_scheduler_types,

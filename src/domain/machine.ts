@@ -14,6 +14,10 @@ export interface Machine {
 
 const gb = (bytes: number) => Math.round((bytes / bytesPerGb) * 100) / 100;
 
+/** Whether training runs on CUDA here: there is a GPU for it, and a PyTorch that was built for it. */
+export const hasCuda = ({ facts }: Machine): boolean =>
+  facts.gpuTotalBytes > 0 && facts.torchCudaVersion !== null;
+
 /** Reads what the machine is, now. */
 export async function readMachine(dataDir: string): Promise<Machine> {
   const facts = await readFacts({ dataDir });

@@ -78,6 +78,9 @@ const notSettings = new Set([
   'export',
 ]);
 
+/** Whether an optimizer pages its state out of a GPU. */
+export const needsCuda = (optimizer: string): boolean => optimizer.startsWith('paged_');
+
 /** Schedules that follow the validation part's figures (transformers' SchedulerType). */
 const judgingSchedules: ReadonlySet<string> = new Set(['reduce_lr_on_plateau', 'greedy']);
 /** How many answers to a prompt the trainer's rlhf may compare: the first that divides a step's rows. */
@@ -143,7 +146,7 @@ export function resolveSettings(
   if (asked.device === 'mps' && asked[bits])
     refuse(bits, `${bits} does not run on Apple's GPUs; set it to false, or device to "cpu"`);
   if (asked.fp16 && !context.cuda) refuse('fp16', 'fp16 needs an NVIDIA GPU; leave it out, or set bf16');
-  if (asked.optim?.startsWith('paged_') && !context.cuda) {
+  if (asked.optim && needsCuda(asked.optim) && !context.cuda) {
     refuse(
       'optim',
       `${asked.optim} needs an NVIDIA GPU; use adamw_torch, or ${asked.optim.slice('paged_'.length)}`,

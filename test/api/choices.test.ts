@@ -96,7 +96,7 @@ test('choices are the names that a start accepts', async () => {
   assert.ok(lr_scheduler_types.includes('cosine') && lr_scheduler_types.includes('linear'));
   assert.ok(quantizations.includes('Q8_0') && quantizations.includes('Q4_K_M'));
   const request = quickRequest({ export: { quantizations } });
-  for (const optim of optimizers.filter((name: string) => !name.startsWith('paged_')).slice(0, 5)) {
+  for (const optim of optimizers) {
     assert.is((await ask('POST', '/api/estimate', { ...request, optim })).status, 200, optim);
   }
   for (const field of ['optim', 'lr_scheduler_type']) {

@@ -1,5 +1,7 @@
+import { hasCuda } from '../../domain/machine.ts';
 import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
+import { needsCuda } from '../../domain/settings.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { type ResponseDoc, type Route, route } from '../../http/route.ts';
 import { presentPlan, presentRecommended } from './presenters.ts';
@@ -18,8 +20,12 @@ export function choiceRoutes({ catalog, machine, planner }: Services): Route[] {
       summary: 'The names that optim, lr_scheduler_type and export.quantizations accept here',
       responses: { 200: { description: 'The names', schema: s.choices } },
       handle: async () => {
-        const { optimizers, lr_scheduler_types } = await catalog.get();
-        return { optimizers, lr_scheduler_types, quantizations: s.quantizations };
+        const [{ optimizers, lr_scheduler_types }, here] = await Promise.all([catalog.get(), machine()]);
+        return {
+          optimizers: hasCuda(here) ? optimizers : optimizers.filter((name) => !needsCuda(name)),
+          lr_scheduler_types,
+          quantizations: s.quantizations,
+        };
       },
     }),
     route({
