@@ -179,7 +179,14 @@ export const scenario: Scenario = {
         mkdirSync(dataDir);
         const server = await startHone(dataDir, { env: installation(dir, size) });
         try {
-          const { kilobytes, milliseconds } = await firstView(server.url);
+          // The browser's own first page is not the first view of ours: the middle one of three counts.
+          const views = [
+            await firstView(server.url),
+            await firstView(server.url),
+            await firstView(server.url),
+          ];
+          const kilobytes = Math.max(...views.map((view) => view.kilobytes));
+          const [, milliseconds = 0] = views.map((view) => view.milliseconds).sort((a, b) => a - b);
           const folder = await startRun(server.url, dataDir);
           const shift = await largestShift(server.url, size);
 
