@@ -56,11 +56,13 @@ def kept_checkpoints(settings: Any, steps: int) -> int:
 
 def checkpoint_bytes(settings: Any, trained: int) -> int:
     """The size of one checkpoint of `trained` weights: float32, and the optimizer's state."""
-    name = settings.optim
-    state = next((size for word, size in STATE_BYTES.items() if word in name), ADAM_BYTES)
-    if "8bit" in name:
-        state = -(-state // 4)
-    return trained * (4 + state) + REST_BYTES
+    return trained * (4 + state_bytes(settings.optim)) + REST_BYTES
+
+
+def state_bytes(optimizer: str) -> int:
+    """What an optimizer, by the name that the library gives it, keeps of each trained weight."""
+    size = next((size for word, size in STATE_BYTES.items() if word in optimizer), ADAM_BYTES)
+    return -(-size // 4) if "8bit" in optimizer else size
 
 
 def export_bytes(job: Job, trained: int) -> int:

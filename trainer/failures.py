@@ -28,7 +28,13 @@ class Failure(Exception):
 
 
 # How the C libraries below us say that the host has no memory left.
-NO_MEMORY = ("can't allocate memory", "cannot allocate memory", "failed to map segment", "std::bad_alloc")
+NO_MEMORY = (
+    "can't allocate memory",
+    "cannot allocate memory",
+    "failed to map segment",
+    "std::bad_alloc",
+    "can't start new thread",
+)
 
 SMALLER = (
     "Set per_device_train_batch_size to 1 (raise gradient_accumulation_steps to keep the batch), "

@@ -6,6 +6,7 @@ import gc
 import json
 from typing import TYPE_CHECKING, Any
 
+from trainer.budget import state_bytes
 from trainer.durable import write_json
 from trainer.failures import Failure, explain
 from trainer.fast.flat import autocast
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 OUT_OF_MEMORY = ("out_of_memory_gpu", "out_of_memory_host")
 FILE = "probe.json"
+
+# What a step may take beyond the one that is tried: batches differ, and memory falls into pieces.
+SPARE_BYTES = 32 << 20
 
 
 def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
@@ -67,9 +71,13 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
     import torch
 
     model = trainer.model
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     cpu_state = torch.random.get_rng_state()
     gpu_state = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
     try:
+        # Held while the step is tried, so that it is there for the optimizer when its turn comes.
+        size = trained * state_bytes(trainer.args.optim) + SPARE_BYTES
+        kept = torch.ones(size, dtype=torch.uint8, device=model.device)
         batch = trainer._prepare_inputs(trainer.data_collator([_row(trainer, index) for index in rows]))
         model.train()
         with trainer.compute_loss_context_manager(), _autocast(trainer):
@@ -79,6 +87,7 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
             model.eval()
             with torch.no_grad(), _autocast(trainer):
                 trainer.compute_loss(model, dict(batch))
+        del kept
         return None
     except Exception as error:
         failure = explain(error)

@@ -29,7 +29,7 @@ def train(job: Job) -> dict[str, Any]:
     settings = job.settings
     dataset, max_length = encoded_rows(job)
     training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-    hardware = choose(settings)
+    hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
     own_kernels, flat = job.provider.own_kernels, False

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import loop, probe, rows
 from trainer.failures import Failure
+from trainer.fast.lora import quicken
 from trainer.generate import Questions, ask
 from trainer.hardware import choose
 from trainer.lengths import choose_length
@@ -37,9 +38,10 @@ def train(job: Job) -> dict[str, Any]:
         )
     dataset, length = encoded_rows(job)
     training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-    hardware = choose(settings)
+    hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering")
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
+    quicken(model)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import loop, probe, rows
 from trainer.failures import Failure
+from trainer.fast.lora import quicken
 from trainer.generate import BATCH, LONGEST_ANSWER, Questions, alive_criterion, ask
 from trainer.hardware import choose
 from trainer.lengths import choose_length
@@ -28,9 +29,10 @@ def train(job: Job) -> dict[str, Any]:
         )
     dataset, length = encoded_rows(job)
     training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-    hardware = choose(settings)
+    hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForSeq2SeqLM")
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
+    quicken(model)
     columns = ["input_ids", "labels"]
     trainer = loop.job_trainer(Seq2SeqTrainer, job)(
         model=model,

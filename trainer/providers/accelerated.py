@@ -163,7 +163,7 @@ def lora_arguments(job: Job, model: Any, also_train: list[str] | None = None) ->
         "target_modules": settings.target_modules or linear_names(model),
         "modules_to_save": also_train,
         "bias": "none",
-        "use_gradient_checkpointing": _checkpointing(choose(settings)),
+        "use_gradient_checkpointing": _checkpointing(choose(settings, job.config)),
         "random_state": settings.seed,
         "max_seq_length": settings.max_seq_length,
     }

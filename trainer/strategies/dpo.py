@@ -45,7 +45,7 @@ class Dpo:
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
         training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-        hardware = choose(settings)
+        hardware = choose(settings, job.config)
         model = job.provider.base(job, hardware, "AutoModelForCausalLM")
         model, lora = job.provider.adapt_for_pairs(job, model)
         columns = ["prompt_ids", "chosen_ids", "rejected_ids"]

@@ -16,6 +16,7 @@ from trainer import loop, preferences, rows
 from trainer.durable import write_json
 from trainer.failures import Failure
 from trainer.families.causal import REFERENCE_ROWS
+from trainer.fast.lora import quicken
 from trainer.generate import LONGEST_ANSWER, Questions, answer, ask
 from trainer.hardware import choose
 from trainer.lengths import list_lengths
@@ -52,7 +53,7 @@ class Rlhf:
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
         training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
-        hardware = choose(settings)
+        hardware = choose(settings, job.config)
         generations = _generations(settings)
         score, accuracy = _reward(job, hardware, training, held_out)
 
@@ -98,6 +99,7 @@ class Rlhf:
             processing_class=job.tokenizer,
             peft_config=lora,
         )
+        quicken(trainer.model)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         if held_out is not None:
             questions = Questions.of(job, held_out)
@@ -186,6 +188,7 @@ def _train_reward(job: Job, hardware: Any, model: Any, training: Any, held_out: 
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])
+    quicken(model)
     plain = {
         **loop.arguments(job, hardware, len(training), True),
         "output_dir": str(folder / "work"),
@@ -232,7 +235,7 @@ def _given_reward(job: Job) -> Any:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
-    model.to(choose(job.settings).device).eval()
+    model.to(choose(job.settings, job.config).device).eval()
 
     def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
         texts = []

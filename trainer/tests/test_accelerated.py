@@ -24,6 +24,7 @@ class Asked:
 
     settings: Settings
     model_dir: str = "/models/one"
+    config: dict = dataclasses.field(default_factory=dict)
 
 
 def asked(**settings):

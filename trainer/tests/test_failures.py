@@ -200,7 +200,7 @@ def greedy_job(models, folder):
 
 def test_a_micro_batch_that_does_not_fit_is_divided_and_trains_the_same(models, tmp_path):
     spec, free = greedy_job(models, tmp_path / "starved"), greedy_job(models, tmp_path / "free")
-    child = starve(spec, 200)
+    child = starve(spec, 250)
     assert child.returncode == 0, child.stderr[-2000:]
     (told,) = jobs.journal(spec, "warning")
     assert told["code"] == "batch_reduced"

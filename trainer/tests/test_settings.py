@@ -216,6 +216,10 @@ def test_what_is_chosen_when_nothing_is_asked_for():
     settings = Settings(**{**value, "device": "cpu"})
     native, without = choose(settings, cpu_has_bf16=True), choose(settings, cpu_has_bf16=False)
     assert (native.weights, without.weights) == ("bfloat16", "float32")
+    narrow, wide = (
+        choose(settings, {"text_config": {"hidden_size": size}}, cpu_has_bf16=True) for size in (128, 512)
+    )
+    assert (narrow.weights, wide.weights) == ("float32", "bfloat16")
     assert not without.gradient_checkpointing and without.autocast is None
 
 
