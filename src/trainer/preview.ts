@@ -41,24 +41,22 @@ export async function previewRows(
 ): Promise<Preview> {
   const { hubToken, timeoutMs, signal } = options;
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
-  // Not `AbortSignal.any`: Node 20 collects what it returns while the child still waits on it.
-  const ending = new AbortController();
-  const end = () => ending.abort();
+  // Ended by hand: Node 20 collects signals that only a child waits on.
+  const end = () => void running.child.kill('SIGKILL');
   let late = false;
   const timer = setTimeout(() => {
     late = true;
     end();
   }, timeoutMs);
-  if (signal.aborted) end();
-  signal.addEventListener('abort', end);
-  const answer = await run(command.pythonPath, args, {
+  const running = run(command.pythonPath, args, {
     cwd: folder,
     env: trainerEnvironment(command, hubToken),
-    signal: ending.signal,
-    // It writes nothing that would have to be finished.
-    killSignal: 'SIGKILL',
     maxBuffer: 2 ** 27,
-  })
+  });
+  // It writes nothing that would have to be finished.
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end);
+  const answer = await running
     .catch((error) => error as { stdout?: string })
     .finally(() => {
       clearTimeout(timer);
