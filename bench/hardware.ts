@@ -19,7 +19,7 @@ import type { Scenario, Size } from './harness/scenario.ts';
 const query =
   'utilization.gpu,utilization.memory,memory.used,memory.total,temperature.gpu,power.draw,clocks.sm,clocks.mem';
 const samples: Record<Size, number> = { full: 20_000, quick: 2_000, test: 200 };
-const windows: Record<Size, number> = { full: 4, quick: 1, test: 1 };
+const windows: Record<Size, number> = { full: 10, quick: 4, test: 1 };
 const startsOfTrue = 50;
 const hasGpu = () => spawnSync('nvidia-smi', ['-L']).status === 0;
 const driver = (dir: string) => join(dir, 'driver');
