@@ -41,7 +41,7 @@ export async function previewRows(
 ): Promise<Preview> {
   const { hubToken, timeoutMs, signal } = options;
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
-  // Ended by hand: Node 20 collects signals that only a child waits on.
+  // Ended by hand: the signal that execFile was given was seen to fire and the child to go on (Node 20.20).
   const end = () => void running.child.kill('SIGKILL');
   let late = false;
   const timer = setTimeout(() => {
