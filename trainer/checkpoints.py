@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import shutil
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from typing import Any
 from trainer.durable import sync_folder, sync_tree, write_json
 
 MARKER = "COMPLETE"
+
+# What the library loads of a checkpoint beside weights, each of them a pickle.
+STATES = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state.pth")
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,19 @@ def seal(written: Path, folder: Path, step: int, facts: dict[str, Any]) -> Check
     return Checkpoint(final, step, facts)
 
 
-def newest(folder: Path) -> tuple[Checkpoint | None, list[tuple[str, str]]]:
-    """The newest checkpoint whose files are all there, and the newer ones passed over (name, why)."""
+def newest(folder: Path, to_train: bool = True) -> tuple[Checkpoint | None, list[tuple[str, str]]]:
+    """The newest checkpoint whose files are all there, and the newer ones passed over (name, why).
+
+    `to_train` asks for one whose state of the optimizer can be loaded, too; that imports torch where there is
+    a checkpoint.
+    """
     skipped: list[tuple[str, str]] = []
     for path in reversed(_by_step(folder)):
         try:
-            return _verify(path), skipped
+            found = _verify(path)
+            if to_train:
+                _refuse_programs(path)
+            return found, skipped
         except (OSError, ValueError, KeyError, TypeError) as error:
             skipped.append((path.name, str(error)))
     return None, skipped
@@ -84,6 +95,26 @@ def _by_step(folder: Path) -> list[Path]:
         return []
     found = [(re.fullmatch(r"checkpoint-(\d+)", path.name), path) for path in folder.iterdir()]
     return [path for _, path in sorted((int(match[1]), path) for match, path in found if match)]
+
+
+def _refuse_programs(path: Path) -> None:
+    """ValueError when a file of state in the checkpoint at `path` is no archive of torch's, or names anything
+    but numbers, tensors and containers: unpickling it would run a program. Nothing is unpickled to find out.
+    """
+    import torch
+    from transformers.trainer_pt_utils import safe_globals
+
+    for name in STATES:
+        if not (path / name).is_file():
+            continue
+        try:
+            # The library allows numpy's arrays, too: the random state holds one.
+            with safe_globals():
+                named = torch.serialization.get_unsafe_globals_in_checkpoint(path / name)
+        except (ValueError, RuntimeError, pickle.UnpicklingError) as error:
+            raise ValueError(f"{name} cannot be read as saved state ({error})") from error
+        if named:
+            raise ValueError(f"{name} would run {', '.join(sorted(named)[:3])} when it is read")
 
 
 def _verify(path: Path) -> Checkpoint:

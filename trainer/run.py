@@ -35,8 +35,8 @@ def export(spec_path: str) -> int:
 
 
 def _run(spec: Spec, journal: Journal, stop: Stop) -> None:
-    newest, skipped = checkpoints.newest(spec.folder / "checkpoints")
     trained = (spec.folder / TRAINED).exists()
+    newest, skipped = checkpoints.newest(spec.folder / "checkpoints", to_train=not trained)
     journal.write(
         "hello",
         protocol=PROTOCOL,
