@@ -20,8 +20,11 @@ export interface TrainingData {
 }
 
 export interface Datasets {
-  /** Stores an upload as it comes: it appears whole under its name, or not at all. */
-  upload(filename: string, chunks: AsyncIterable<Buffer>): Promise<Dataset>;
+  /**
+   * Stores an upload as it comes: it appears whole under its name, or not at all. The pieces should be large, for
+   * each is written by a turn of another thread; their memory may change once the next is asked for.
+   */
+  upload(filename: string, pieces: AsyncIterable<Buffer>): Promise<Dataset>;
   list(): Dataset[];
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
@@ -43,8 +46,8 @@ export interface Datasets {
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const uploadPrefix = '.upload-';
-/** An upload is written in pieces of this size, from one buffer: each piece costs a turn of another thread. */
-const pageBytes = 2 ** 19;
+/** Converted rows are written in pieces of about this many characters. */
+const pieceLength = 2 ** 19;
 
 /**
  * A file name made of harmless characters alone.
@@ -83,7 +86,7 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
   }
 
   return {
-    async upload(filename, chunks) {
+    async upload(filename, pieces) {
       const name = safeName(filename);
       await mkdir(dir, { recursive: true });
       const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
@@ -92,23 +95,13 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
         const file = await open(aside, 'wx');
         try {
           let first = true;
-          const page = Buffer.allocUnsafe(pageBytes);
-          let filled = 0;
-          for await (const chunk of chunks) {
-            const bytes = first && chunk.subarray(0, 3).equals(utf8Bom) ? chunk.subarray(3) : chunk;
+          for await (const piece of pieces) {
+            const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
             first = false;
             validator.push(bytes);
-            for (let from = 0; from < bytes.length; ) {
-              const copied = bytes.copy(page, filled, from);
-              from += copied;
-              filled += copied;
-              if (filled < pageBytes) continue;
-              await file.appendFile(page);
-              filled = 0;
-            }
+            // Not `write`: that may write less than it was given, when the disk is nearly full.
+            await file.appendFile(bytes);
           }
-          // Not `write`: that may write less than it was given, when the disk is nearly full.
-          await file.appendFile(page.subarray(0, filled));
           await file.sync();
         } finally {
           await file.close();
@@ -161,11 +154,15 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
         );
       }
       async function* converted() {
+        let text = '';
         for await (const line of readLines(join(dir, dataset.name))) {
           if (line.trim() === '') continue;
-          for (const row of convert?.(parseOr(line, null)) ?? [])
-            yield Buffer.from(`${JSON.stringify(row)}\n`);
+          for (const row of convert?.(parseOr(line, null)) ?? []) text += `${JSON.stringify(row)}\n`;
+          if (text.length < pieceLength) continue;
+          yield Buffer.from(text);
+          text = '';
         }
+        yield Buffer.from(text);
       }
       return this.upload(`${name.replace(/\.jsonl$/i, '')}-converted.jsonl`, converted());
     },

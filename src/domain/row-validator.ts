@@ -96,6 +96,7 @@ export function createRowValidator(expected: RowShape | null) {
   }
 
   return {
+    /** Checks the lines that end in this chunk; keeps nothing of its memory. */
     push(chunk: Buffer): void {
       let start = 0;
       const plain = isUtf8(chunk.subarray(chunk.indexOf(0x0a) + 1, chunk.lastIndexOf(0x0a) + 1));
@@ -114,7 +115,7 @@ export function createRowValidator(expected: RowShape | null) {
       const rest = chunk.subarray(start);
       // Past the limit only the length matters, so the bytes are not kept.
       if (rest.length > 0 && pendingBytes <= maximumLineBytes) {
-        pending.push(rest);
+        pending.push(Buffer.from(rest));
         pendingBytes += rest.length;
       }
     },

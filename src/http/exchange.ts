@@ -34,8 +34,8 @@ const keptHeaders = [
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
 
-/** How much of an upload is buffered before the client is asked to wait. */
-const highWaterBytes = 2 ** 20;
+/** Bodies that are read whole come in pieces of this size. */
+const smallPieceBytes = 2 ** 16;
 
 /**
  * One request and its response. The request of uWebSockets.js is gone after the first await, so `keep` copies
@@ -118,24 +118,28 @@ export class Exchange {
    * @throws AppError `too_large` when it is longer than `limitBytes`, by its header or as it comes.
    */
   async readBody(limitBytes: number): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.bodyChunks(limitBytes)) chunks.push(chunk);
-    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+    const copies: Buffer[] = [];
+    for await (const piece of this.bodyPieces(limitBytes, smallPieceBytes)) copies.push(Buffer.from(piece));
+    return copies.length === 1 ? (copies[0] as Buffer) : Buffer.concat(copies);
   }
 
   /**
-   * The body, piece by piece; the client is held back while the reader is behind. Must be called (not
+   * The body in pieces of `pieceBytes`, but for the last; the client is held back while the reader is behind.
+   * A piece is good until the next is asked for: then its memory is filled again. Must be called (not
    * necessarily iterated) before the first await of the request.
    * @throws AppError `too_large` as above, `invalid` when the client leaves in the middle.
    */
-  bodyChunks(limitBytes: number): AsyncGenerator<Buffer> {
-    const queue: Buffer[] = [];
-    let queuedBytes = 0;
+  bodyPieces(limitBytes: number, pieceBytes: number): AsyncGenerator<Buffer> {
+    const announced = Number(this.header('content-length') ?? 0);
+    const size = announced > 0 ? Math.min(announced, pieceBytes) : pieceBytes;
+    const full: Buffer[] = [];
+    const spare: Buffer[] = [];
+    let piece: Buffer | null = null;
+    let filledBytes = 0;
     let totalBytes = 0;
     let ended = false;
     let error: AppError | null = null;
     let wake: (() => void) | null = null;
-    const announced = Number(this.header('content-length') ?? 0);
     const tooLarge = () =>
       new AppError(
         'too_large',
@@ -153,20 +157,29 @@ export class Exchange {
         if (this.finished) return;
         totalBytes += data.byteLength;
         if (totalBytes > limitBytes) error = tooLarge();
-        else if (data.byteLength > 0) {
-          // The bytes are gone when this returns. `slice` would clear the memory before it copies.
-          const copy = Buffer.allocUnsafe(data.byteLength);
-          copy.set(new Uint8Array(data));
-          queue.push(copy);
-          queuedBytes += data.byteLength;
-          if (queuedBytes > highWaterBytes && !isLast && !this.paused) {
-            this.paused = true;
-            res.pause();
-          }
-        }
+        // The bytes are gone when this returns.
+        else for (let bytes = new Uint8Array(data); bytes.length > 0; ) bytes = fill(bytes);
+        if (isLast && piece !== null) full.push(piece.subarray(0, filledBytes));
         ended ||= isLast;
-        wake?.();
+        if (full.length > 1 && !ended && !this.paused) {
+          this.paused = true;
+          res.pause();
+        }
+        if (full.length > 0 || ended || error !== null) wake?.();
       });
+    }
+    /** Copies what there is room for into the piece at hand, and gives what is left. */
+    function fill(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+      piece ??= spare.pop() ?? Buffer.allocUnsafe(size);
+      const fitting = bytes.subarray(0, size - filledBytes);
+      piece.set(fitting, filledBytes);
+      filledBytes += fitting.length;
+      if (filledBytes === size) {
+        full.push(piece);
+        piece = null;
+        filledBytes = 0;
+      }
+      return bytes.subarray(fitting.length);
     }
     this.signal.addEventListener('abort', () => {
       error ??= new AppError('invalid', 'The client went away before its request was complete.');
@@ -176,11 +189,11 @@ export class Exchange {
     return (async function* () {
       while (true) {
         if (error !== null) throw error;
-        const chunk = queue.shift();
-        if (chunk !== undefined) {
-          queuedBytes -= chunk.byteLength;
-          if (queuedBytes <= highWaterBytes / 2) exchange.resume();
-          yield chunk;
+        const next = full.shift();
+        if (next !== undefined) {
+          if (full.length <= 1) exchange.resume();
+          yield next;
+          spare.push(next);
         } else if (ended) return;
         else {
           await new Promise<void>((resolve) => {

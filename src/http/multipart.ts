@@ -1,10 +1,9 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { AppError, asAppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** A file of a form as it arrives. */
+/** A file of a form as it arrives. A piece of its content is good until the next is asked for. */
 export interface FilePart {
   readonly filename: string;
   readonly content: AsyncIterable<Buffer>;
@@ -12,9 +11,16 @@ export interface FilePart {
 
 /** Room for the form's boundaries, headers and small fields around the file. */
 const overheadBytes = 2 ** 16;
+/** The form is read in pieces of this size: the file's header must be in the first. */
+const pieceBytes = 2 ** 19;
+const blankLine = '\r\n\r\n';
+/** Follows the boundary that ends the form. */
+const closing = Buffer.from('--');
 
 /**
- * Hands the file part `name` of a multipart request to `use` while it arrives, in bounded memory.
+ * Hands the file part `name` of a multipart request (RFC 7578) to `use` while it arrives, in bounded memory. Only
+ * the search for the boundary is ours, because a file of hundreds of megabytes passes through it: the part's header
+ * is read by busboy.
  * @throws AppError `invalid` for a body that is no such form, `too_large` for a file of `limitBytes` or more.
  */
 export async function withFilePart<T>(
@@ -27,7 +33,7 @@ export async function withFilePart<T>(
     new AppError('too_large', `The file is larger than the limit of ${limitBytes / 2 ** 20} MiB.`, {
       details: { limitBytes },
     });
-  const body = exchange.bodyChunks(limitBytes + overheadBytes);
+  const pieces = exchange.bodyPieces(limitBytes + overheadBytes, pieceBytes);
   const contentType = exchange.header('content-type') ?? '';
   if (!/^multipart\/form-data\s*;/i.test(contentType)) {
     throw new AppError(
@@ -35,60 +41,109 @@ export async function withFilePart<T>(
       `Send the file as multipart/form-data with a part "${name}", not as ${contentType.slice(0, 100) || 'an untyped body'}.`,
     );
   }
-  let parser: busboy.Busboy;
   try {
-    parser = busboy({
-      headers: { 'content-type': contentType },
-      defParamCharset: 'utf8',
-      limits: { fileSize: limitBytes, files: 1, fields: 16, fieldSize: 4096, parts: 20, headerPairs: 32 },
-    });
-  } catch (error) {
-    throw new AppError('invalid', `The form cannot be read: ${(error as Error).message}.`, { cause: error });
-  }
-  const part = new Promise<FilePart | null>((resolve) => {
-    parser.once('file', (field, stream, info) => {
-      stream.once('limit', () => {
-        stream.destroy(tooLarge());
-      });
-      // Errors reach whoever iterates; without one, they must not end the process.
-      stream.on('error', () => undefined);
-      if (field === name)
-        resolve({ filename: info.filename ?? '', content: stream as AsyncIterable<Buffer> });
-      else stream.resume();
-    });
-    parser.once('close', () => resolve(null));
-  });
-  const pumped = pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), parser).then(
-    () => null,
-    (error: unknown) =>
-      error instanceof AppError
-        ? error
-        : new AppError('invalid', `The form cannot be read: ${(error as Error).message}.`, { cause: error }),
-  );
-  try {
-    const found = await part;
-    if (found === null) {
-      throw (await pumped) ?? new AppError('invalid', `The form has no file part "${name}".`);
+    const delimiter = delimiterOf(contentType);
+    const first = (await pieces.next()).value ?? Buffer.alloc(0);
+    const { filename, start } = findFile(first, delimiter, contentType, name);
+    let bytes = 0;
+    async function* counted(content: AsyncIterable<Buffer>) {
+      for await (const piece of content) {
+        bytes += piece.length;
+        if (bytes >= limitBytes) throw tooLarge();
+        yield piece;
+      }
     }
-    const result = await use({ filename: found.filename, content: wholeForm(found.content, pumped) });
-    return result;
+    return await use({
+      filename,
+      content: counted(untilDelimiter(first.subarray(start), pieces, delimiter)),
+    });
   } catch (error) {
-    if (!parser.destroyed) parser.destroy();
-    if (error instanceof AppError) throw error.kind === 'too_large' ? tooLarge() : error;
-    // The file's stream only says that it broke off; the pump says why.
-    const cause = await pumped;
-    throw cause !== null && (error as NodeJS.ErrnoException).syscall === undefined
-      ? cause
-      : asAppError(error);
+    if (error instanceof AppError && error.kind === 'too_large') throw tooLarge();
+    throw asAppError(error);
   }
 }
 
-/** The file's content, which ends well only with the form around it: a form that is cut short has no file. */
-async function* wholeForm(
-  content: AsyncIterable<Buffer>,
-  pumped: Promise<AppError | null>,
+const cutShort = () => invalid('it ends before its last boundary');
+const invalid = (what: string, cause?: unknown) =>
+  new AppError('invalid', `The form cannot be read: ${what}.`, { cause });
+
+/** The line break and boundary that end each part (RFC 2046, section 5.1.1). */
+function delimiterOf(contentType: string): Buffer {
+  let boundary: string | null;
+  try {
+    boundary = new MIMEType(contentType).params.get('boundary');
+  } catch (error) {
+    throw invalid('its Content-Type is malformed', error);
+  }
+  if (!boundary || boundary.length > 70)
+    throw invalid('its Content-Type names no boundary of 1 to 70 characters');
+  return Buffer.from(`\r\n--${boundary}`, 'latin1');
+}
+
+/** Finds the part `name` that is a file in the beginning of a form: its name, and where its content starts. */
+function findFile(form: Buffer, delimiter: Buffer, contentType: string, name: string) {
+  const opening = delimiter.subarray(2);
+  let at = form.indexOf(opening);
+  if (at < 0) throw invalid('it does not begin with its boundary');
+  while (at >= 0) {
+    const from = at + opening.length;
+    const end = form.indexOf(blankLine, from);
+    if (end < 0 || form.subarray(from, from + 2).equals(closing)) break;
+    const start = end + blankLine.length;
+    const file = readHeader(form.subarray(from, start), delimiter, contentType);
+    if (file?.field === name) return { filename: file.filename, start };
+    at = form.indexOf(delimiter, start);
+    if (at >= 0) at += 2;
+  }
+  throw new AppError('invalid', `The form has no file part "${name}".`);
+}
+
+/** What a part's header says of a file, or null where it is a field's or none at all. */
+function readHeader(header: Buffer, delimiter: Buffer, contentType: string) {
+  const files: { field: string; filename: string }[] = [];
+  const parser = busboy({ headers: { 'content-type': contentType }, defParamCharset: 'utf8' });
+  parser.on('file', (field, content, { filename }) => {
+    content.resume();
+    files.push({ field, filename: filename ?? '' });
+  });
+  parser.on('error', () => undefined);
+  parser.end(Buffer.concat([delimiter.subarray(2), header, delimiter, closing]));
+  return files[0] ?? null;
+}
+
+/** The bytes up to the delimiter, which may lie across pieces; ends well only with the form around them. */
+async function* untilDelimiter(
+  first: Buffer,
+  pieces: AsyncGenerator<Buffer>,
+  delimiter: Buffer,
 ): AsyncGenerator<Buffer> {
-  yield* content;
-  const error = await pumped;
-  if (error !== null) throw error;
+  let bytes = first;
+  while (true) {
+    const at = bytes.indexOf(delimiter);
+    if (at >= 0) {
+      const rest = Buffer.from(bytes.subarray(at + delimiter.length));
+      yield bytes.subarray(0, at);
+      return await readEnd(rest, pieces, delimiter);
+    }
+    // What may be the delimiter's beginning waits for the next piece; a boundary has no line break of its own.
+    const end = bytes.subarray(1 - delimiter.length);
+    const lineBreak = end.lastIndexOf('\r');
+    const kept = Buffer.from(lineBreak < 0 ? '' : end.subarray(lineBreak));
+    yield bytes.subarray(0, bytes.length - kept.length);
+    const next = await pieces.next();
+    if (next.done) throw cutShort();
+    bytes = kept.length === 0 ? next.value : Buffer.concat([kept, next.value]);
+  }
+}
+
+/** Reads what follows the file: the form's end, or small fields before it. */
+async function readEnd(rest: Buffer, pieces: AsyncGenerator<Buffer>, delimiter: Buffer): Promise<void> {
+  const parts = [delimiter, rest];
+  let bytes = rest.length;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > overheadBytes) throw invalid(`more than ${overheadBytes} bytes follow the file`);
+    parts.push(Buffer.from(piece));
+  }
+  if (!Buffer.concat(parts).includes(Buffer.concat([delimiter, closing]))) throw cutShort();
 }
