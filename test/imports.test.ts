@@ -73,8 +73,8 @@ function fault(file: string, { specifier, typeOnly }: Import): string | null {
   const to = roomOf(target);
   if (from === to) return null;
   if (from === 'ui') {
-    const schema = typeOnly && /^src\/api\/[^/]+\/schemas\.ts$/.test(target);
-    return schema ? null : 'ui may import its own, and types of api schemas';
+    const described = /^src\/(api\/[^/]+\/(schemas|face)|http\/route)\.ts$/.test(target);
+    return typeOnly && described ? null : 'ui may import its own, and types of the route tables';
   }
   const allowed = mayImport[from.split('/')[0] as string];
   if (allowed === undefined) return `${from} is no room of the house`;
@@ -160,7 +160,9 @@ test('the table refuses what it should', () => {
   refused('src/main.ts', './demo/main.ts');
   refused('src/domain/jobs.ts', 'better-sqlite3');
   refused('ui/api/client.ts', '../../src/api/flat/schemas.ts');
+  refused('ui/api/client.ts', '../../src/api/flat/face.ts');
   refused('ui/api/client.ts', '../../src/domain/job.ts', true);
+  assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/face.ts', typeOnly: true }), null);
   assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/schemas.ts', typeOnly: true }), null);
   assert.is(fault('src/main.ts', { specifier: './db/store.ts', typeOnly: false }), null);
   assert.equal(

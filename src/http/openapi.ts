@@ -143,7 +143,13 @@ function response(doc: ResponseDoc): Json {
         ...(doc.schema ? { schema: schemaOf(doc.schema) } : {}),
         ...(doc.example === undefined ? {} : { example: doc.example }),
       },
-      ...(doc.alternativeContentType ? { [doc.alternativeContentType]: {} } : {}),
+      ...(doc.alternativeContentType
+        ? {
+            [doc.alternativeContentType]: doc.eventSchema
+              ? { 'x-event-schema': schemaOf(doc.eventSchema) }
+              : {},
+          }
+        : {}),
     },
   };
 }

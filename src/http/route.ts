@@ -7,6 +7,11 @@ import { Reply } from './reply.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 type Schema = v.GenericSchema<unknown, unknown>;
 
+/** The parameters of a path by name: those of `/api/jobs/{job_id}` are `{ job_id: string }`. */
+export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [N in Name extends `${infer Bare}:digits` ? Bare : Name]: string } & PathParams<Rest>
+  : unknown;
+
 /** What a status of a route means, and the shape of its body, for the OpenAPI document. */
 export interface ResponseDoc {
   readonly description: string;
@@ -14,6 +19,8 @@ export interface ResponseDoc {
   readonly contentType?: string;
   /** A further form of the same answer, where the request chooses it. */
   readonly alternativeContentType?: string;
+  /** What each event of that form carries, where it is a stream of events. */
+  readonly eventSchema?: Schema;
   readonly example?: unknown;
 }
 
@@ -34,27 +41,55 @@ export interface Route {
   readonly responses: Readonly<Record<number, ResponseDoc>>;
   /** Returns the body of a 200 answer, a Reply, or `undefined` when it has streamed the answer itself. */
   readonly handle: (input: {
-    readonly params: Readonly<Record<string, string>>;
+    readonly params: never;
     readonly query: never;
     readonly body: never;
     readonly exchange: Exchange;
   }) => unknown;
 }
 
-/** Describes a route; the types of `query` and `body` in its handler come from its schemas. */
-export function route<Q extends Schema | undefined = undefined, B extends Schema | undefined = undefined>(
-  options: Omit<Route, 'query' | 'body' | 'handle'> & {
+/** A route whose type says what it takes and answers, for clients that are checked against it. */
+export type TypedRoute<M, P, Q, B, R> = Route & {
+  readonly method: M;
+  readonly path: P;
+  readonly responses: R;
+} & (Q extends Schema ? { readonly query: Q } : unknown) &
+  (B extends Schema ? { readonly body: B } : unknown);
+
+type Kept<T> = T extends readonly (infer E)[]
+  ? readonly Kept<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Kept<T[K]> }
+    : T;
+/** What a handler may return: the body that the schema of its 200 describes, or a Reply, or nothing (streamed). */
+type Returned<R> =
+  | Reply
+  | undefined
+  | (R extends { readonly 200: { readonly schema: infer S extends Schema } } ? Kept<v.InferInput<S>> : never);
+
+/** Describes a route; the types of what its handler gets come from its path and its schemas. */
+export function route<
+  const M extends Method,
+  const P extends string,
+  const R extends Route['responses'],
+  Q extends Schema | undefined = undefined,
+  B extends Schema | undefined = undefined,
+>(
+  options: Omit<Route, 'method' | 'path' | 'query' | 'body' | 'responses' | 'handle'> & {
+    readonly method: M;
+    readonly path: P;
     readonly query?: Q;
     readonly body?: B;
+    readonly responses: R;
     readonly handle: (input: {
-      readonly params: Readonly<Record<string, string>>;
+      readonly params: PathParams<P>;
       readonly query: Q extends Schema ? v.InferOutput<Q> : undefined;
       readonly body: B extends Schema ? v.InferOutput<B> : undefined;
       readonly exchange: Exchange;
-    }) => unknown;
+    }) => Returned<R> | Promise<Returned<R>>;
   },
-): Route {
-  return options as unknown as Route;
+): TypedRoute<M, P, Q, B, R> {
+  return options as unknown as TypedRoute<M, P, Q, B, R>;
 }
 
 /**
@@ -62,7 +97,10 @@ export function route<Q extends Schema | undefined = undefined, B extends Schema
  * @param examples by method and path, as `GET /api/health`.
  * @throws Error where an example belongs to no route.
  */
-export function withExamples(routes: readonly Route[], examples: Readonly<Record<string, unknown>>): Route[] {
+export function withExamples<R extends Route>(
+  routes: readonly R[],
+  examples: Readonly<Record<string, unknown>>,
+): R[] {
   const unused = new Set(Object.keys(examples));
   const exemplified = routes.map((entry) => {
     const key = `${entry.method} ${entry.path}`;
@@ -98,7 +136,7 @@ export function runRoute(
   const query =
     entry.query === undefined ? undefined : parse(entry.query, parseQuery(exchange.query), 'query');
   const handle = (body: unknown) =>
-    entry.handle({ params, query: query as never, body: body as never, exchange });
+    entry.handle({ params: params as never, query: query as never, body: body as never, exchange });
   const { body } = entry;
   const result =
     body === undefined

@@ -17,7 +17,6 @@ let service: TestService;
 let description: Description;
 const answers: Answer[] = [];
 const realFetch = globalThis.fetch;
-const generation = { prompt: 'x', max_length: 1, temperature: 0, top_p: 1 };
 const unheard = () => new AbortController().signal;
 
 /**
@@ -55,7 +54,6 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   quantize: () => client.quantize('none', 'Q8_0'),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   cancelPush: () => client.cancelPush('none'),
-  generateAsBase: () => client.generateAsBase({ model_id: 'none', ...generation }, unheard()),
 };
 
 test.before(async () => {

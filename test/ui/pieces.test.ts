@@ -5,7 +5,8 @@ import { shapeFor as serviceShapeFor, rowShapes as serviceShapes } from '../../s
 import { trainingRequest } from '../../src/domain/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
 import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/format.ts';
-import { rangeText, readSetting, type SettingField, settingGroups } from '../../ui/pages/settings-fields.ts';
+import { type SettingField, settingGroups } from '../../ui/pages/setting-groups.ts';
+import { rangeText, readSetting } from '../../ui/pages/setting-values.ts';
 import { rowShapes, shapeFor } from '../../ui/state/row-shapes.ts';
 import { RunSeries } from '../../ui/state/series.ts';
 

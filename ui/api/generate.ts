@@ -1,5 +1,5 @@
-import { send } from './request.ts';
-import { service } from './service.ts';
+import { open } from './call.ts';
+import type { StreamEvent } from './routes.ts';
 
 export interface Message {
   readonly role: 'user' | 'assistant';
@@ -22,8 +22,10 @@ export interface Answer {
   readonly firstTokenMs: number | null;
 }
 
+const route = 'POST /v1/chat/completions';
+
 /**
- * Asks a model; the text comes by `onText`, piece by piece, or at once from the base model.
+ * Asks a model; the text comes by `onText`, piece by piece.
  * @throws ServiceError, or the reason of `signal` when it was aborted.
  */
 export async function generate(
@@ -31,37 +33,15 @@ export async function generate(
   onText: (delta: string) => void,
   signal: AbortSignal,
 ): Promise<Answer> {
-  if (!ask.asBase) return stream(ask, onText, signal);
-  const answer = await service.generateAsBase(
-    {
-      model_id: ask.modelId,
-      prompt: ask.messages.at(-1)?.content ?? '',
-      max_length: ask.maxTokens,
-      temperature: ask.temperature,
-      top_p: ask.topP,
-    },
-    signal,
-  );
-  onText(answer.generated_text);
-  return { tokens: answer.tokens_generated, generationMs: answer.generation_time_ms, firstTokenMs: null };
-}
-
-interface Chunk {
-  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
-  readonly usage?: { readonly completion_tokens?: number } | null;
-  readonly error?: { readonly message?: string };
-}
-
-async function stream(ask: Ask, onText: (delta: string) => void, signal: AbortSignal): Promise<Answer> {
   const began = performance.now();
-  const response = await send('/v1/chat/completions', {
-    method: 'POST',
+  const response = await open(route, {
     body: {
       model: ask.modelId,
-      messages: ask.messages,
+      messages: [...ask.messages],
       max_tokens: ask.maxTokens,
       temperature: ask.temperature,
       top_p: ask.topP,
+      as_base: ask.asBase,
       stream: true,
       stream_options: { include_usage: true },
     },
@@ -71,14 +51,14 @@ async function stream(ask: Ask, onText: (delta: string) => void, signal: AbortSi
   let tokens: number | null = null;
   for await (const data of events(response)) {
     if (data === '[DONE]') break;
-    const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error !== undefined) throw new Error(chunk.error.message ?? 'The generation failed.');
-    const text = chunk.choices?.[0]?.delta?.content;
+    const event = JSON.parse(data) as StreamEvent<typeof route>;
+    if ('error' in event) throw new Error(event.error.message);
+    const text = event.choices[0]?.delta.content;
     if (text) {
       firstTokenMs ??= performance.now() - began;
       onText(text);
     }
-    tokens = chunk.usage?.completion_tokens ?? tokens;
+    tokens = event.usage?.completion_tokens ?? tokens;
   }
   return { tokens, generationMs: performance.now() - began, firstTokenMs };
 }

@@ -26,20 +26,6 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Asks the service and gives the JSON of a success.
- * @throws ServiceError for any other answer, or for none; the reason of `signal` when it was aborted.
- */
-export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  const response = await send(path, options);
-  return (await response.json()) as T;
-}
-
-/** Like `request`, for answers that are plain text. */
-export async function requestText(path: string, options: RequestOptions = {}): Promise<string> {
-  return (await send(path, options)).text();
-}
-
 /** Sends a request; resolves with the response of a success, whose body is still unread. */
 export async function send(
   path: string,

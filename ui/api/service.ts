@@ -1,99 +1,52 @@
-import type { ExportFrame, LogFrame, Series } from './frames.ts';
-import { request, requestText } from './request.ts';
-import type {
-  CheckedModel,
-  Choices,
-  Dataset,
-  DatasetDetail,
-  Estimate,
-  Example,
-  Generated,
-  HardwareSpecs,
-  Info,
-  Job,
-  JobDetail,
-  JobPage,
-  Lineage,
-  Model,
-  ModelDetail,
-  Preview,
-  Recommendations,
-  RecommendedSettings,
-  Started,
-} from './types.ts';
-
-const part = encodeURIComponent;
+import { call, pathOf } from './call.ts';
+import type { Body } from './routes.ts';
 
 /** A training request: the three that are required, and whichever settings were changed. */
-export type TrainingBody = {
-  readonly task: string;
-  readonly model_name: string;
-  readonly dataset: string;
-  readonly [setting: string]: unknown;
-};
+export type TrainingBody = Body<'POST /api/finetune/start_training'>;
 
-/** The calls that the page makes, one per route. Each throws `ServiceError`. */
+/** The calls that the page makes, one per route, as the route table types them. Each throws `ServiceError`. */
 export const service = {
-  info: () => request<Info>('/api/info'),
-  hardware: () => request<HardwareSpecs>('/api/finetune/hardware_specs'),
-  settings: () => request<RecommendedSettings>('/api/finetune/load_settings'),
-  choices: () => request<Choices>('/api/choices'),
-  recommendations: (task: string) => request<Recommendations>(`/api/recommendations?task=${part(task)}`),
-  examples: async () => (await request<{ examples: Example[] }>('/api/examples')).examples,
+  info: () => call('GET /api/info'),
+  hardware: () => call('GET /api/finetune/hardware_specs'),
+  settings: () => call('GET /api/finetune/load_settings'),
+  choices: () => call('GET /api/choices'),
+  recommendations: (task: string) => call('GET /api/recommendations', { query: { task } }),
+  examples: async () => (await call('GET /api/examples')).examples,
   /** Puts an example among the datasets. */
-  useExample: (name: string) =>
-    request<{ filename: string }>(`/api/examples/${part(name)}`, { method: 'POST' }),
+  useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   checkModel: (name: string, signal: AbortSignal) =>
-    request<CheckedModel>('/api/finetune/validate_custom_model', {
-      method: 'POST',
-      body: { repo_name: name },
-      signal,
-    }),
-  dataset: (name: string) => request<DatasetDetail>(`/api/datasets/${part(name)}?rows=8`),
-  preview: (name: string, body: Readonly<Record<string, unknown>>) =>
-    request<Preview>(`/api/datasets/${part(name)}/preview`, { method: 'POST', body }),
-  convertDataset: (name: string) =>
-    request<DatasetDetail>(`/api/datasets/${part(name)}/convert`, { method: 'POST' }),
-  removeDataset: (name: string) =>
-    request<{ message: string }>(`/api/datasets/${part(name)}`, { method: 'DELETE' }),
-  estimate: (body: TrainingBody, signal: AbortSignal) =>
-    request<Estimate>('/api/estimate', { method: 'POST', body, signal }),
-  datasets: async () => (await request<{ datasets: Dataset[] }>('/api/datasets')).datasets,
+    call('POST /api/finetune/validate_custom_model', { body: { repo_name: name }, signal }),
+  dataset: (name: string) => call('GET /api/datasets/{name}', { path: { name }, query: { rows: 8 } }),
+  preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
+    call('POST /api/datasets/{name}/preview', { path: { name }, body }),
+  convertDataset: (name: string) => call('POST /api/datasets/{name}/convert', { path: { name } }),
+  removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
+  estimate: (body: TrainingBody, signal: AbortSignal) => call('POST /api/estimate', { body, signal }),
+  datasets: async () => (await call('GET /api/datasets')).datasets,
 
-  start: (body: TrainingBody) => request<Started>('/api/finetune/start_training', { method: 'POST', body }),
+  start: (body: TrainingBody) => call('POST /api/finetune/start_training', { body }),
   /** Stops a job with a checkpoint, or with `discard` deletes it once it has ended. */
   stop: (jobId: string, discard = false) =>
-    request<Job>(`/api/jobs/${part(jobId)}/stop`, { method: 'POST', body: { discard } }),
-  jobs: (limit: number, offset = 0) => request<JobPage>(`/api/jobs?limit=${limit}&offset=${offset}`),
-  job: (jobId: string) => request<JobDetail>(`/api/jobs/${part(jobId)}`),
+    call('POST /api/jobs/{job_id}/stop', { path: { job_id: jobId }, body: { discard } }),
+  jobs: (limit: number, offset = 0) => call('GET /api/jobs', { query: { limit, offset } }),
+  job: (jobId: string) => call('GET /api/jobs/{job_id}', { path: { job_id: jobId } }),
   series: (jobId: string, points: number) =>
-    request<Series>(`/api/jobs/${part(jobId)}/metrics?points=${points}`),
-  log: (jobId: string, bytes: number) => requestText(`/api/jobs/${part(jobId)}/log?bytes=${bytes}`),
-  events: (jobId: string) =>
-    request<{ events: (LogFrame | ExportFrame)[] }>(`/api/jobs/${part(jobId)}/events`),
-  resume: (jobId: string) => request<Job>(`/api/jobs/${part(jobId)}/resume`, { method: 'POST' }),
-  removeJob: (jobId: string) =>
-    request<{ message: string }>(`/api/jobs/${part(jobId)}`, { method: 'DELETE' }),
+    call('GET /api/jobs/{job_id}/metrics', { path: { job_id: jobId }, query: { points } }),
+  log: (jobId: string, bytes: number) =>
+    call('GET /api/jobs/{job_id}/log', { path: { job_id: jobId }, query: { bytes } }),
+  events: (jobId: string) => call('GET /api/jobs/{job_id}/events', { path: { job_id: jobId } }),
+  resume: (jobId: string) => call('POST /api/jobs/{job_id}/resume', { path: { job_id: jobId } }),
+  removeJob: (jobId: string) => call('DELETE /api/jobs/{job_id}', { path: { job_id: jobId } }),
 
-  models: () => request<Model[]>('/api/models/'),
-  model: (modelId: string) => request<ModelDetail>(`/api/models/${part(modelId)}`),
-  lineage: (modelId: string) => request<Lineage>(`/api/models/${part(modelId)}/lineage`),
-  modelFilePath: (modelId: string, name: string) => `/api/models/${part(modelId)}/files/${part(name)}`,
-  removeModel: (modelId: string) =>
-    request<{ message: string }>(`/api/models/${part(modelId)}`, { method: 'DELETE' }),
-  quantize: (modelId: string, type: string) =>
-    request<{ message: string }>(`/api/models/${part(modelId)}/quantize`, { method: 'POST', body: { type } }),
-  push: (body: { model_id: string; repo_name: string; private: boolean }) =>
-    request<{ message: string; repo_url: string }>('/api/hub/push', { method: 'POST', body }),
-
+  models: () => call('GET /api/models/'),
+  model: (modelId: string) => call('GET /api/models/{model_id}', { path: { model_id: modelId } }),
+  lineage: (modelId: string) => call('GET /api/models/{model_id}/lineage', { path: { model_id: modelId } }),
+  modelFilePath: (modelId: string, name: string) =>
+    pathOf('GET /api/models/{model_id}/files/{name}', { path: { model_id: modelId, name } }),
+  removeModel: (modelId: string) => call('DELETE /api/models/{model_id}', { path: { model_id: modelId } }),
+  quantize: (modelId: string, type: Body<'POST /api/models/{model_id}/quantize'>['type']) =>
+    call('POST /api/models/{model_id}/quantize', { path: { model_id: modelId }, body: { type } }),
+  push: (body: Body<'POST /api/hub/push'>) => call('POST /api/hub/push', { body }),
   cancelPush: (modelId: string) =>
-    request<{ status: string; message: string }>(`/api/models/${part(modelId)}/push/cancel`, {
-      method: 'POST',
-    }),
-
-  /** Answers as the model did before it was trained. */
-  generateAsBase: (
-    body: { model_id: string; prompt: string; max_length: number; temperature: number; top_p: number },
-    signal: AbortSignal,
-  ) => request<Generated>('/api/playground/base', { method: 'POST', body, signal }),
+    call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

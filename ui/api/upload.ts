@@ -1,7 +1,9 @@
+import { pathOf } from './call.ts';
 import { noAnswer, toServiceError } from './request.ts';
-import type { Uploaded } from './types.ts';
+import type { Answer } from './routes.ts';
 
 const what = 'POST /api/upload_dataset';
+type Uploaded = Answer<typeof what>;
 
 /**
  * Uploads a dataset. XMLHttpRequest, since fetch tells nothing of how far a body has been sent.
@@ -24,7 +26,7 @@ export function uploadDataset(
     signal.addEventListener('abort', () => call.abort(), { once: true });
     const body = new FormData();
     body.append('file', file, file.name);
-    call.open('POST', '/api/upload_dataset');
+    call.open('POST', pathOf(what));
     call.send(body);
   });
 }

@@ -12,7 +12,7 @@ import type { Column } from '../state/series.ts';
 import { Watch } from '../state/store.ts';
 import { comparedLimit } from './history.ts';
 import { metricName, metricText } from './run-charts.ts';
-import { settingLabel, settingText } from './settings-fields.ts';
+import { settingLabel, settingText } from './setting-values.ts';
 import { trainingTabs } from './training-tabs.ts';
 
 /** Joining the steps of several long runs is work: not for every frame. */

@@ -15,14 +15,6 @@ import { datasetFaults } from './dataset-faults.ts';
 import { datasetRows } from './dataset-rows.ts';
 import './row-view.ts';
 
-/** What a dataset's detail tells of its rows. */
-interface Judged {
-  readonly valid: boolean;
-  readonly errors?: readonly RowFault[];
-  readonly total_errors?: number;
-  readonly shape?: string | null;
-}
-
 /** The dataset: one that is there, or a new file with its progress and the faults of its rows. */
 @customElement('hone-dataset-picker')
 export class DatasetPicker extends LitElement {
@@ -167,9 +159,7 @@ export class DatasetPicker extends LitElement {
         <span class="muted">${formatCount(num_examples)} rows, all valid</span>
       </p>`;
     }
-    const faults =
-      validation.details ?? validation.errors.map((message) => ({ line: null, field: null, message }));
-    return this._faults(filename, faults, validation.total_errors ?? faults.length, validation.shape ?? null);
+    return this._faults(filename, validation.details, validation.total_errors, validation.shape);
   }
 
   private _faults(
@@ -219,10 +209,10 @@ export class DatasetPicker extends LitElement {
 
   /** The chosen dataset's faults, unless they were just told of its upload, and its first rows. */
   private _shown(detail: DatasetDetail): TemplateResult {
-    const { valid, errors, total_errors, shape } = detail.validation as Judged;
+    const { valid, errors, total_errors, shape } = detail.validation;
     const isTold = this._uploaded?.filename === detail.filename && !this._uploaded.validation.valid;
     return html`${this._warnings(detail).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
-      ${valid || isTold ? nothing : this._faults(detail.filename, errors ?? [], total_errors ?? 0, shape ?? null)}
+      ${valid || isTold ? nothing : this._faults(detail.filename, errors, total_errors, shape)}
       ${datasetRows(
         detail,
         html`<button type="button" class="small" @click=${this._askDelete}>Delete…</button>`,

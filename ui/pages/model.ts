@@ -12,7 +12,7 @@ import { Watch } from '../state/store.ts';
 import './model-files.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { lossChart, metricFigures } from './run-charts.ts';
-import { settingLabel, settingText } from './settings-fields.ts';
+import { settingLabel, settingText } from './setting-values.ts';
 import { verificationBadge, verificationView } from './verification.ts';
 
 interface Shown {

@@ -169,7 +169,7 @@ export class Playground extends LitElement {
 
   private _ask(prompt: string, asBase: boolean): Ask {
     const { maxTokens, temperature, topP, conversation } = this._parameters;
-    const before = conversation && this._canConverse && !asBase ? this._talk.turns() : [];
+    const before = conversation && this._canConverse ? this._talk.turns(asBase) : [];
     return {
       modelId: this.modelId,
       messages: [...before, { role: 'user', content: prompt }],

@@ -2,11 +2,13 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { ModelFile } from '../api/types.ts';
+import type { Choices, ModelFile } from '../api/types.ts';
 import { progressBar, serviceErrorPanel } from '../elements/parts.ts';
 import { choices, quantized } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
+
+type Type = Choices['quantizations'][number];
 
 /** Makes a smaller GGUF file of a model; `made` tells that there is one more. */
 @customElement('hone-quantize-form')
@@ -37,7 +39,7 @@ export class QuantizeForm extends LitElement {
   }
 
   /** Types below the best that there is: precision that is gone does not come back. */
-  private get _possible(): readonly string[] {
+  private get _possible(): readonly Type[] {
     const types = choices.value.value?.quantizations ?? [];
     const there = types.map((type) => this.files.some(({ quantization }) => quantization === type));
     const best = there.indexOf(true);
@@ -51,7 +53,7 @@ export class QuantizeForm extends LitElement {
     this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
   }
 
-  private async _make(type: string): Promise<void> {
+  private async _make(type: Type): Promise<void> {
     if (this._busy) return;
     this._busy = true;
     this._error = null;
@@ -68,7 +70,7 @@ export class QuantizeForm extends LitElement {
     const possible = this._possible;
     const frame = this._frame;
     if (possible.length === 0) return nothing;
-    const chosen = possible.includes(this._chosen) ? this._chosen : (possible[0] as string);
+    const chosen = possible.find((type) => type === this._chosen) ?? (possible[0] as Type);
     const isRunning = frame?.state === 'running';
     return html`<div class="row wrap-row">
         <label for="quantization">Another type</label>

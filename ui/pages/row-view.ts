@@ -8,7 +8,7 @@ import { formatCount } from '../format.ts';
 import { draft } from '../state/draft.ts';
 import { asServiceError } from '../state/remote.ts';
 import { Watch } from '../state/store.ts';
-import { readSetting, settingField } from './settings-fields.ts';
+import { readSettings } from './setting-values.ts';
 
 const shownRows = 5;
 /** Settings that change what the model sees of a row. */
@@ -31,14 +31,15 @@ export class RowView extends LitElement {
     return this;
   }
 
-  private get _body(): Record<string, unknown> {
-    const { task, model, strategy, settings } = draft.value;
-    const own = looked.flatMap((name) => {
-      const field = settingField(name, strategy);
-      const read = field === undefined ? null : readSetting(field, settings[name] ?? '');
-      return read !== null && 'value' in read && read.value !== undefined ? [[name, read.value]] : [];
-    });
-    return { task, strategy, model_name: model.trim(), rows: shownRows, ...Object.fromEntries(own) };
+  private get _body() {
+    const { task, model, strategy } = draft.value;
+    return {
+      ...readSettings(draft.value, looked),
+      task,
+      strategy,
+      model_name: model.trim(),
+      rows: shownRows,
+    };
   }
 
   protected override willUpdate(): void {

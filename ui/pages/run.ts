@@ -14,7 +14,7 @@ import { metricFigures, runCharts } from './run-charts.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
 import { runError, runFigures, runProgress } from './run-view.ts';
-import { settingLabel, settingText } from './settings-fields.ts';
+import { settingLabel, settingText } from './setting-values.ts';
 import './live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from './training-tabs.ts';

@@ -5,13 +5,8 @@ import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { Watch } from '../state/store.ts';
-import {
-  rangeText,
-  type SettingField,
-  type SettingGroup,
-  settingGroups,
-  settingText,
-} from './settings-fields.ts';
+import { type SettingField, type SettingGroup, settingGroups } from './setting-groups.ts';
+import { rangeText, settingText } from './setting-values.ts';
 
 /** Every setting with its recommended value, its range and a sentence; what is rarely changed is folded. */
 @customElement('hone-settings-form')

@@ -13,7 +13,7 @@ import { Watch } from '../state/store.ts';
 import './dataset-picker.ts';
 import './estimate.ts';
 import './model-picker.ts';
-import { readSetting, settingField } from './settings-fields.ts';
+import { readSetting, readSettings, settingField } from './setting-values.ts';
 import './settings-form.ts';
 import { trainingTabs } from './training-tabs.ts';
 
@@ -76,19 +76,14 @@ export class Training extends LitElement {
   /** The request that the form stands for. */
   private get _body(): TrainingBody {
     const { task, model, dataset, provider, strategy, quantizations } = draft.value;
-    const changed = Object.entries(draft.value.settings).flatMap(([name, text]) => {
-      const field = settingField(name, draft.value.strategy);
-      const read = field === undefined ? null : readSetting(field, text);
-      return read !== null && 'value' in read && read.value !== undefined ? [[name, read.value]] : [];
-    });
     return {
+      ...readSettings(draft.value),
       task,
       model_name: model.trim(),
       dataset,
       provider,
       strategy,
-      ...Object.fromEntries(changed),
-      export: quantizations.length === 0 ? 'none' : { quantizations },
+      export: quantizations.length === 0 ? 'none' : { quantizations: [...quantizations] },
     };
   }
 

@@ -41,13 +41,14 @@ export class Conversation extends Store<readonly Exchange[]> {
     return this.#abort !== null;
   }
 
-  /** The turns so far, as a chat template takes them. */
-  turns(): Message[] {
+  /** The turns so far, as a chat template takes them; the base's own where it was asked, too. */
+  turns(asBase: boolean): Message[] {
     return this.value
-      .filter(({ tuned }) => tuned.error === null && !tuned.busy)
-      .flatMap(({ prompt, tuned }) => [
+      .map(({ prompt, tuned, base }) => ({ prompt, side: (asBase ? base : null) ?? tuned }))
+      .filter(({ side }) => side.error === null && !side.busy)
+      .flatMap(({ prompt, side }) => [
         { role: 'user' as const, content: prompt },
-        { role: 'assistant' as const, content: tuned.text },
+        { role: 'assistant' as const, content: side.text },
       ]);
   }
 

@@ -1,3 +1,4 @@
+import type { Choices } from '../api/types.ts';
 import { recall, remember } from './memory.ts';
 import { Store } from './store.ts';
 
@@ -14,7 +15,7 @@ export interface Draft {
   readonly provider: string;
   readonly strategy: string;
   readonly settings: Readonly<Record<string, string>>;
-  readonly quantizations: readonly string[];
+  readonly quantizations: Choices['quantizations'];
 }
 
 const initial: Draft = {

@@ -4,7 +4,7 @@ import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
 import { rendered } from '../../http/rendered.ts';
-import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
+import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { presentError } from './errors.ts';
 import { examples } from './examples.ts';
 import { presentDetailed, presentListed, presentReduced, presentStatus } from './presenters.ts';
@@ -22,16 +22,16 @@ const noAccess: ResponseDoc = {
 const noHub: ResponseDoc = { description: 'The model hub cannot be reached', schema: s.error };
 
 /** The `/api/finetune` set: string ids, errors as `{detail}`. */
-export function createFinetuneFace(services: Services): Face {
+export function createFinetuneFace(services: Services) {
   return {
     name: 'finetune',
     routes: withExamples([...training(services), ...models(services)], examples),
     presentError,
     error: s.error,
-  };
+  } satisfies Face;
 }
 
-function training(services: Services): Route[] {
+function training(services: Services) {
   const { catalog, jobs, machine, selection } = services;
   const status = rendered(presentStatus);
   const recommend = async (task: string) => {
@@ -193,7 +193,7 @@ function training(services: Services): Route[] {
       summary: 'Recommended training settings for this machine',
       responses: { 200: { description: 'The settings', schema: s.settings } },
       handle: async () => {
-        const settings = await services.recommendedSettings();
+        const settings = (await services.recommendedSettings()) as s.RecommendedSettings;
         return { ...settings, bf16: settings.bf16 ?? false };
       },
     }),
@@ -267,7 +267,7 @@ function training(services: Services): Route[] {
         400: refused,
       },
       handle: async ({ params }) => {
-        const task = params.task as string;
+        const task = params.task;
         const { here, recommended, possible } = await underName(['path', 'task'], () => recommend(task));
         return {
           task,
@@ -280,7 +280,7 @@ function training(services: Services): Route[] {
   ];
 }
 
-function models(services: Services): Route[] {
+function models(services: Services) {
   const { catalog, hubPush, models: store, playground } = services;
   return [
     route({
@@ -297,7 +297,7 @@ function models(services: Services): Route[] {
       tag,
       summary: 'One model',
       responses: { 200: { description: 'The model', schema: s.detailedModel }, 404: noModel },
-      handle: ({ params }) => presentDetailed(store.find(params.model_id as string)),
+      handle: ({ params }) => presentDetailed(store.find(params.model_id)),
     }),
     route({
       method: 'GET',
@@ -306,7 +306,7 @@ function models(services: Services): Route[] {
       summary: 'The models of a task',
       responses: { 200: { description: 'The models', schema: s.reducedModels }, 400: refused },
       handle: async ({ params }) => {
-        await underName(['path', 'task'], () => catalog.checkTask(params.task as string));
+        await underName(['path', 'task'], () => catalog.checkTask(params.task));
         return store.list(params.task).map(presentReduced);
       },
     }),
@@ -321,7 +321,7 @@ function models(services: Services): Route[] {
         409: { description: 'The model is in use', schema: s.error },
       },
       handle: async ({ params }) => {
-        const model = await store.remove(params.model_id as string);
+        const model = await store.remove(params.model_id);
         return { success: true, message: `Model ${model.name} has been deleted` };
       },
     }),

@@ -43,6 +43,6 @@ export function presentDetailed(model: Model) {
     ...presentListed(model),
     provider: model.provider,
     config: model.config,
-    metrics: model.metrics,
+    metrics: model.metrics as Readonly<Record<string, number | null>>,
   };
 }

@@ -114,6 +114,7 @@ export const settings = v.looseObject({
   lr_scheduler_type: v.string(),
   optim: v.string(),
 });
+export type RecommendedSettings = v.InferOutput<typeof settings>;
 export const reducedModel = v.object({
   model_id: v.string(),
   name: v.string(),

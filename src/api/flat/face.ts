@@ -6,7 +6,7 @@ import { trainingExample, trainingRequest } from '../../domain/training-request.
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
 import { rendered } from '../../http/rendered.ts';
-import { type Face, type ResponseDoc, type Route, route, withExamples } from '../../http/route.ts';
+import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { examples } from './examples.ts';
 import {
   presentDataset,
@@ -25,16 +25,16 @@ const noModel: ResponseDoc = { description: 'There is no such model', schema: s.
 const stopAnswerMs = 30_000;
 
 /** The flat `/api` set: integer ids, errors as `{error, detail, status_code}`. */
-export function createFlatFace(services: Services): Face {
+export function createFlatFace(services: Services) {
   return {
     name: 'flat',
     routes: withExamples([...system(services), ...training(services), ...models(services)], examples),
     presentError: errorReply,
     error: s.error,
-  };
+  } satisfies Face;
 }
 
-function system({ catalog, version }: Services): Route[] {
+function system({ catalog, version }: Services) {
   return [
     route({
       method: 'GET',
@@ -69,7 +69,7 @@ function system({ catalog, version }: Services): Route[] {
   ];
 }
 
-function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
+function training({ jobs, datasets, uploadLimitBytes }: Services) {
   const status = rendered(presentStatus);
   return [
     route({
@@ -150,7 +150,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services): Route[] {
   ];
 }
 
-function models({ models: store, playground }: Services): Route[] {
+function models({ models: store, playground }: Services) {
   return [
     route({
       method: 'GET',
@@ -166,7 +166,7 @@ function models({ models: store, playground }: Services): Route[] {
       tag,
       summary: 'One model',
       responses: { 200: { description: 'The model', schema: s.detailedModel }, 404: noModel },
-      handle: ({ params }) => presentDetailed(store.find(params.model_id as string)),
+      handle: ({ params }) => presentDetailed(store.find(params.model_id)),
     }),
     route({
       method: 'DELETE',
@@ -179,7 +179,7 @@ function models({ models: store, playground }: Services): Route[] {
         409: { description: 'The model is in use', schema: s.error },
       },
       handle: async ({ params }) => {
-        const model = await store.remove(params.model_id as string);
+        const model = await store.remove(params.model_id);
         return { status: 'deleted', message: `Model ${model.name} has been deleted` };
       },
     }),

@@ -48,7 +48,7 @@ export function presentListed(model: Model) {
 }
 
 export function presentDetailed(model: Model) {
-  const { config, metrics } = model;
+  const config = model.config as Readonly<Record<string, number | null | undefined>>;
   return {
     ...presentListed(model),
     provider: model.provider,
@@ -58,7 +58,11 @@ export function presentDetailed(model: Model) {
       batch_size: config.per_device_train_batch_size ?? null,
       learning_rate: config.learning_rate ?? null,
     },
-    metrics: { final_loss: null, perplexity: null, ...metrics },
+    metrics: {
+      final_loss: null,
+      perplexity: null,
+      ...(model.metrics as Readonly<Record<string, number | null>>),
+    },
   };
 }
 

@@ -65,7 +65,17 @@ export const uploaded = v.object({
   status: v.string(),
   filename: v.string(),
   num_examples: integer,
-  validation: v.looseObject({ valid: v.boolean(), errors: v.array(v.string()) }),
+  validation: v.object({
+    valid: v.boolean(),
+    errors: v.array(v.string()),
+    total_errors: integer,
+    shape: v.nullable(v.string()),
+    /** The errors one by one, with the line (from 1) and the field, where there is one. */
+    details: v.array(
+      v.object({ line: v.nullable(integer), field: v.nullable(v.string()), message: v.string() }),
+    ),
+    warnings: v.array(v.string()),
+  }),
 });
 export const datasets = v.object({
   datasets: v.array(

@@ -3,7 +3,7 @@ import { profiles } from '../../domain/profile.ts';
 import type { Services } from '../../domain/services.ts';
 import { needsCuda } from '../../domain/settings.ts';
 import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
-import { type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentPlan, presentRecommended } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
@@ -11,7 +11,7 @@ import { tag } from './tag.ts';
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
 /** What can be chosen for a training, and what a choice would need of the machine. */
-export function choiceRoutes({ catalog, machine, planner }: Services): Route[] {
+export function choiceRoutes({ catalog, machine, planner }: Services) {
   return [
     route({
       method: 'GET',

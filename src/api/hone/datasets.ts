@@ -1,5 +1,5 @@
 import type { Services } from '../../domain/services.ts';
-import { type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentDatasetDetail, presentExample } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
@@ -8,7 +8,7 @@ const noDataset: ResponseDoc = { description: 'There is no such dataset', schema
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
 /** Datasets beyond uploading and listing them, and the examples that come with the service. */
-export function datasetRoutes({ datasets, examples, planner, previewer }: Services): Route[] {
+export function datasetRoutes({ datasets, examples, planner, previewer }: Services) {
   return [
     route({
       method: 'POST',
@@ -19,7 +19,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       bodyExample: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', rows: 5 },
       responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
       handle: async ({ params, body: { rows, ...request }, exchange }) => {
-        const dataset = datasets.get(params.name as string).name;
+        const dataset = datasets.get(params.name).name;
         return previewer.preview({ ...request, dataset }, rows, exchange.signal);
       },
     }),
@@ -31,7 +31,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       query: s.rowsQuery,
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query }) => {
-        const dataset = datasets.get(params.name as string);
+        const dataset = datasets.get(params.name);
         const warnings = await planner.sizeWarnings(dataset.numExamples, query.model_name ?? null);
         return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, query.rows), warnings);
       },
@@ -43,7 +43,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       summary: 'Delete a dataset; jobs keep the rows that they train on',
       responses: { 200: { description: 'The dataset is deleted', schema: s.deleted }, 404: noDataset },
       handle: async ({ params }) => {
-        await datasets.remove(params.name as string);
+        await datasets.remove(params.name);
         return { status: 'deleted', message: `Dataset ${params.name} has been deleted` };
       },
     }),
@@ -58,7 +58,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
         404: noDataset,
       },
       handle: async ({ params }) => {
-        const dataset = await datasets.convert(params.name as string);
+        const dataset = await datasets.convert(params.name);
         const warnings = await planner.sizeWarnings(dataset.numExamples, null);
         return presentDatasetDetail(dataset, await datasets.firstRows(dataset.name, 20), warnings);
       },
@@ -80,7 +80,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
         200: { description: 'The name of the dataset', schema: s.usedExample },
         404: { description: 'There is no such example', schema: s.error },
       },
-      handle: async ({ params }) => ({ filename: (await examples.use(params.name as string)).name }),
+      handle: async ({ params }) => ({ filename: (await examples.use(params.name)).name }),
     }),
   ];
 }

@@ -10,7 +10,7 @@ import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
 
 /** Our own routes, beyond the specification. */
-export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>): Face {
+export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>) {
   return {
     name: 'hone',
     routes: withExamples(
@@ -25,5 +25,5 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
     ),
     presentError: errorReply,
     error: s.error,
-  };
+  } satisfies Face;
 }

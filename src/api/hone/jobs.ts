@@ -2,7 +2,7 @@ import { jobName } from '../../domain/job.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { Reply } from '../../http/reply.ts';
-import { type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentJob, presentJobDetail } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
@@ -11,14 +11,14 @@ const noJob: ResponseDoc = { description: 'There is no such job', schema: s.erro
 const conflict: ResponseDoc = { description: 'The state of the job does not allow it', schema: s.error };
 
 /** @throws AppError `not_found` for what is no job's name. */
-function jobNumber(name: string | undefined): number {
-  const matched = /^train_(\d{1,15})$/.exec(name ?? '');
-  if (matched === null) throw new AppError('not_found', `There is no job ${(name ?? '').slice(0, 100)}.`);
+function jobNumber(name: string): number {
+  const matched = /^train_(\d{1,15})$/.exec(name);
+  if (matched === null) throw new AppError('not_found', `There is no job ${name.slice(0, 100)}.`);
   return Number(matched[1]);
 }
 
 /** The history of jobs, and what can be done with one. */
-export function jobRoutes({ jobs: store }: Services): Route[] {
+export function jobRoutes({ jobs: store }: Services) {
   return [
     route({
       method: 'GET',
@@ -52,7 +52,7 @@ export function jobRoutes({ jobs: store }: Services): Route[] {
       summary: 'The series of a job: a point a step, and the evaluations',
       query: s.metricsQuery,
       responses: { 200: { description: 'The series', schema: s.series }, 404: noJob },
-      handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points),
+      handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points) as s.Series,
     }),
     route({
       method: 'GET',
@@ -60,7 +60,7 @@ export function jobRoutes({ jobs: store }: Services): Route[] {
       tag,
       summary: 'What was told of a job beside its curves: warnings, samples, checkpoints, files',
       responses: { 200: { description: 'The frames, oldest first', schema: s.events }, 404: noJob },
-      handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) }),
+      handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
     }),
     route({
       method: 'GET',

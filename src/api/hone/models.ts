@@ -2,7 +2,7 @@ import { listFiles, openFile } from '../../domain/downloads.ts';
 import { userPrompt } from '../../domain/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { sendFile } from '../../http/file-reply.ts';
-import { type ResponseDoc, type Route, route } from '../../http/route.ts';
+import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentLineage } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
@@ -11,7 +11,7 @@ const noModel: ResponseDoc = { description: 'There is no such model or file', sc
 const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
 
 /** What a model was made of, its files, further types of it, and the answers of its base. */
-export function modelRoutes({ hubPush, models, playground, quantizer }: Services): Route[] {
+export function modelRoutes({ hubPush, models, playground, quantizer }: Services) {
   return [
     route({
       method: 'POST',
@@ -27,7 +27,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
         409: { description: 'The type is there, or another is being made', schema: s.error },
       },
       handle: async ({ params, body }) => {
-        const model = await quantizer.start(params.model_id as string, body.type);
+        const model = await quantizer.start(params.model_id, body.type);
         return { status: 'started', message: `The type ${body.type} of ${model.name} is being made` };
       },
     }),
@@ -42,7 +42,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
         409: { description: 'The model is not being pushed', schema: s.error },
       },
       handle: async ({ params }) => {
-        const { repository, cancelled } = await hubPush.cancel(params.model_id as string);
+        const { repository, cancelled } = await hubPush.cancel(params.model_id);
         return cancelled
           ? { status: 'cancelled', message: `The push to ${repository} has been cancelled` }
           : { status: 'ended', message: `The push to ${repository} had already ended` };
@@ -54,7 +54,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       tag,
       summary: 'The files of a model',
       responses: { 200: { description: 'Names and sizes', schema: s.files }, 404: noModel },
-      handle: async ({ params }) => ({ files: await listFiles(models.find(params.model_id as string)) }),
+      handle: async ({ params }) => ({ files: await listFiles(models.find(params.model_id)) }),
     }),
     route({
       method: 'GET',
@@ -63,7 +63,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       summary: 'Download a file of a model (slashes in its name as %2F)',
       responses: { 200: { description: 'The file', contentType: 'application/octet-stream' }, 404: noModel },
       handle: async ({ params, exchange }) =>
-        sendFile(exchange, await openFile(models.find(params.model_id as string), params.name as string)),
+        sendFile(exchange, await openFile(models.find(params.model_id), params.name)),
     }),
     route({
       method: 'GET',
@@ -72,7 +72,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       summary: 'What a model was made of: base, dataset, settings, metrics, verification and files',
       responses: { 200: { description: 'The lineage', schema: s.lineage }, 404: noModel },
       handle: async ({ params }) => {
-        const model = models.find(params.model_id as string);
+        const model = models.find(params.model_id);
         const [files, chatTemplate] = await Promise.all([listFiles(model), models.hasChatTemplate(model)]);
         return presentLineage(model, files, chatTemplate);
       },

@@ -44,7 +44,10 @@ export function presentJob(job: Job) {
 }
 
 export function presentJobDetail(job: Job, consumption: Consumption) {
-  const spec = job.spec as { settings: Record<string, unknown>; export: unknown } | null;
+  const spec = job.spec as {
+    settings: Record<string, unknown>;
+    export: Record<string, unknown> | null;
+  } | null;
   return {
     ...presentJob(job),
     settings: spec?.settings ?? {},
@@ -126,7 +129,7 @@ export function presentLineage(model: Model, files: readonly ModelFile[], chatTe
     dataset: model.datasetName,
     job_id: model.jobId === null ? null : jobName(model.jobId),
     settings: model.config,
-    metrics: model.metrics,
+    metrics: model.metrics as Readonly<Record<string, number | null>>,
     verification: model.verification,
     chat_template: chatTemplate,
     files: files.map(({ name, bytes }) => {

@@ -154,7 +154,14 @@ export const dataset = v.object({
   num_examples: v.number(),
   size_mb: v.number(),
   uploaded_at: v.string(),
-  validation: v.looseObject({ valid: v.boolean() }),
+  validation: v.object({
+    valid: v.boolean(),
+    shape: v.nullable(v.string()),
+    errors: v.array(
+      v.object({ line: v.nullable(v.number()), field: v.nullable(v.string()), message: v.string() }),
+    ),
+    total_errors: v.number(),
+  }),
   /** That it is smaller than the size guidance says. */
   warnings: v.array(v.string()),
   rows: v.array(v.unknown()),
@@ -174,7 +181,9 @@ export { preview } from '../../domain/previewer.ts';
 export type * from './frames.ts';
 export { series } from './frames.ts';
 
-export const events = v.object({ events: v.array(v.union([logFrame, exportFrame])) });
+const event = v.union([logFrame, exportFrame]);
+export type Event = v.InferOutput<typeof event>;
+export const events = v.object({ events: v.array(event) });
 
 export const examples = v.object({
   examples: v.array(
@@ -191,11 +200,11 @@ export const examples = v.object({
   ),
 });
 export const usedExample = v.object({ filename: v.string() });
-export const quantizations: readonly string[] = quantizationTypes;
+export const quantizations = quantizationTypes;
 export const choices = v.object({
   optimizers: v.array(v.string()),
   lr_scheduler_types: v.array(v.string()),
-  quantizations: v.array(v.string()),
+  quantizations: v.array(v.picklist(quantizationTypes)),
 });
 export const recommendationsQuery = v.object({
   task: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(64)),
@@ -246,3 +255,4 @@ export const openApiDocument = v.looseObject({
   info: v.object({ title: v.string(), version: v.string() }),
   paths: v.record(v.string(), v.looseObject({})),
 });
+export type OpenApiDocument = v.InferOutput<typeof openApiDocument>;

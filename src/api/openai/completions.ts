@@ -5,17 +5,20 @@ import type { BodyWriter, Exchange } from '../../http/exchange.ts';
 import { errorBody } from './errors.ts';
 
 /** How one kind of completion spells its whole answers and its pieces. */
-export interface Spelling {
+export interface Spelling<C extends object> {
   readonly idPrefix: string;
   readonly object: string;
   readonly pieceObject: string;
   /** The choice of a whole answer. */
-  whole(text: string): object;
+  whole(text: string): C;
   /** The choice of a piece; the first one may say more. */
   piece(text: string, first: boolean): object;
 }
 
-export const chatSpelling: Spelling = {
+export const chatSpelling: Spelling<{
+  message: { role: string; content: string; refusal: null };
+  logprobs: null;
+}> = {
   idPrefix: 'chatcmpl-',
   object: 'chat.completion',
   pieceObject: 'chat.completion.chunk',
@@ -26,13 +29,23 @@ export const chatSpelling: Spelling = {
   }),
 };
 
-export const textSpelling: Spelling = {
+export const textSpelling: Spelling<{ text: string; logprobs: null }> = {
   idPrefix: 'cmpl-',
   object: 'text_completion',
   pieceObject: 'text_completion',
   whole: (text) => ({ text, logprobs: null }),
   piece: (text) => ({ text, logprobs: null }),
 };
+
+/** A whole answer. */
+interface Completion<C extends object> {
+  readonly id: string;
+  readonly object: string;
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly (C & { readonly index: number; readonly finish_reason: string })[];
+  readonly usage: ReturnType<typeof usageOf>;
+}
 
 const usageOf = ({ promptTokens, generatedTokens }: GenerateResult) => ({
   prompt_tokens: promptTokens,
@@ -47,14 +60,14 @@ const finishOf = ({ finishReason }: GenerateResult) => (finishReason === 'length
  * @param modelName the name by which the client asked, which every object repeats.
  * @returns the body, or `undefined` when it has been streamed.
  */
-export async function complete(
+export async function complete<C extends object>(
   playground: Playground,
   exchange: Exchange,
   request: PlaygroundRequest,
   modelName: string,
-  spelling: Spelling,
+  spelling: Spelling<C>,
   stream: { readonly includeUsage: boolean } | null,
-): Promise<object | undefined> {
+): Promise<Completion<C> | undefined> {
   const head = {
     id: `${spelling.idPrefix}${randomUUID().replaceAll('-', '')}`,
     created: Math.floor(Date.now() / 1000),

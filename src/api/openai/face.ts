@@ -14,7 +14,7 @@ const noModel: ResponseDoc = { description: 'There is no such model', schema: s.
 const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 
 /** `/v1`: what OpenAI's clients speak. A model is named by its name or either id. */
-export function createOpenAiFace({ models, playground }: Services): Face {
+export function createOpenAiFace({ models, playground }: Services) {
   const present = (model: Model) => ({
     id: model.name,
     object: 'model',
@@ -63,7 +63,7 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       tag,
       summary: 'One model',
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
-      handle: ({ params }) => present(models.findByName(params.model as string)),
+      handle: ({ params }) => present(models.findByName(params.model)),
     }),
     route({
       method: 'POST',
@@ -81,6 +81,7 @@ export function createOpenAiFace({ models, playground }: Services): Face {
           description: 'The answer',
           schema: s.chatCompletion,
           alternativeContentType: 'text/event-stream',
+          eventSchema: s.chatEvent,
         },
         400: refused,
         404: noModel,
@@ -95,6 +96,7 @@ export function createOpenAiFace({ models, playground }: Services): Face {
           model,
           input: { kind: 'messages' as const, messages },
           ...options(body, body.max_completion_tokens),
+          ...(body.as_base ? { asBase: true } : {}),
         };
         return complete(playground, exchange, request, body.model, chatSpelling, streaming(body));
       },
@@ -119,5 +121,10 @@ export function createOpenAiFace({ models, playground }: Services): Face {
       },
     }),
   ];
-  return { name: 'openai', routes: withExamples(routes, examples), presentError, error: s.error };
+  return {
+    name: 'openai',
+    routes: withExamples(routes, examples),
+    presentError,
+    error: s.error,
+  } satisfies Face;
 }

@@ -27,6 +27,8 @@ const message = v.object({
 
 export const chatBody = v.object({
   ...common,
+  /** Ours: answer as the model did before it was trained. */
+  as_base: or(v.boolean()),
   messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
   max_completion_tokens: or(lengthBound),
 });
@@ -51,6 +53,17 @@ export const chatCompletion = v.object({
   choices: v.array(v.object({ ...finish, message: v.object({ role: v.string(), content: v.string() }) })),
   usage,
 });
+/** A piece of a streamed answer; the last one has the usage, where it was asked for. */
+const chatPiece = v.object({
+  ...head,
+  choices: v.array(
+    v.object({
+      ...finish,
+      delta: v.object({ role: v.optional(v.string()), content: v.optional(v.nullable(v.string())) }),
+    }),
+  ),
+  usage: v.optional(v.nullable(usage)),
+});
 export const completion = v.object({
   ...head,
   choices: v.array(v.object({ ...finish, text: v.string() })),
@@ -71,3 +84,5 @@ export const error = v.object({
     code: v.nullable(v.string()),
   }),
 });
+/** What an event of a streamed answer carries; what fails after the first one is told in another. */
+export const chatEvent = v.union([chatPiece, error]);

@@ -1,22 +1,38 @@
+import type { TrainingBody } from '../api/service.ts';
+
 /** Every setting of a training request that the form offers: its name on the wire, its range, its sentence. */
 
-export interface SettingField {
-  readonly name: string;
-  readonly label: string;
-  /** `switch` may be left to the service: automatic, on or off. */
-  readonly kind: 'number' | 'integer' | 'switch' | 'choice' | 'text' | 'names' | 'lines';
-  readonly sentence: string;
-  readonly min?: number;
-  readonly max?: number;
-  /** The bound itself is not allowed. */
-  readonly above?: boolean;
-  readonly below?: boolean;
-  /** A value outside the range that means something of its own. */
-  readonly special?: number;
-  readonly choices?: readonly string[];
-  /** What an empty field means, where the recommendation is to leave it empty. */
-  readonly automatic?: string;
-}
+type Settings = Required<
+  Omit<TrainingBody, 'task' | 'model_name' | 'dataset' | 'provider' | 'strategy' | 'export' | 'queue'>
+>;
+/** How a field of this type can be filled in. `switch` may be left to the service: automatic, on or off. */
+type KindOf<T> = T extends boolean
+  ? 'switch'
+  : T extends number
+    ? 'number' | 'integer'
+    : T extends string
+      ? 'choice' | 'text'
+      : 'names' | 'lines';
+
+/** A field under the name, and of the kind, that the request has it. */
+export type SettingField = {
+  [N in keyof Settings]: {
+    readonly name: N;
+    readonly label: string;
+    readonly kind: KindOf<NonNullable<Settings[N]>>;
+    readonly sentence: string;
+    readonly min?: number;
+    readonly max?: number;
+    /** The bound itself is not allowed. */
+    readonly above?: boolean;
+    readonly below?: boolean;
+    /** A value outside the range that means something of its own. */
+    readonly special?: number;
+    readonly choices?: readonly Extract<Settings[N], string>[];
+    /** What an empty field means, where the recommendation is to leave it empty. */
+    readonly automatic?: string;
+  };
+}[keyof Settings];
 
 export interface SettingGroup {
   readonly title: string;
@@ -317,74 +333,3 @@ export const settingGroups: readonly SettingGroup[] = [
     ],
   },
 ];
-
-const byName = new Map(
-  settingGroups.flatMap(({ fields }) => fields).map((field) => [field.name, field] as const),
-);
-
-const strategyOf = new Map(
-  settingGroups.flatMap(({ fields, strategy }) => fields.map(({ name }) => [name, strategy] as const)),
-);
-
-/** The field of a setting, where a strategy has it. */
-export function settingField(name: string, strategy: string): SettingField | undefined {
-  const own = strategyOf.get(name);
-  return own === undefined || own === strategy ? byName.get(name) : undefined;
-}
-export const settingLabel = (name: string) => byName.get(name)?.label ?? name.replaceAll('_', ' ');
-
-/** A setting's value in words. */
-export function settingText(value: unknown): string {
-  if (value === null || value === undefined) return 'automatic';
-  if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (Array.isArray(value)) return value.join(', ');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-/** The range of a field in words. */
-export function rangeText({ min, max, above, below, special }: SettingField): string {
-  if (min === undefined) return '';
-  const low = `${above ? 'above ' : ''}${min}`;
-  const high = max === undefined ? null : `${below ? 'below ' : ''}${max.toLocaleString('en')}`;
-  const range = high === null ? (above ? low : `${low} or more`) : `${low} to ${high}`;
-  return special === undefined ? range : `${range}, or ${special === -1 ? '−1' : special}`;
-}
-
-/** A field's text as the request carries it, or what is wrong with it; empty means the recommendation. */
-export function readSetting(field: SettingField, text: string): { value: unknown } | { fault: string } {
-  const trimmed = text.trim();
-  if (trimmed === '') return { value: undefined };
-  switch (field.kind) {
-    case 'switch':
-      return { value: trimmed === 'on' };
-    case 'choice':
-    case 'text':
-      return { value: trimmed };
-    case 'names':
-      return {
-        value: trimmed
-          .split(',')
-          .map((name) => name.trim())
-          .filter(Boolean),
-      };
-    case 'lines':
-      return {
-        value: trimmed
-          .split('\n')
-          .map((line) => line.trim())
-          .filter(Boolean),
-      };
-    default: {
-      const value = Number(trimmed);
-      if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };
-      if (field.kind === 'integer' && !Number.isInteger(value)) {
-        return { fault: `${field.label} must be a whole number.` };
-      }
-      const { min, max, above, below, special } = field;
-      const low = min !== undefined && (above ? value <= min : value < min);
-      const high = max !== undefined && (below ? value >= max : value > max);
-      if ((low || high) && value !== special) return { fault: `${field.label} must be ${rangeText(field)}.` };
-      return { value };
-    }
-  }
-}

@@ -1,0 +1,64 @@
+/*
+ * What the page's client must not let through: each call is wrong in one way, and the type check of the whole
+ * repository fails where the compiler does not object to it. Nothing here is run.
+ */
+import { call, open, pathOf } from '../../ui/api/call.ts';
+import type { SettingField } from '../../ui/pages/setting-groups.ts';
+
+export async function misuse(): Promise<void> {
+  const path = { job_id: 'train_1' };
+  // @ts-expect-error no route has this path
+  await call('GET /api/job');
+  // @ts-expect-error the path has no such method
+  await call('PUT /api/jobs/{job_id}', { path });
+  // @ts-expect-error the parameter of the path is missing
+  await call('GET /api/jobs/{job_id}');
+  // @ts-expect-error the parameter of the path has another name
+  await call('GET /api/jobs/{job_id}', { path: { id: 'train_1' } });
+  // @ts-expect-error the route has no parameters
+  await call('GET /api/info', { path });
+  // @ts-expect-error the query has no such field
+  await call('GET /api/jobs/{job_id}/metrics', { path, query: { point: 100 } });
+  // @ts-expect-error the field of the query is a number
+  await call('GET /api/jobs/{job_id}/metrics', { path, query: { points: 'all' } });
+  // @ts-expect-error a field of the query is missing
+  await call('GET /api/recommendations', { query: {} });
+  // @ts-expect-error the body is missing
+  await call('POST /api/hub/push');
+  // @ts-expect-error a field of the body is missing
+  await call('POST /api/hub/push', { body: { model_id: 'm' } });
+  // @ts-expect-error a field of the body is misspelled
+  await call('POST /api/jobs/{job_id}/stop', { path, body: { discarded: true } });
+  // @ts-expect-error a field of the body has the wrong type
+  await call('POST /api/jobs/{job_id}/stop', { path, body: { discard: 'yes' } });
+  // @ts-expect-error the route takes no body
+  await call('POST /api/jobs/{job_id}/resume', { path, body: {} });
+  const request = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };
+  // @ts-expect-error a training has no such setting
+  await call('POST /api/finetune/start_training', { body: { ...request, lora_rank: 8 } });
+  // @ts-expect-error a setting is a number
+  await call('POST /api/finetune/start_training', { body: { ...request, lora_r: '8' } });
+  // @ts-expect-error the answer has no such field
+  (await call('GET /api/jobs/{job_id}', { path })).status;
+  // @ts-expect-error the field may be absent a value
+  (await call('GET /api/jobs/{job_id}', { path })).last_metric.step;
+  // @ts-expect-error the log is text, without fields
+  (await call('GET /api/jobs/{job_id}/log', { path })).lines;
+  // @ts-expect-error a download is no answer to be read as one
+  (await call('GET /api/models/{model_id}/files/{name}', { path: { model_id: 'm', name: 'n' } })).bytes;
+  // @ts-expect-error the name of the file is missing
+  pathOf('GET /api/models/{model_id}/files/{name}', { path: { model_id: 'm' } });
+  // @ts-expect-error a message has no such role
+  await open('POST /v1/chat/completions', { body: { model: 'm', messages: [{ role: 'me', content: '' }] } });
+}
+
+const words = { label: 'Rank', sentence: 'How much.' };
+export const fields: SettingField[] = [
+  { name: 'lora_r', kind: 'integer', ...words },
+  // @ts-expect-error the request has no such setting
+  { name: 'lora_rank', kind: 'integer', ...words },
+  // @ts-expect-error the setting is no switch
+  { name: 'lora_r', kind: 'switch', ...words },
+  // @ts-expect-error the choice is not one of the setting's
+  { name: 'device', kind: 'choice', choices: ['gpu'], ...words },
+];

@@ -1,0 +1,54 @@
+import { send } from './request.ts';
+import type { Answer, Input, RouteKey } from './routes.ts';
+
+type Options<K extends RouteKey> = Input<K> & { readonly signal?: AbortSignal };
+/** May be left out where a route needs nothing. */
+type MayBeAbsent<T> = Partial<T> extends T ? [options?: T] : [options: T];
+
+/** The parts of a call as they come in, without their route's types. */
+interface Parts {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Calls a route and gives what its success says.
+ * @param key its method and path, as `GET /api/jobs/{job_id}`.
+ * @throws ServiceError for any other answer, or for none; the reason of `signal` when it was aborted.
+ */
+export async function call<K extends RouteKey>(
+  key: K,
+  ...options: MayBeAbsent<Options<K>>
+): Promise<Answer<K>> {
+  const response = await open(key, ...options);
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return (isJson ? response.json() : response.text()) as Promise<Answer<K>>;
+}
+
+/** Like `call`; resolves with the response of a success, whose body is still unread. */
+export function open<K extends RouteKey>(key: K, ...[options]: MayBeAbsent<Options<K>>): Promise<Response> {
+  const { body, signal } = (options ?? {}) as Parts;
+  return send(pathTo(key, options ?? {}), {
+    method: key.slice(0, key.indexOf(' ')),
+    body,
+    ...(signal ? { signal } : {}),
+  });
+}
+
+/** The path of a route with its parameters and query filled in. */
+export function pathOf<K extends RouteKey>(key: K, ...[input]: MayBeAbsent<Omit<Input<K>, 'body'>>): string {
+  return pathTo(key, input ?? {});
+}
+
+function pathTo(key: RouteKey, { path = {}, query = {} }: Parts): string {
+  const filled = key
+    .slice(key.indexOf(' ') + 1)
+    .replace(/\{(\w+)(?::digits)?\}/g, (_, name: string) => encodeURIComponent(path[name] as string));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}
