@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BATCH_ROWS = 256
 # How often progress is told.
 TELL_ROWS = BATCH_ROWS * 40
+# Rows that are packed between two beats: about a second's work.
+PIECE_ROWS = 10_000
 
 
 def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -106,6 +108,25 @@ def build(
         os.replace(str(path) + ".tmp", path)
         note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
     return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def pack(job: Job, dataset: Any, length: int) -> Any:
+    """`dataset` (`input_ids`, `labels`) packed by the library into rows of at most `length` tokens, best fit
+    first, with `seq_lengths` that keep the rows within apart. Told and stopped between pieces."""
+    from datasets import concatenate_datasets
+    from trl import pack_dataset
+
+    # The library fits within a thousand rows, so pieces of whole thousands pack as the dataset would at once.
+    # At most a hundred of them, as each is a file that stays open.
+    size = max(PIECE_ROWS, -(-len(dataset) // (100 * 1000)) * 1000)
+    pieces = []
+    for start in range(0, len(dataset), size):
+        end = min(start + size, len(dataset))
+        job.alive()
+        pieces.append(pack_dataset(dataset.select(range(start, end)), length, "bfd"))
+        if len(dataset) > size:
+            tell(job, end, "packed")
+    return concatenate_datasets(pieces)
 
 
 def tell(job: Job, done: int, what: str) -> None:

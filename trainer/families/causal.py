@@ -37,13 +37,20 @@ def train(job: Job) -> dict[str, Any]:
         quicken(model)
         flat = make_flat(model, training, hardware)
     columns = ["input_ids", "labels"]
+    learnt = training.select_columns(columns)
+    # Kernels of a provider's own keep packed rows apart in a way of their own, from the packing on.
+    packed = settings.packing and not own_kernels
+    if packed:
+        learnt = rows.pack(job, learnt, max_length)
     config = SFTConfig(
-        **loop.arguments(job, hardware, len(training), held_out is not None),
-        max_length=max_length if settings.packing else None,
-        packing=settings.packing,
+        **loop.arguments(job, hardware, len(learnt), held_out is not None),
+        max_length=max_length if settings.packing and own_kernels else None,
+        packing=settings.packing and own_kernels,
         packing_strategy="bfd",
         eval_packing=False,
-        padding_free=flat,
+        # Its preparation of rows that are prepared would only copy them.
+        dataset_kwargs={"skip_prepare_dataset": not own_kernels},
+        padding_free=flat or packed,
         loss_type="nll" if flat or own_kernels or head_is_adapted(model) else "chunked_nll",
         prediction_loss_only=True,
     )
@@ -52,7 +59,7 @@ def train(job: Job) -> dict[str, Any]:
     trainer = loop.job_trainer(flat_trainer(SFTTrainer) if flat else SFTTrainer, job)(
         model=model,
         args=config,
-        train_dataset=training.select_columns(columns),
+        train_dataset=learnt,
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
         processing_class=job.tokenizer,
     )
@@ -127,8 +134,10 @@ def head_is_adapted(model: Any) -> bool:
 def _cut(dataset: Any, length: int, job: Job) -> Any:
     """`dataset` with every row cut to `length`, without the rows that have no labelled token left."""
 
-    def cut(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    def cut(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
         job.alive()
+        if numbers[0] and numbers[0] % rows.PIECE_ROWS == 0:
+            rows.tell(job, numbers[0], "cut")
         kept = [index for index, prompt in enumerate(batch["prompt_tokens"]) if prompt < length]
         return {
             name: [values[i][:length] if name in ("input_ids", "labels") else values[i] for i in kept]
@@ -139,6 +148,7 @@ def _cut(dataset: Any, length: int, job: Job) -> Any:
     return dataset.map(
         cut,
         batched=True,
+        with_indices=True,
         cache_file_name=str(job.folder / "cache" / f"{name}.arrow"),
         new_fingerprint=name,
         load_from_cache_file=True,

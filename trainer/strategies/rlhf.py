@@ -172,8 +172,10 @@ def _train_reward(job: Job, hardware: Any, model: Any, training: Any, held_out: 
         def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             job.alive()
 
-    def whole(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    def whole(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
         job.alive()
+        if numbers[0] and numbers[0] % rows.PIECE_ROWS == 0:
+            rows.tell(job, numbers[0], "joined for the reward model")
         return {
             name: [[*prompt, *ids] for prompt, ids in zip(batch["prompt_ids"], batch[name], strict=True)]
             for name in ("chosen_ids", "rejected_ids")
@@ -184,7 +186,12 @@ def _train_reward(job: Job, hardware: Any, model: Any, training: Any, held_out: 
         kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
         path = str(job.folder / "cache" / f"{name}.arrow")
         return kept.map(
-            whole, batched=True, remove_columns=["prompt_ids"], cache_file_name=path, new_fingerprint=name
+            whole,
+            batched=True,
+            with_indices=True,
+            remove_columns=["prompt_ids"],
+            cache_file_name=path,
+            new_fingerprint=name,
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])

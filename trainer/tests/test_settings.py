@@ -8,6 +8,7 @@ from safetensors import safe_open
 
 from trainer.contracts import Settings
 from trainer.tests import jobs
+from trainer.tests.tiny import sentences
 
 ALL_LINEAR = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 
@@ -160,6 +161,23 @@ def test_packed_rows_have_the_loss_that_they_have_apart(run):
     apart = run(per_device_train_batch_size=32, **everything)
     packed = run(per_device_train_batch_size=32, packing=True, max_seq_length=256, **everything)
     assert series(packed, "loss")[0] == pytest.approx(series(apart, "loss")[0], rel=1e-5)
+
+
+def test_pieces_pack_as_the_whole(models, tmp_path, monkeypatch):
+    from trainer import rows
+
+    many = [{"input": text, "output": reply} for text, reply in sentences(2500)]
+    packs = {"packing": True, "max_seq_length": 128, "max_steps": 1}
+    made = {}
+    for size in (10_000, 1000):
+        monkeypatch.setattr(rows, "PIECE_ROWS", size)
+        spec = jobs.make(tmp_path / str(size), models("llama"), many, **packs)
+        assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+        made[size] = [line["loss"] for line in jobs.journal(spec, "metric")]
+        told = [line for line in jobs.journal(spec, "phase") if "packed" in (line["detail"] or "")]
+    assert made[1000] == made[10_000]
+    assert [line["progress"] for line in told] == [0.4, 0.8, 1.0]
+    assert told[0]["detail"] == "dataset: 1,000 of 2,500 rows packed"
 
 
 def test_evaluation_every_epoch_when_no_step_is_named(run):

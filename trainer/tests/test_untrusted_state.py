@@ -1,4 +1,4 @@
-"""State of an optimizer is data: a checkpoint whose state would run a program is passed over, and nothing runs."""
+"""The state of an optimizer is data: where it would run a program, the checkpoint is passed over."""
 
 import json
 import pickle
@@ -59,7 +59,7 @@ def poison(spec, step, name, write):
 
 @pytest.mark.parametrize("write", [write_bare, write_archive])
 @pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
-def test_state_that_would_run_a_program_is_passed_over_for_the_checkpoint_before(saved, tmp_path, name, write):
+def test_state_that_would_run_a_program_is_passed_over(saved, tmp_path, name, write):
     spec = copy(saved, tmp_path)
     whole = jobs.losses(spec)
     canary = poison(spec, 4, name, write)
