@@ -396,7 +396,11 @@ export function createJobs(options: JobsOptions): Jobs {
     if (unfinishedStates.includes(job.state)) {
       throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
     }
-    store.jobs.remove(id);
+    frames.commit((emit) => {
+      store.jobs.remove(id);
+      // Of no job: what is kept of this one goes with it.
+      emit('status', null, { job_id: jobName(id), state: 'deleted' });
+    });
     tallies.delete(id);
     await rm(folder(id), { recursive: true, force: true });
     if (options.logsDir !== null)

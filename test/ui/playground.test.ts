@@ -164,6 +164,19 @@ test('a model of the hub is asked about as it is typed, and what cannot be had i
   assert.equal(faults, []);
 });
 
+test('a model that is deleted elsewhere is gone from every tab', async () => {
+  const list = (await openPage(service.url, '/models')).page;
+  const detail = (await openPage(service.url, `/models/${questionId}`)).page;
+  const talk = (await openPage(service.url, `/playground/${questionId}`)).page;
+  await sees(list, '2 of 2');
+  await sees(detail, 'Where it comes from');
+  await talk.getByLabel('Question').waitFor();
+  assert.is((await service.call('DELETE', `/api/models/${questionId}`)).status, 200);
+  await sees(list, '1 of 1');
+  await sees(detail, 'There is no such model');
+  await sees(talk, 'There is no such model');
+});
+
 test('a model that is gone is missed in words', async () => {
   const { page } = await openPage(service.url, '/models/nothing');
   await sees(page, 'There is no such model');

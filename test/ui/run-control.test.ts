@@ -1,5 +1,7 @@
+import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import WebSocket from 'ws';
 import {
   endAll,
   quickRequest,
@@ -113,6 +115,38 @@ test('a second tab shows the same run, and a failure tells cause, next step and 
   await two.page.getByRole('button', { name: 'Copy detail' }).waitFor();
   assert.ok(await two.page.getByRole('button', { name: 'Resume' }).isEnabled());
   assert.equal([...one.faults, ...two.faults], []);
+});
+
+test('a run that is deleted elsewhere is gone from every tab', async () => {
+  const jobId = await start();
+  await atStep(jobId, 1);
+  const tabs = await Promise.all(
+    ['/', '/training/runs', `/training/${jobId}`].map((path) => openPage(service.url, path)),
+  );
+  const [home, runs, run] = tabs.map(({ page }) => page) as [Page, Page, Page];
+  const inTable = runs.getByRole('link', { name: jobId, exact: true });
+  await inTable.waitFor();
+  await sees(home, 'Running now');
+  await service.call('POST', `/api/jobs/${jobId}/stop`);
+  await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
+  assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
+  await sees(run, 'There is no such run');
+  await inTable.waitFor({ state: 'detached' });
+  await until(async () => (await home.locator(`a[href="/training/${jobId}"]`).count()) === 0, 'it left home');
+  // A tab that was not connected meanwhile hears of it once it is.
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training?since=0`);
+  const told: unknown[] = [];
+  socket.on('message', (data) => {
+    const { type, state: said, job_id } = JSON.parse(String(data));
+    if (type !== 'snapshot' && job_id === jobId) told.push({ type, state: said });
+  });
+  await until(() => told.length > 0, 'the deletion is told again');
+  socket.close();
+  assert.equal(told, [{ type: 'status', state: 'deleted' }]);
+  assert.equal(
+    tabs.flatMap(({ faults }) => faults.filter((fault) => !fault.includes('404'))),
+    [],
+  );
 });
 
 test.run();

@@ -7,6 +7,8 @@ import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
 
 const modelCount = 10_000;
 const steps = 100_000;
+/** More than the service gives at once. */
+const runCount = 2_300;
 
 let service: TestService;
 
@@ -27,6 +29,12 @@ test.before(async () => {
      VALUES (1, 'long', 'stopped', 'text-generation', 'standard', 'sft', 'owner/name', 'a.jsonl',
        '{"settings":{},"export":null}', ?, ?, ?)`,
   ).run(now, now, now);
+  db.prepare(
+    `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+     INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at,
+       started_at, ended_at, acknowledged)
+     SELECT i, 'run-' || i, 'failed', 'text-generation', 'standard', 'sft', 'owner/name', 'b.jsonl', '{}', ?, ?, ?, 1 FROM n`,
+  ).run(runCount, now, now, now);
   db.prepare(
     `WITH RECURSIVE n (step) AS (SELECT 1 UNION ALL SELECT step + 1 FROM n WHERE step < ?)
      INSERT INTO events (seq, job_id, type, time, payload)
@@ -73,6 +81,24 @@ test('among ten thousand models one is found by its words, and any column sorts 
   // A link that is half under the head of the page is measured by its half.
   await page.evaluate(() => scrollTo(0, 0));
   assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test('the history goes back as far as there are runs', async () => {
+  const { page, faults } = await openPage(service.url, '/training/runs');
+  await sees(page, '200 of 2,300');
+  const older = page.getByRole('button', { name: 'Show older ones' });
+  await older.click();
+  await sees(page, '1,000 of 2,300');
+  await older.click();
+  await sees(page, '2,000 of 2,300');
+  await older.click();
+  await sees(page, '2,300 of 2,300');
+  await older.waitFor({ state: 'detached' });
+  assert.is(await page.locator('tbody tr').count(), runCount);
+  await page.getByLabel('Search runs').fill('a.jsonl');
+  await page.getByRole('link', { name: 'train_1', exact: true }).waitFor();
+  await sees(page, '1 of 2,300');
   assert.equal(faults, []);
 });
 

@@ -15,8 +15,7 @@ export const comparedLimit = 6;
 export class History extends LitElement {
   @state() private _chosen: readonly string[] = [];
   @state() private _search = '';
-  /** Whether the service has been asked for as many as it gives at once. */
-  @state() private _isAll = false;
+  @state() private _isReading = false;
 
   constructor() {
     super();
@@ -32,8 +31,11 @@ export class History extends LitElement {
     this._chosen = chosen ? [...others, jobId].slice(-comparedLimit) : others;
   }
 
-  private _older(): void {
-    this._isAll = !readOlderJobs();
+  private async _older(): Promise<void> {
+    if (this._isReading) return;
+    this._isReading = true;
+    await readOlderJobs();
+    this._isReading = false;
   }
 
   private _compare(): void {
@@ -111,7 +113,9 @@ export class History extends LitElement {
         value.jobs.length < value.total
           ? html`<div class="row between wrap-row">
               <p class="note">The newest ${formatCount(value.jobs.length)} of ${formatCount(value.total)} runs are shown.</p>
-              ${this._isAll ? nothing : html`<button type="button" class="small" @click=${this._older}>Show older ones</button>`}
+              <button type="button" class="small" ?disabled=${this._isReading} @click=${this._older}>
+                ${this._isReading ? 'Reading…' : 'Show older ones'}
+              </button>
             </div>`
           : nothing
       }

@@ -30,12 +30,13 @@ export class ModelPage extends LitElement {
   @state() private _busy = false;
   @state() private _failure: ServiceError | null = null;
   private _read = '';
+  private _wasListed = false;
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, pushed);
+    new Watch(this, pushed, models);
   }
 
   protected override createRenderRoot(): this {
@@ -50,7 +51,11 @@ export class ModelPage extends LitElement {
   }
 
   protected override willUpdate(): void {
-    if (this._read === this.modelId) return;
+    // One that another tab has deleted is gone here, too.
+    const isListed = models.value.value?.some(({ model_id }) => model_id === this.modelId) ?? false;
+    const isGone = this._wasListed && !isListed && !this._busy;
+    this._wasListed = isListed;
+    if (this._read === this.modelId && !isGone) return;
     this._read = this.modelId;
     this._shown = null;
     this._error = null;

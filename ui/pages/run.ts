@@ -98,8 +98,9 @@ export class RunPage extends LitElement {
 
   protected override render(): TemplateResult {
     const { job, error } = this._run.value;
-    // A run that another tab has deleted is gone here, too.
-    if (job === null || error?.status === 404) {
+    // A run that another tab has deleted is gone here, too; one that is being deleted here is left in a moment.
+    const isLeaving = this._busy || this._dialog !== null;
+    if (job === null || (error?.status === 404 && !isLeaving)) {
       return html`<div class="page">
         ${trainingTabs('')}
         <h1>${this.jobId}</h1>

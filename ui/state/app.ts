@@ -17,9 +17,9 @@ import { Run } from './run.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';
 
-/** How many runs the history reads at once, and at most: the service's own limit. */
-const historyPage = 200;
-const historyMost = 1_000;
+/** How many runs the history reads at first, and at once: the service's own limit. */
+const historyStart = 200;
+const historyPage = 1_000;
 /** Runs that are kept in memory beside the one that is followed. */
 const keptRuns = 6;
 
@@ -35,8 +35,8 @@ export const choices = new Remote<Choices>(service.choices);
 export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
-let historyLength = historyPage;
-export const jobs = new Remote<JobPage>(() => service.jobs(historyLength));
+let historyLength = historyStart;
+export const jobs = new Remote<JobPage>(() => readJobs(historyLength));
 /** The job that the service tells of first: the one that runs, or the newest that was not acknowledged. */
 export const currentJobId = new Store<string | null>(null);
 /** The machine's live figures; `null` until the service has sent some. */
@@ -47,12 +47,22 @@ export const quantized = new Store<QuantizeFrame | null>(null);
 /** The newest word of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
 
-/** Reads older runs, too; false where there can be no more of them. */
-export function readOlderJobs(): boolean {
-  if (historyLength >= historyMost) return false;
-  historyLength = Math.min(historyMost, historyLength + historyPage);
-  void jobs.refresh();
-  return true;
+/** The newest runs, newest first, in as many requests as it takes. */
+async function readJobs(count: number): Promise<JobPage> {
+  const { jobs: found, total } = await service.jobs(Math.min(count, historyPage));
+  for (let offset = found.length; offset < Math.min(count, total); offset += historyPage) {
+    const older = (await service.jobs(Math.min(count - offset, historyPage), offset)).jobs;
+    // A run that was started in between has moved the others on by one.
+    const known = new Set(found.map(({ job_id }) => job_id));
+    found.push(...older.filter(({ job_id }) => !known.has(job_id)));
+  }
+  return { jobs: found, total };
+}
+
+/** Reads a further page of older runs. */
+export async function readOlderJobs(): Promise<void> {
+  historyLength = (Math.floor(historyLength / historyPage) + 1) * historyPage;
+  await jobs.refresh();
 }
 
 const runs = new Map<string, Run>();
@@ -102,6 +112,13 @@ function take(frame: Frame): void {
     return;
   }
   if (frame.type === 'status') {
+    if (frame.state === 'deleted') {
+      // Whoever shows it is told by its record.
+      runs.get(frame.job_id)?.take(frame);
+      if (currentJobId.value === frame.job_id) currentJobId.set(null);
+      void jobs.refresh();
+      return;
+    }
     void jobs.refresh();
     // A job that waits in the queue does not take the place of the one that runs.
     if (frame.job_id !== undefined && (frame.state !== 'queued' || currentJobId.value === null)) {
@@ -114,6 +131,10 @@ function take(frame: Frame): void {
 /** Connects the page to its service. */
 export function connect(): void {
   new LiveSocket(take, (next) => connection.set(next)).start();
+  // No frame tells of datasets: another tab, or a program, may have changed them.
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible' && datasets.value.value !== null) void datasets.refresh();
+  });
   jobs.ensure();
   models.ensure();
 }

@@ -88,6 +88,10 @@ export class Run extends Store<RunRecord> {
         break;
       case 'status':
       case 'progress': {
+        if (frame.type === 'status' && frame.state === 'deleted') {
+          void this.#refreshJob();
+          break;
+        }
         if (job === null) break;
         const { progress, phase, phase_progress, detail } = frame;
         const state = frame.type === 'status' ? frame.state : job.state;

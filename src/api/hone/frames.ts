@@ -64,6 +64,12 @@ const standing = {
 };
 
 export const statusFrame = v.strictObject({ ...ofJob, type: v.literal('status'), state, ...standing });
+/** A job is gone, with all that was kept of it. */
+export const deletedFrame = v.strictObject({
+  ...ofJob,
+  type: v.literal('status'),
+  state: v.literal('deleted'),
+});
 export const progressFrame = v.strictObject({ ...ofJob, type: v.literal('progress'), ...standing });
 export const metricsFrame = v.strictObject({
   ...ofJob,
@@ -193,6 +199,7 @@ export const snapshotFrame = v.strictObject({
 export const frame = v.union([
   snapshotFrame,
   statusFrame,
+  deletedFrame,
   progressFrame,
   metricsFrame,
   evalFrame,
@@ -207,6 +214,7 @@ export const frame = v.union([
 export const frameSchemas = {
   SnapshotFrame: snapshotFrame,
   StatusFrame: statusFrame,
+  DeletedFrame: deletedFrame,
   ProgressFrame: progressFrame,
   MetricsFrame: metricsFrame,
   EvalFrame: evalFrame,
