@@ -1,52 +1,85 @@
 import { spawnSync } from 'node:child_process';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { fakeDriver } from '../test/native/fake/build.ts';
+import { fakeDriver, loopWatch } from '../test/native/fake/build.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs } from './harness/places.ts';
-import type { Scenario, Size } from './harness/scenario.ts';
+import type { Scenario, Side, Size, TrialInput } from './harness/scenario.ts';
 
 /*
  * What sampling costs. `sample`: processor time of one sample of everything, against that of one `nvidia-smi`
  * query. Where there is no GPU a fake driver plays one, and the cheapest process there is (`true`) shows what any
  * program that is started for a query costs at least.
  *
- * `stall`: the longest pause of the event loop while a driver takes 500 ms for every call, beside the longest one
- * without a sampler. Time in which other processes had the processor is taken off; what is left of the machine's
- * own pauses is in both, and the quietest of some windows is given.
+ * `wait`: how long the event loop's thread waits, at the longest, in a turn in which anything of the sampler runs on
+ * it (batches, starts, stops, questions for facts and their answers), while a driver takes 500 ms for every call.
+ * A watcher of its own (test/native/fake/loop-watch.c) tells waiting from working and from being ready while other
+ * processes have the processor, so that a busy machine does not count. That it catches a driver is shown each time by
+ * two controls: the driver called on the loop's thread, and a lock held by a thread that is inside the driver.
+ * `turn`: what such a turn costs (processor time and waiting), beside an empty callback of a timer and the controls.
  */
 
 const query =
   'utilization.gpu,utilization.memory,memory.used,memory.total,temperature.gpu,power.draw,clocks.sm,clocks.mem';
 const samples: Record<Size, number> = { full: 20_000, quick: 2_000, test: 200 };
-const windows: Record<Size, number> = { full: 10, quick: 4, test: 1 };
+const watchedMs: Record<Size, number> = { full: 15_000, quick: 5_000, test: 1_000 };
+const callMs = 500;
 const startsOfTrue = 50;
 const hasGpu = () => spawnSync('nvidia-smi', ['-L']).status === 0;
 const driver = (dir: string) => join(dir, 'driver');
 
-async function sample(mode: string, count: number, env: NodeJS.ProcessEnv) {
-  const argv = ['--import', 'tsx', join(programs, 'sample.ts'), mode, String(count)];
+async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  const argv = ['--import', 'tsx', join(programs, program), ...args];
   return JSON.parse((await runMeasured(process.execPath, argv, { env })).stdout);
 }
 
-const slow = (dir: string) => ({ LD_LIBRARY_PATH: driver(dir), FAKE_GPU_DELAY_MS: '500' });
+interface Watched {
+  readonly marked: number;
+  readonly longestWait: number;
+  readonly median: number;
+  readonly frames: number;
+}
+
+/** Runs a mode of programs/loop.ts beside a driver that is slow. */
+const watch = (mode: string, { dir, size }: TrialInput): Promise<Watched> =>
+  run('loop.ts', [mode, String(watchedMs[size]), join(dir, 'loop-watch.node')], {
+    LD_LIBRARY_PATH: driver(dir),
+    FAKE_GPU_DELAY_MS: String(callMs),
+  });
+
+/** A side that is there to be watched alone. */
+const watched = (name: string, mode: string, about: string): Side => ({
+  name,
+  about,
+  trial: async (input) => {
+    const { longestWait, median } = await watch(mode, input);
+    return { figures: { turn: median * 1000 }, answer: { longestWait } };
+  },
+});
 
 export const scenario: Scenario = {
   name: 'hardware',
   about: 'one sample of processor, memory and GPU; and what a slow driver does to the service',
-  prepare: async ({ dir }) => renameSync(fakeDriver('modern'), driver(dir)),
-  runs: { full: 3, quick: 3 },
+  prepare: async ({ dir }) => {
+    renameSync(fakeDriver('modern'), driver(dir));
+    loopWatch(dir);
+  },
+  runs: { full: 5, quick: 3 },
   warmUps: { full: 1, quick: 0 },
   sides: [
     {
       name: 'hone',
       about: () =>
         `the addon, on ${hasGpu() ? "the machine's own GPU" : 'a fake driver: there is no GPU here'}`,
-      trial: async ({ dir, size }) => {
-        const playing: NodeJS.ProcessEnv = hasGpu() ? {} : { LD_LIBRARY_PATH: driver(dir) };
-        const { microseconds, gpus } = await sample('cpu', samples[size], playing);
-        const stall = await sample('stall', windows[size], slow(dir));
-        return { figures: { sample: microseconds, stall: stall.milliseconds }, answer: { gpus } };
+      missing: () => (process.platform === 'linux' ? null : 'the fake driver and the watcher are for Linux'),
+      trial: async (input) => {
+        const playing: NodeJS.ProcessEnv = hasGpu() ? {} : { LD_LIBRARY_PATH: driver(input.dir) };
+        const { microseconds, gpus } = await run('sample.ts', [String(samples[input.size])], playing);
+        const { longestWait, median, frames } = await watch('sampler', input);
+        return {
+          figures: { sample: microseconds, wait: longestWait, turn: median * 1000 },
+          answer: { gpus, frames },
+        };
       },
     },
     {
@@ -70,20 +103,23 @@ export const scenario: Scenario = {
         return { figures: { sample: (cpuSeconds / startsOfTrue) * 1e6 }, answer: null };
       },
     },
-    {
-      name: 'no sampler',
-      about: 'the same program, which samples nothing',
-      trial: async ({ dir, size }) => {
-        const { milliseconds } = await sample('quiet', windows[size], slow(dir));
-        return { figures: { stall: milliseconds }, answer: null };
-      },
-    },
+    watched('empty timer', 'timer', 'a callback that does nothing, as often as a batch comes'),
+    watched('driver on the loop', 'driver', 'control: one call of the driver by the thread of the loop'),
+    watched('lock of the driver', 'lock', 'control: a lock held by another thread during one call'),
   ],
-  check: ({ hone, 'nvidia-smi': other }) => {
-    const [ours, theirs] = [hone, other] as { gpus: number }[];
+  check: ({ hone, 'nvidia-smi': other, ...rest }) => {
+    const [ours, theirs] = [hone, other] as { gpus: number; frames: number }[];
     if ((ours?.gpus ?? 0) < 1) throw new Error('No GPU was sampled');
+    if ((ours?.frames ?? 0) < 1) throw new Error('No frame came from beside the slow driver');
     if (theirs !== undefined && theirs.gpus !== ours?.gpus) {
       throw new Error(`${ours?.gpus} GPUs were sampled, and nvidia-smi tells of ${theirs.gpus}`);
+    }
+    for (const control of ['driver on the loop', 'lock of the driver']) {
+      const { longestWait } = rest[control] as { longestWait: number };
+      // The call sleeps; its end may be seen by a hair early on another clock.
+      if (longestWait < 0.95 * callMs) {
+        throw new Error(`The watcher is blind: ${control} made the loop wait ${longestWait} ms`);
+      }
     }
   },
   comparisons: [
@@ -97,12 +133,20 @@ export const scenario: Scenario = {
     },
     { metric: 'CPU of a sample', figure: 'sample', unit: 'µs', better: 'less', peer: 'true', goal: null },
     {
-      metric: 'pause by a slow driver',
-      figure: 'stall',
+      metric: 'longest wait of the loop',
+      figure: 'wait',
       unit: 'ms',
       better: 'less',
-      peer: 'no sampler',
-      goal: null,
+      peer: null,
+      goal: { below: 0.1 },
     },
+    ...['empty timer', 'driver on the loop', 'lock of the driver'].map((peer) => ({
+      metric: 'a turn of the loop',
+      figure: 'turn',
+      unit: 'µs',
+      better: 'less' as const,
+      peer,
+      goal: null,
+    })),
   ],
 };

@@ -14,26 +14,25 @@ export function fakeDriver(variant: 'modern' | 'old' | 'unloadable' | 'no-cuda')
     writeFileSync(join(folder, 'libnvidia-ml.so.1'), 'this is no library\n');
     return folder;
   }
-  const compile = (source: string, library: string) =>
-    execFileSync(
-      process.env.CC ?? 'cc',
-      [
-        '-shared',
-        '-fPIC',
-        '-O1',
-        '-Wall',
-        '-Wextra',
-        '-Werror',
-        '-fvisibility=hidden',
-        ...(variant === 'old' ? ['-DOLD'] : []),
-        join(here, source),
-        '-o',
-        join(folder, library),
-      ],
-      // A sanitizer that is preloaded here is not meant for the compiler.
-      { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, LD_PRELOAD: undefined } },
-    );
-  compile('nvml.c', 'libnvidia-ml.so.1');
-  if (variant !== 'no-cuda') compile('cuda.c', 'libcuda.so.1');
+  const flags = variant === 'old' ? ['-DOLD'] : [];
+  compile('nvml.c', join(folder, 'libnvidia-ml.so.1'), flags);
+  if (variant !== 'no-cuda') compile('cuda.c', join(folder, 'libcuda.so.1'), flags);
   return folder;
+}
+
+/** Compiles the watcher of the event loop (`loop-watch.c`) into the folder and gives its file. */
+export function loopWatch(folder: string): string {
+  const file = join(folder, 'loop-watch.node');
+  compile('loop-watch.c', file, ['-I', join(root, 'node_modules', 'node-api-headers', 'include')]);
+  return file;
+}
+
+function compile(source: string, library: string, flags: readonly string[]): void {
+  const strict = ['-O1', '-Wall', '-Wextra', '-Werror', '-fvisibility=hidden'];
+  execFileSync(
+    process.env.CC ?? 'cc',
+    ['-shared', '-fPIC', ...strict, ...flags, join(here, source), '-o', library],
+    // A sanitizer that is preloaded here is not meant for the compiler.
+    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, LD_PRELOAD: undefined } },
+  );
 }

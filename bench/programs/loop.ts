@@ -1,0 +1,102 @@
+/**
+ * usage: loop.ts sampler|timer|driver|lock MILLISECONDS WATCHER
+ *
+ * Does something on the event loop for the time and prints as JSON what that cost the loop, as the compiled
+ * test/native/fake/loop-watch.c tells it:
+ *
+ *   sampler  samples at 5 Hz; meanwhile other samplers are started and stopped, and the driver is asked for facts
+ *   timer    runs an empty callback at 5 Hz: what any work costs at least
+ *   driver   control: calls the driver on the loop's own thread, once
+ *   lock     control: waits once for a lock that another thread holds while it calls the driver
+ *
+ * The addon's own functions are called: what is around them in src/hardware reads files by Node's thread pool, whose
+ * lock the loop waits for now and then.
+ */
+import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadAddon } from '../../src/hardware/addon.ts';
+import { unpackBatch } from '../../src/hardware/frames.ts';
+import { hostSources } from '../../src/hardware/sampler.ts';
+
+interface Watcher {
+  start(): void;
+  mark(): void;
+  stop(): object;
+  callDriver(): void;
+  awaitDriver(): void;
+}
+
+const [mode, forMs, file] = [process.argv[2], Number(process.argv[3]), process.argv[4] ?? ''];
+const watcher = createRequire(import.meta.url)(file) as Watcher;
+const intervalMs = 200;
+const restartMs = 500;
+
+const state = loadAddon();
+if (state.addon === null) throw new Error(state.reason);
+const { addon } = state;
+const host = await hostSources();
+
+let frames = 0;
+const startSampler = () =>
+  addon.startSampler({
+    intervalMs,
+    batchMs: 0,
+    gpus: true,
+    host,
+    onBatch: (batch) => {
+      watcher.mark();
+      frames += unpackBatch(batch).frames.length;
+    },
+  });
+
+let answers = 0;
+let isAsked = false;
+function askForFacts(): void {
+  if (isAsked) return;
+  isAsked = true;
+  addon.readGpus(() => {
+    watcher.mark();
+    isAsked = false;
+    answers += 1;
+  });
+}
+
+async function sample(): Promise<void> {
+  const steady = startSampler();
+  for (const end = performance.now() + forMs; performance.now() < end; ) {
+    watcher.mark();
+    askForFacts();
+    const brief = startSampler();
+    await sleep(restartMs);
+    watcher.mark();
+    brief.stop();
+  }
+  steady.stop();
+}
+
+const modes: Record<string, () => Promise<void>> = {
+  sampler: sample,
+  timer: async () => {
+    const timer = setInterval(watcher.mark, intervalMs);
+    await sleep(forMs);
+    clearInterval(timer);
+  },
+  driver: async () => {
+    await sleep(0);
+    watcher.mark();
+    watcher.callDriver();
+  },
+  lock: async () => {
+    await sleep(0);
+    watcher.mark();
+    watcher.awaitDriver();
+  },
+};
+
+const work = modes[mode ?? ''];
+if (work === undefined) throw new Error(`There is no mode ${mode}`);
+watcher.start();
+await work();
+await sleep(20); // so that the last turn is told, too
+process.stdout.write(`${JSON.stringify({ ...watcher.stop(), frames, answers })}\n`);
+process.exit(0); // threads are still in the driver
