@@ -1,7 +1,16 @@
 /*
- * Types for what stands in Lit's templates: each expression that is bound to a property, an attribute or an event
- * is given the type that it must have (`satisfies`), in its place, so that the compiler judges it and names its line.
+ * Types for what stands in Lit's templates: each expression, whether it is bound to a property, an attribute or an
+ * event or stands between tags, is given the type that it must have (`satisfies`), in its place, so that the compiler
+ * judges it and names its line.
  */
+
+/** Declares `TemplateChild`, which the typed sources name, for the folder of the page. */
+export const childDeclaration = `
+import type { Child } from './elements/child.ts';
+declare global {
+  type TemplateChild = Child;
+}
+`;
 
 /** An expression inside a tagged template, by its place in the source. */
 interface Hole {
@@ -11,17 +20,12 @@ interface Hole {
   readonly before: string;
 }
 
-/** The source with a type on every binding of its `html` templates; no line moves. */
+/** The source with a type on every expression of its `html` templates; no line moves. */
 export function typeTemplates(source: string): string {
-  const inserts = findHoles(source).flatMap(({ start, end, before }) => {
-    const type = typeOf(before);
-    return type === null
-      ? []
-      : [
-          { at: start, text: '(' },
-          { at: end, text: `) satisfies ${type}` },
-        ];
-  });
+  const inserts = findHoles(source).flatMap(({ start, end, before }) => [
+    { at: start, text: '(' },
+    { at: end, text: `) satisfies ${typeOf(before)}` },
+  ]);
   let typed = source;
   for (const { at, text } of inserts.sort((a, b) => b.at - a.at)) {
     typed = typed.slice(0, at) + text + typed.slice(at);
@@ -29,13 +33,14 @@ export function typeTemplates(source: string): string {
   return typed;
 }
 
-/** The type that an expression must have where it stands, or `null` for one that is a child. */
-function typeOf(before: string): string | null {
+/** The type that an expression must have where it stands. */
+function typeOf(before: string): string {
   const bound = /[\s"']([.?@]?)([\w-]+)=(?:"[^"]*|'[^']*|)$/.exec(before);
   const tag = [...before.matchAll(/<([a-z][a-z0-9-]*)/g)].at(-1)?.[1];
   const opened = tag === undefined ? '' : before.slice(before.lastIndexOf(`<${tag}`));
-  if (bound === null || tag === undefined || /^<[^"']*(?:(?:"[^"]*"|'[^']*')[^"']*)*>/.test(opened))
-    return null;
+  if (tag === undefined || /^<[^"']*(?:(?:"[^"]*"|'[^']*')[^"']*)*>/.test(opened)) return 'TemplateChild';
+  // Directives of an element stand alone in its tag; none is used here.
+  if (bound === null) return 'never';
   const [, kind, name] = bound;
   if (kind === '.') return `HTMLElementTagNameMap['${tag}']['${name}']`;
   if (kind === '?') return 'boolean';

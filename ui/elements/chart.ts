@@ -1,7 +1,7 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
-import { formatNumber } from '../format.ts';
+import { formatCount, formatNumber } from '../format.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
 
@@ -373,7 +373,7 @@ export class Chart extends LitElement {
           <tbody>
             ${rows.map(
               (row) => html`<tr>
-                <th scope="row">${steps[row]?.toLocaleString('en')}</th>
+                <th scope="row">${formatCount(steps[row] ?? 0)}</th>
                 ${lines.map((line) => html`<td>${this.format(line.values[row])}</td>`)}
               </tr>`,
             )}

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { ServiceError } from '../api/request.ts';
 import { stateName } from '../state/job-words.ts';
+import type { Child } from './child.ts';
 
 /** Small pieces that every page is made of. They hold no state. */
 
@@ -43,7 +44,7 @@ export function skeleton(lines: number): TemplateResult {
 }
 
 /** What a page shows where there is nothing yet. */
-export function empty(title: string, body: unknown): TemplateResult {
+export function empty(title: string, body: Child): TemplateResult {
   return html`<div class="empty">
     <p class="empty-title">${title}</p>
     <div>${body}</div>
@@ -54,7 +55,7 @@ export function empty(title: string, body: unknown): TemplateResult {
 export function errorPanel(options: {
   title: string;
   cause: string;
-  next?: unknown;
+  next?: Child | null | undefined;
   detail?: string | null;
 }): TemplateResult {
   return html`<div class="panel-error" role="alert">
@@ -82,7 +83,7 @@ const nextSteps: Readonly<Record<number, string>> = {
 };
 
 /** An answer of the service that is no success. */
-export function serviceErrorPanel(title: string, error: ServiceError, next?: unknown): TemplateResult {
+export function serviceErrorPanel(title: string, error: ServiceError, next?: Child): TemplateResult {
   return errorPanel({
     title,
     cause: error.message,
@@ -95,8 +96,8 @@ export function serviceErrorPanel(title: string, error: ServiceError, next?: unk
 export function option(
   group: string,
   value: string,
-  title: unknown,
-  sentence: unknown,
+  title: Child,
+  sentence: Child,
   chosen: boolean,
   choose: () => void,
   disabled = false,

@@ -112,11 +112,13 @@ export class Compare extends LitElement {
 
   private _comparison(runs: readonly Run[]): TemplateResult {
     const loaded = runs.filter((run) => run.value.job !== null);
-    const gone = runs.filter((run) => run.value.job === null && run.value.error !== null);
+    const gone = runs.flatMap(({ jobId, value: { job, error } }) =>
+      job === null && error !== null ? [{ jobId, message: error.message }] : [],
+    );
     if (loaded.length === 0 && gone.length === 0)
       return html`<section class="card tall">${skeleton(8)}</section>`;
     return html`
-      ${gone.map((run) => html`<p class="note" role="status">${run.jobId}: ${run.value.error?.message}</p>`)}
+      ${gone.map(({ jobId, message }) => html`<p class="note" role="status">${jobId}: ${message}</p>`)}
       <section class="card" aria-label="Curves">
         <div class="charts">
           <div class="chart-wide">${overlay('Smoothed loss', runs, (run) => [run.series.steps, run.series.smoothed])}</div>

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RowFault } from '../api/types.ts';
+import type { Child } from '../elements/child.ts';
 import { nameText } from '../elements/parts.ts';
 import { formatCount } from '../format.ts';
 
@@ -8,7 +9,7 @@ const shown = 8;
 /** What is wrong with the rows of a dataset, line by line. @param convert set where the rows may be of another tool. */
 export function datasetFaults(
   filename: string,
-  { faults, total, convert }: { faults: readonly RowFault[]; total: number; convert: unknown },
+  { faults, total, convert }: { faults: readonly RowFault[]; total: number; convert: Child },
 ): TemplateResult {
   return html`<div class="panel-error" role="alert">
     <p class="panel-title">${nameText(filename)} has ${total === 1 ? 'a fault' : `${formatCount(total)} faults`}</p>

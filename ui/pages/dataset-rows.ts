@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { DatasetDetail } from '../api/types.ts';
+import type { Child } from '../elements/child.ts';
 import { nameText } from '../elements/parts.ts';
 import { formatCount } from '../format.ts';
 
@@ -9,7 +10,7 @@ const fieldLimit = 12;
 /** The first rows of a dataset as a table. @param actions what can be done with the dataset. */
 export function datasetRows(
   { filename, rows, num_examples, validation }: DatasetDetail,
-  actions: unknown,
+  actions: Child,
 ): TemplateResult {
   const objects = rows.filter(
     (row): row is Record<string, unknown> => typeof row === 'object' && row !== null,

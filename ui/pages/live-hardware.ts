@@ -1,6 +1,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { GpuSample } from '../api/frames.ts';
+import type { Child } from '../elements/child.ts';
 import { progressBar, skeleton } from '../elements/parts.ts';
 import { formatMemory } from '../format.ts';
 import { sample } from '../state/app.ts';
@@ -67,7 +68,7 @@ function share(used: number | null, total: number | null): number | null {
   return used === null || total === null || total === 0 ? null : (used / total) * 100;
 }
 
-function meter(name: string, percent: number | null, text: string, shown: unknown = name): TemplateResult {
+function meter(name: string, percent: number | null, text: string, shown: Child = name): TemplateResult {
   return html`<div class="meter">
     <p class="row between"><span>${shown}</span><span class="tabular">${text}</span></p>
     ${percent === null ? nothing : progressBar(name, percent)}

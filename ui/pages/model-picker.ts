@@ -99,7 +99,7 @@ export class ModelPicker extends LitElement {
       ${recommended === null ? nothing : html`<p class="hint">For the ${profileName(recommended.profile).toLowerCase()} profile of this machine, the best first.</p>`}
       ${this._error === null ? nothing : serviceErrorPanel('The recommendations could not be read', this._error)}
       <div class="options" role="radiogroup" aria-label="Model">
-        ${recommended?.recommendations.map((entry, index) =>
+        ${(recommended?.recommendations ?? []).map((entry, index) =>
           option(
             'model',
             entry.model,

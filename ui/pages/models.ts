@@ -1,7 +1,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { repeat } from 'lit/directives/repeat.js';
 import type { Model } from '../api/types.ts';
+import { keyedRow } from '../elements/child.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { formatBytes, formatMoment } from '../format.ts';
 import { models, router } from '../state/app.ts';
@@ -142,7 +142,7 @@ export class ModelList extends LitElement {
             </tr>
           </thead>
           <tbody>
-            ${repeat(
+            ${keyedRow(
               shown,
               ({ model_id }) => model_id,
               (model) => html`<tr>

@@ -1,9 +1,9 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { repeat } from 'lit/directives/repeat.js';
 import type { Ask } from '../api/generate.ts';
 import { service } from '../api/service.ts';
 import type { Lineage } from '../api/types.ts';
+import { keyedRow } from '../elements/child.ts';
 import { empty, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { models, router } from '../state/app.ts';
 import { Conversation } from '../state/conversation.ts';
@@ -237,7 +237,7 @@ export class Playground extends LitElement {
           @change=${(event: Event) => router.go(`/playground/${(event.target as HTMLSelectElement).value}`)}
         >
           ${this._model === undefined ? html`<option value=${this.modelId} selected>choose…</option>` : nothing}
-          ${repeat(
+          ${keyedRow(
             models.value.value ?? [],
             ({ model_id }) => model_id,
             ({ model_id, name }) =>
@@ -315,7 +315,7 @@ export class Playground extends LitElement {
         ${
           this._talk.value.length === 0
             ? this._invitation()
-            : repeat(
+            : keyedRow(
                 this._talk.value,
                 ({ id }) => id,
                 (exchange) => exchangeView(exchange),

@@ -251,7 +251,7 @@ export class Training extends LitElement {
     </aside>`;
   }
 
-  private _next(): unknown {
+  private _next(): TemplateResult | undefined {
     const running = this._active;
     return this._error?.status === 409 && running !== undefined
       ? html`<a href="/training/${running.job_id}">Go to ${running.job_id}</a>`
