@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kNoDevice = 100;
+constexpr int kIntegrated = 18;
 constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 
@@ -100,6 +101,8 @@ CudaView ReadCuda() {
     if (attribute_of != nullptr) {
       attribute_of(&entry.major, kComputeCapabilityMajor, device);
       attribute_of(&entry.minor, kComputeCapabilityMinor, device);
+      int integrated = 0;
+      entry.is_integrated = attribute_of(&integrated, kIntegrated, device) == kSuccess && integrated != 0;
     }
     view.devices.push_back(std::move(entry));
   }

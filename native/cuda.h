@@ -15,7 +15,8 @@ struct CudaDevice {
       uuid;  ///< 32 hexadecimal digits with hyphens, without a prefix; of the MIG instance if it is one
   std::string name;
   uint64_t total_bytes = 0;
-  int major = 0, minor = 0;  ///< compute capability
+  int major = 0, minor = 0;    ///< compute capability
+  bool is_integrated = false;  ///< it computes in the machine's own memory
 };
 
 struct CudaView {

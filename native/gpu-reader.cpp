@@ -36,27 +36,33 @@ GpuFigures GpuReader::ReadOne(size_t index) {
     return figures;
   }
   const Nvml& nvml = *inventory_.nvml;
-  const auto memory = nvml.MemoryOf(gpu.handle);
-  if (!memory && nvml.LostBecause(gpu.handle)) {
+  const Nvml::MemoryAnswer answer = nvml.MemoryOf(gpu.handle);
+  if (answer.lost) {
     figures.lost = true;  // and ask it nothing more: every call may take seconds now
     return figures;
   }
-  if (memory) {
-    figures.used_bytes = static_cast<double>(memory->used);
-    figures.total_bytes = static_cast<double>(memory->total);
+  if (answer.memory) {
+    figures.used_bytes = static_cast<double>(answer.memory->used);
+    figures.total_bytes = static_cast<double>(answer.memory->total);
+  } else {
+    figures.total_bytes = OrUnknown(gpu.total_bytes);
   }
   if (const auto utilization = nvml.UtilizationOf(gpu.handle)) {
     figures.utilization_percent = utilization->gpu;
     figures.memory_utilization_percent = utilization->memory;
   }
-  figures.temperature_celsius = OrUnknown(nvml.TemperatureCelsius(gpu.handle));
-  figures.power_watts = OrUnknown(nvml.PowerWatts(gpu.handle));
-  figures.energy_joules = OrUnknown(nvml.EnergyJoules(gpu.handle));
-  figures.sm_clock_mhz = OrUnknown(nvml.SmClockMHz(gpu.handle));
-  figures.memory_clock_mhz = OrUnknown(nvml.MemoryClockMHz(gpu.handle));
-  figures.throttle_reasons = OrUnknown(nvml.ThrottleReasons(gpu.handle));
-  ReadPcie(index, figures);
-  if (auto processes = nvml.Processes(gpu.handle)) figures.processes = std::move(*processes);
+  // An instance has the heat and the clocks of its board; power and traffic are not told apart by instances.
+  const Nvml::Device board = gpu.is_mig ? gpu.board : gpu.handle;
+  figures.temperature_celsius = OrUnknown(nvml.TemperatureCelsius(board));
+  figures.sm_clock_mhz = OrUnknown(nvml.SmClockMHz(board));
+  figures.memory_clock_mhz = OrUnknown(nvml.MemoryClockMHz(board));
+  figures.throttle_reasons = OrUnknown(nvml.ThrottleReasons(board));
+  if (!gpu.is_mig) {
+    figures.power_watts = OrUnknown(nvml.PowerWatts(gpu.handle));
+    figures.energy_joules = OrUnknown(nvml.EnergyJoules(gpu.handle));
+    ReadPcie(index, figures);
+  }
+  figures.processes = nvml.Processes(gpu.handle);
   return figures;
 }
 

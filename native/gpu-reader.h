@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host.h"
@@ -19,7 +20,7 @@ struct GpuFigures {
   double throttle_reasons = kUnknown;  ///< NVML's bits, as a number
   double pcie_tx_bytes_per_second = kUnknown, pcie_rx_bytes_per_second = kUnknown;
   bool lost = false;
-  std::vector<Nvml::Process> processes;
+  std::optional<std::vector<Nvml::Process>> processes;
 };
 
 /// Reads the live figures of the GPUs that training sees. Rates are between two readings of one reader. It

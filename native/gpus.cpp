@@ -41,8 +41,8 @@ Facts Read() {
   }
   for (const Gpu& gpu : inventory.gpus) {
     GpuFacts entry{gpu, std::nullopt, std::nullopt};
-    if (gpu.handle != nullptr) {
-      entry.memory = inventory.nvml->MemoryOf(gpu.handle);
+    if (gpu.handle != nullptr && !gpu.lost) {
+      entry.memory = inventory.nvml->MemoryOf(gpu.handle).memory;
       entry.processes = inventory.nvml->Processes(gpu.handle);
     }
     facts.gpus.push_back(std::move(entry));
@@ -102,6 +102,7 @@ Napi::Value ToObject(Napi::Env env, const Facts& facts) {
     auto entry = Napi::Object::New(env);
     entry.Set("nvmlIndex", NumberOrNull(env, gpu.nvml_index));
     entry.Set("mig", Napi::Boolean::New(env, gpu.is_mig));
+    entry.Set("integrated", gpu.is_integrated ? Napi::Boolean::New(env, *gpu.is_integrated) : env.Null());
     entry.Set("name", TextOrNull(env, gpu.name));
     entry.Set("uuid", TextOrNull(env, gpu.uuid));
     entry.Set("totalBytes", NumberOrNull(env, gpu.total_bytes));

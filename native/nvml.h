@@ -20,8 +20,19 @@ class Nvml {
  public:
   using Device = void*;
 
+  /// A physical device, in its place.
+  struct Slot {
+    Device device = nullptr;    ///< null when it cannot be opened
+    bool is_forbidden = false;  ///< another container's or job's: there, and not for us
+    Failure failure;            ///< why it cannot be opened
+  };
   struct Memory {
     uint64_t total = 0, free = 0, used = 0;  // bytes
+  };
+  struct MemoryAnswer {
+    std::optional<Memory> memory;  ///< empty, too, where GPU and processor share the machine's memory
+    std::optional<std::string>
+        lost;  ///< why the device answers nothing any more: off the bus, or to be reset
   };
   struct Utilization {
     unsigned gpu = 0, memory = 0;  // percent of the last sampling period
@@ -46,12 +57,12 @@ class Nvml {
   std::optional<std::string> DriverVersion() const;
   std::optional<int> CudaVersion() const;  ///< 1000 × major + 10 × minor
 
-  /// Handles of all physical devices. A device that cannot be opened is null, in its place.
-  std::vector<Device> Devices(Failure& failure) const;
+  /// All physical devices; `failure` says why they cannot be listed.
+  std::vector<Slot> Devices(Failure& failure) const;
 
   std::optional<std::string> Name(Device device) const;
   std::optional<std::string> Uuid(Device device) const;
-  std::optional<Memory> MemoryOf(Device device) const;
+  MemoryAnswer MemoryOf(Device device) const;
   std::optional<std::pair<int, int>> ComputeCapability(Device device) const;
   std::optional<bool> MigEnabled(Device device) const;
   std::vector<Device> MigInstances(Device device) const;
@@ -64,18 +75,21 @@ class Nvml {
   std::optional<unsigned> SmClockMHz(Device device) const;
   std::optional<unsigned> MemoryClockMHz(Device device) const;
   std::optional<uint64_t> ThrottleReasons(Device device) const;  ///< NVML's bits
-  Pcie PcieCounters(Device device) const;
+  Pcie PcieCounters(Device device) const;                        ///< empty where they wrap too soon
   /// Bytes per second, measured by the driver over 20 ms during which the call blocks.
   std::optional<double> PcieThroughput(Device device, bool receive) const;
-
-  /// Why the device answers nothing at all any more (it fell off the bus, or needs a reset), if so.
-  std::optional<std::string> LostBecause(Device device) const;
 
  private:
   Nvml() = default;
 
+  /// The answer of a function that takes the device, `arguments` and a pointer to a value.
   template <typename Value, typename... Arguments>
-  std::optional<Value> Ask(int (*function)(Device, Arguments...), Device device) const;
+  std::optional<Value> Ask(const char* name, Device device, Arguments... arguments) const {
+    const auto function = library_.Symbol<int (*)(Device, Arguments..., Value*)>({name});
+    Value value{};
+    if (function == nullptr || function(device, arguments..., &value) != 0) return std::nullopt;
+    return value;
+  }
   std::string ErrorText(int status) const;
 
   Library library_;

@@ -118,12 +118,13 @@ struct Sampler {
 };
 
 void Append(std::vector<double>& frame, const GpuFigures& gpu) {
-  frame.insert(frame.end(),
-               {gpu.lost ? 1.0 : 0.0, gpu.utilization_percent, gpu.memory_utilization_percent, gpu.used_bytes,
-                gpu.total_bytes, gpu.temperature_celsius, gpu.power_watts, gpu.energy_joules,
-                gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.throttle_reasons, gpu.pcie_tx_bytes_per_second,
-                gpu.pcie_rx_bytes_per_second, static_cast<double>(gpu.processes.size())});
-  for (const Nvml::Process& process : gpu.processes) {
+  frame.insert(frame.end(), {gpu.lost ? 1.0 : 0.0, gpu.utilization_percent, gpu.memory_utilization_percent,
+                             gpu.used_bytes, gpu.total_bytes, gpu.temperature_celsius, gpu.power_watts,
+                             gpu.energy_joules, gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.throttle_reasons,
+                             gpu.pcie_tx_bytes_per_second, gpu.pcie_rx_bytes_per_second,
+                             gpu.processes ? static_cast<double>(gpu.processes->size()) : kUnknown});
+  if (!gpu.processes) return;
+  for (const Nvml::Process& process : *gpu.processes) {
     frame.push_back(process.pid);
     frame.push_back(process.bytes ? static_cast<double>(*process.bytes) : kUnknown);
   }

@@ -46,6 +46,7 @@ export interface NativeGpus {
   readonly gpus: readonly {
     readonly nvmlIndex: number | null;
     readonly mig: boolean;
+    readonly integrated: boolean | null;
     readonly name: string | null;
     readonly uuid: string | null;
     readonly totalBytes: number | null;

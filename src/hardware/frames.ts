@@ -17,7 +17,7 @@ export interface GpuFrame {
   readonly throttleReasons: readonly ThrottleReason[] | null;
   readonly pcieTxBytesPerSecond: number | null;
   readonly pcieRxBytesPerSecond: number | null;
-  readonly processes: readonly { readonly pid: number; readonly usedBytes: number | null }[];
+  readonly processes: readonly { readonly pid: number; readonly usedBytes: number | null }[] | null;
 }
 
 /** Live figures of the machine at one moment. */
@@ -46,6 +46,8 @@ const throttleReasonNames = [
   'thermal_hardware',
   'power_brake',
   'display_clocks',
+  'board_limit',
+  'reliability',
 ] as const;
 export type ThrottleReason = (typeof throttleReasonNames)[number];
 
@@ -54,7 +56,8 @@ const gpuStates = ['none', 'read', 'late'] as const;
 /**
  * Unpacks a batch of the native sampler, whose layout is that of `native/sampler.cpp`: how many frames were
  * dropped, then frame after frame: its length in numbers, the eight numbers of the machine, and for each GPU
- * fourteen numbers, the last of which counts the pairs (process, bytes) that follow. NaN is unknown.
+ * fourteen numbers, the last of which counts the pairs (process, bytes) that follow. NaN is unknown; when the count
+ * is, no pairs follow.
  */
 export function unpackBatch(batch: Float64Array): { dropped: number; frames: HardwareFrame[] } {
   const frames: HardwareFrame[] = [];
@@ -63,7 +66,8 @@ export function unpackBatch(batch: Float64Array): { dropped: number; frames: Har
     const gpus: GpuFrame[] = [];
     let next = start + 9;
     for (let index = 0; index < at(start + 8); index += 1) {
-      const processCount = at(next + 13);
+      const knowsProcesses = !Number.isNaN(at(next + 13));
+      const processCount = knowsProcesses ? at(next + 13) : 0;
       const processes: { pid: number; usedBytes: number | null }[] = [];
       for (let i = 0; i < processCount; i += 1) {
         processes.push({ pid: at(next + 14 + 2 * i), usedBytes: known(at(next + 15 + 2 * i)) });
@@ -83,7 +87,7 @@ export function unpackBatch(batch: Float64Array): { dropped: number; frames: Har
         throttleReasons: throttleReasons(at(next + 10)),
         pcieTxBytesPerSecond: known(at(next + 11)),
         pcieRxBytesPerSecond: known(at(next + 12)),
-        processes,
+        processes: knowsProcesses ? processes : null,
       });
       next += 14 + 2 * processCount;
     }

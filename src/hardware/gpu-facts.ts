@@ -9,6 +9,8 @@ export interface GpuFacts {
   readonly nvmlIndex: number | null;
   /** Whether this is a MIG instance. */
   readonly mig: boolean;
+  /** Whether it computes in the machine's own memory; then what is free of it is not told by the GPU. */
+  readonly integrated: boolean | null;
   readonly name: string;
   readonly uuid: string | null;
   readonly totalBytes: number | null;
@@ -105,9 +107,12 @@ export function summarize(native: NativeGpus, onBus: boolean | null): GpuSummary
       `An NVIDIA GPU is on the bus, but its driver's library is missing (${nvml.message}).`,
     );
   }
-  // A machine image may bring the driver's library without a GPU to drive.
-  if (nvml.code === 'nvml_driver_not_loaded' && onBus === false) {
-    return { ...absent, gpuReason: 'The NVIDIA driver is installed, but there is no NVIDIA GPU.' };
+  // A machine image may bring the driver's library without a GPU to drive, or empty files in its place.
+  if ((nvml.code === 'nvml_driver_not_loaded' || nvml.code === 'library_unloadable') && onBus === false) {
+    return {
+      ...absent,
+      gpuReason: `There is no NVIDIA GPU; a driver's library is installed (${nvml.message}).`,
+    };
   }
   return { ...broken(brokenWords(nvml), nvml.message), ...versions };
 }

@@ -78,7 +78,7 @@ if (process.platform === 'linux') {
       facts({ FAKE_GPU_LOST: '1', FAKE_CUDA_INIT: '999' }),
       facts({
         FAKE_GPU_FAIL:
-          'nvmlDeviceGetMemoryInfo_v2=3,nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlSystemGetDriverVersion=999',
+          'nvmlDeviceGetMemoryInfo_v2=3,nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=4,nvmlSystemGetDriverVersion=999',
       }),
       facts({ FAKE_GPU_LONG: '1' }),
       facts({ FAKE_GPU_COUNT: '0' }),
@@ -95,6 +95,7 @@ if (process.platform === 'linux') {
         index: 0,
         nvmlIndex: 0,
         mig: false,
+        integrated: false,
         name: 'NVIDIA Fake 0',
         uuid: 'GPU-00000000-0000-0000-0000-000000000000',
         totalBytes: 16 * gib,
@@ -158,6 +159,74 @@ if (process.platform === 'linux') {
     assert.match(half?.gpuReason ?? '', 'NVML');
   });
 
+  test('CUDA_VISIBLE_DEVICES by UUID, whole or begun, and by the UUID of a MIG instance', async () => {
+    const uuid = (index: number) => `GPU-00000000-0000-0000-0000-00000000000${index}`;
+    const [whole, one, mig, wrong] = await play<HardwareFacts>(modern, [
+      facts({ FAKE_GPU_COUNT: '8', CUDA_VISIBLE_DEVICES: `${uuid(6)},${uuid(1)}` }),
+      facts({ FAKE_GPU_COUNT: '1', CUDA_VISIBLE_DEVICES: 'GPU-00000000' }),
+      facts({
+        FAKE_GPU_COUNT: '2',
+        FAKE_GPU_MIG: '2',
+        CUDA_VISIBLE_DEVICES: 'MIG-00000000-0000-0000-0001-000000000001',
+      }),
+      facts({ FAKE_GPU_COUNT: '2', CUDA_VISIBLE_DEVICES: 'GPU-ffffffff' }),
+    ]);
+    assert.equal(
+      whole?.gpus.map((gpu) => [gpu.nvmlIndex, gpu.uuid]),
+      [
+        [6, uuid(6)],
+        [1, uuid(1)],
+      ],
+    );
+    assert.is(whole?.gpuTotalBytes, 7 * 16 * gib);
+    assert.is(one?.gpuName, 'NVIDIA Fake 0');
+    assert.equal(
+      mig?.gpus.map((gpu) => [gpu.nvmlIndex, gpu.mig, gpu.uuid, gpu.totalBytes]),
+      [[1, true, 'MIG-00000000-0000-0000-0001-000000000001', 5 * gib]],
+    );
+    assert.is(wrong?.gpuName, 'No GPU');
+    assert.match(wrong?.gpuReason ?? '', 'CUDA_VISIBLE_DEVICES="GPU-ffffffff"');
+  });
+
+  test('what real drivers do besides: other people, growing lists, shared memory, old MIG names', async () => {
+    const [forbidden, allForbidden, many, mps, unified, zero, legacy, legacies] = await play<HardwareFacts>(
+      modern,
+      [
+        facts({ FAKE_GPU_COUNT: '4', FAKE_GPU_FORBIDDEN: ',0,1,3,', CUDA_VISIBLE_DEVICES: '2' }),
+        facts({ FAKE_GPU_COUNT: '2', FAKE_GPU_FORBIDDEN: ',0,1,', FAKE_CUDA_INIT: '999' }),
+        facts({ FAKE_GPU_PROCESSES: '200' }),
+        facts({ FAKE_GPU_MPS: '1' }),
+        facts({ FAKE_GPU_UNIFIED: '1' }),
+        facts({ FAKE_GPU_UNIFIED: 'zero' }),
+        facts({ FAKE_GPU_MIG: '1', FAKE_GPU_MIG_LEGACY: '1' }),
+        facts({ FAKE_GPU_MIG: '3', FAKE_GPU_MIG_LEGACY: '1' }),
+      ],
+    );
+    assert.is(forbidden?.gpuName, 'NVIDIA Fake 2');
+    assert.is(forbidden?.gpuReason, null, "other people's GPUs are no fault of ours");
+    assert.match(allForbidden?.gpuName ?? '', /^GPU unusable: no permission/);
+
+    const pids = many?.gpus[0]?.processes?.map(({ pid }) => pid) ?? [];
+    assert.is(pids.length, 210, 'the list grew between two calls');
+    assert.is(new Set(pids).size, 210);
+    assert.equal(mps?.gpus[0]?.processes?.at(-1), { pid: 2000, usedBytes: gib });
+
+    for (const shared of [unified, zero]) {
+      assert.is(shared?.gpuTotalBytes, 16 * gib, 'CUDA knows the total');
+      assert.is(shared?.gpus[0]?.integrated, true);
+      assert.is(shared?.gpus[0]?.usedBytes, null);
+      assert.is(shared?.gpus[0]?.freeBytes, null);
+      assert.is(shared?.gpuReason, null);
+    }
+
+    assert.equal(
+      legacy?.gpus.map((gpu) => [gpu.mig, gpu.totalBytes]),
+      [[true, 5 * gib]],
+    );
+    assert.is(legacies?.gpus.length, 1);
+    assert.is(legacies?.gpus[0]?.uuid, 'GPU-00000000-0000-0000-0000-000000000000', 'which one is not told');
+  });
+
   test('an old driver without the newer versions gives the same facts', async () => {
     const [one, eight] = await play<HardwareFacts>(old, [facts({}), facts({ FAKE_GPU_COUNT: '8' })]);
     assert.is(one?.gpuTotalBytes, 16 * gib);
@@ -173,14 +242,21 @@ if (process.platform === 'linux') {
 
   test('frames carry every figure, and null for what the driver does not give', async () => {
     const gone = join(scratch, 'gone');
-    const [one, none, silent, falls] = await play<Sampled>(modern, [
+    const [one, none, silent, falls, mig, unified, narrow, forbidden] = await play<Sampled>(modern, [
       frames({ FAKE_GPU_COUNT: '2' }, { count: 4 }),
       frames({ FAKE_GPU_COUNT: '0' }),
       frames({
         FAKE_GPU_FAIL:
-          'nvmlDeviceGetPowerUsage=3,nvmlDeviceGetUtilizationRates=3,nvmlDeviceGetFieldValues=3,nvmlDeviceGetPcieThroughput=3,nvmlDeviceGetCurrentClocksEventReasons=3,nvmlDeviceGetTemperature=999',
+          'nvmlDeviceGetPowerUsage=3,nvmlDeviceGetUtilizationRates=3,nvmlDeviceGetFieldValues=3,nvmlDeviceGetPcieThroughput=3,nvmlDeviceGetCurrentClocksEventReasons=3,nvmlDeviceGetTemperatureV=999',
       }),
       frames({ FAKE_GPU_LOST_FILE: gone }, { count: 6, thenWrite: gone }),
+      frames({ FAKE_GPU_MIG: '2' }),
+      frames({ FAKE_GPU_UNIFIED: '1' }),
+      frames({ FAKE_GPU_NARROW: '1' }, { count: 8 }),
+      frames({
+        FAKE_GPU_FAIL:
+          'nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=4',
+      }),
     ]);
     const last = one?.frames.at(-1);
     assert.is(last?.gpuState, 'read');
@@ -225,6 +301,29 @@ if (process.platform === 'linux') {
     assert.is(falls?.frames[0]?.gpus[0]?.lost, false);
     assert.is(falls?.frames.at(-1)?.gpus[0]?.lost, true);
     assert.is(falls?.frames.at(-1)?.gpus[0]?.usedBytes, null);
+
+    const instance = mig?.frames.at(-1)?.gpus[0];
+    assert.is(instance?.totalBytes, 5 * gib);
+    assert.is(instance?.temperatureCelsius, 63, 'the heat and the clocks of the board');
+    assert.is(instance?.smClockMHz, 1980);
+    assert.equal(instance?.throttleReasons, ['power_cap', 'thermal_software']);
+    assert.is(instance?.powerWatts, null, 'the power of the board is not that of one instance');
+    assert.is(instance?.energyJoules, null);
+    assert.is(instance?.utilizationPercent, null);
+    assert.is(instance?.processes?.length, 2);
+
+    const shared = unified?.frames.at(-1)?.gpus[0];
+    assert.is(shared?.lost, false);
+    assert.is(shared?.totalBytes, 16 * gib);
+    assert.is(shared?.usedBytes, null);
+    assert.is(shared?.utilizationPercent, 87);
+
+    assert.is(
+      narrow?.frames.at(-1)?.gpus[0]?.pcieTxBytesPerSecond,
+      100 * 1024,
+      'a counter of 32 bits is left aside',
+    );
+    assert.is(forbidden?.frames.at(-1)?.gpus[0]?.processes, null, 'not an empty list');
   });
 
   test('a driver that hangs costs its own figures and nothing else', async () => {
@@ -249,7 +348,12 @@ if (process.platform === 'linux') {
     const unloadable = fakeDriver('unloadable');
     const noCuda = fakeDriver('no-cuda');
     const [broken] = await play<HardwareFacts>(unloadable, [facts({})]);
-    assert.is(broken?.gpuName, "GPU unusable: the NVIDIA driver's library cannot be loaded");
+    // Where the bus can be asked and has no GPU, a broken library is a leftover of the image.
+    assert.match(
+      broken?.gpuName ?? '',
+      /^(GPU unusable: the NVIDIA driver's library cannot be loaded|No GPU)$/,
+    );
+    assert.match(broken?.gpuReason ?? '', /libnvidia-ml|no NVIDIA GPU/);
     assert.is(broken?.gpuTotalBytes, 0);
     const [half] = await play<HardwareFacts>(noCuda, [facts({})]);
     assert.is(half?.gpuName, 'NVIDIA Fake 0 (unusable: the CUDA driver library is missing)');

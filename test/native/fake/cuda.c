@@ -1,6 +1,7 @@
 /*
  * A libcuda.so.1 for machines without a GPU; see scenario.h. As the real one it respects CUDA_VISIBLE_DEVICES
- * (numbers; the first bad one ends the list) and shows one MIG instance alone. With -DOLD it lacks _v2.
+ * (numbers, or beginnings of UUIDs; the first bad one ends the list) and shows one MIG instance alone. With -DOLD
+ * it lacks _v2.
  */
 #include "scenario.h"
 
@@ -10,6 +11,19 @@
 static int order[64];
 static int visible = 0;
 
+/* The device that an entry of the list names, or -1; `end` is behind it. */
+static long named(const char *entry, int count, char **end) {
+  const size_t length = strcspn(entry, ",");
+  if (strncmp(entry, "GPU-", 4) != 0 && strncmp(entry, "MIG-", 4) != 0) return strtol(entry, end, 10);
+  *end = (char *)entry + length;
+  for (int i = 0; i < count; ++i) {
+    char uuid[64];
+    snprintf(uuid, sizeof(uuid), "%.3s-00000000-0000-0000-000%d-00000000000%d", entry, entry[0] == 'M', i);
+    if (strncmp(entry, uuid, length) == 0) return i;
+  }
+  return -1;
+}
+
 static void look(void) {
   const int count = number_of("FAKE_GPU_COUNT", 1);
   const char *list = getenv("CUDA_VISIBLE_DEVICES");
@@ -17,7 +31,7 @@ static void look(void) {
   for (int i = 0; list == NULL && i < count; ++i) order[visible++] = i;
   while (list != NULL && *list != 0 && visible < 64) {
     char *end = NULL;
-    const long number = strtol(list, &end, 10);
+    const long number = named(list, count, &end);
     if (end == list || number < 0 || number >= count) break;
     order[visible++] = (int)number;
     list = *end == ',' ? end + 1 : end;
@@ -36,28 +50,28 @@ EXPORT int cuInit(unsigned flags) {
 }
 EXPORT int cuDriverGetVersion(int *version) {
   *version = 12040;
-  return 0;
+  return status_of("cuDriverGetVersion");
 }
 EXPORT int cuDeviceGetCount(int *count) {
   *count = visible;
-  return 0;
+  return status_of("cuDeviceGetCount");
 }
 EXPORT int cuDeviceGet(int *device, int ordinal) {
   *device = ordinal;
-  return 0;
+  return status_of("cuDeviceGet");
 }
 EXPORT int cuDeviceGetName(char *text, int length, int device) {
   snprintf(text, (size_t)length, "NVIDIA Fake %d", order[device]);
-  return 0;
+  return status_of("cuDeviceGetName");
 }
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   *bytes = ((size_t)16 << 30) * (size_t)(order[device] + 1);
-  return 0;
+  return status_of("cuDeviceTotalMem_v2");
 }
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
   (void)device;
-  *value = attribute == 75 ? 9 : 0;
-  return 0;
+  *value = attribute == 75 ? 9 : attribute == 18 ? is_set("FAKE_GPU_UNIFIED") : 0;
+  return status_of("cuDeviceGetAttribute");
 }
 static int uuid_of(unsigned char *uuid, int device, int instance) {
   memset(uuid, 0, 16);
@@ -68,7 +82,7 @@ static int uuid_of(unsigned char *uuid, int device, int instance) {
 EXPORT int cuDeviceGetUuid(unsigned char *uuid, int device) { return uuid_of(uuid, device, 0); }
 #ifndef OLD
 EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
-  return uuid_of(uuid, device, number_of("FAKE_GPU_MIG", 0) > 0 ? 1 : 0);
+  return uuid_of(uuid, device, number_of("FAKE_GPU_MIG", 0) > 0 && !is_set("FAKE_GPU_MIG_LEGACY"));
 }
 #endif
 EXPORT int cuGetErrorString(int status, const char **text) {

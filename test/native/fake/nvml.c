@@ -3,6 +3,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define NOT_SUPPORTED 3
+#define NO_PERMISSION 4
 #define INVALID_ARGUMENT 2
 #define INSUFFICIENT_SIZE 7
 #define GPU_IS_LOST 15
@@ -30,6 +31,13 @@ static int device_status(const char *function) {
     if (status != 0) return status;              \
   } while (0)
 
+/* As ANSWER, of a question that only a physical device answers. */
+#define ANSWER_OF_BOARD(function)                      \
+  do {                                                 \
+    ANSWER(function);                                  \
+    if (device->instance > 0) return NOT_SUPPORTED;    \
+  } while (0)
+
 static int init(void) {
   const int status = status_of("nvmlInit_v2");
   return status != 0 ? status : number_of("FAKE_GPU_INIT", 0);
@@ -40,6 +48,10 @@ static int get_count(unsigned *count) {
 }
 static int get_handle(unsigned index, struct device **device) {
   if ((int)index >= number_of("FAKE_GPU_COUNT", 1)) return INVALID_ARGUMENT;
+  char name[16];
+  snprintf(name, sizeof(name), ",%u,", index);
+  const char *forbidden = getenv("FAKE_GPU_FORBIDDEN");
+  if (forbidden != NULL && strstr(forbidden, name) != NULL) return NO_PERMISSION;
   devices[index][0].index = (int)index;
   *device = &devices[index][0];
   return status_of("nvmlDeviceGetHandleByIndex_v2");
@@ -80,38 +92,53 @@ EXPORT int nvmlDeviceGetName(struct device *device, char *text, unsigned length)
 }
 EXPORT int nvmlDeviceGetUUID(struct device *device, char *text, unsigned length) {
   ANSWER(nvmlDeviceGetUUID);
+  if (device->instance > 0 && is_set("FAKE_GPU_MIG_LEGACY")) {
+    snprintf(text, length, "MIG-GPU-00000000-0000-0000-0000-00000000000%d/%d/0", device->index, device->instance);
+    return 0;
+  }
   snprintf(text, length, "%s-00000000-0000-0000-000%d-00000000000%d", device->instance > 0 ? "MIG" : "GPU",
            device->instance, device->index);
   return 0;
 }
+static int is_unified(unsigned long long *memory, int numbers) {
+  if (!is_set("FAKE_GPU_UNIFIED")) return 0;
+  memset(memory, 0, (size_t)numbers * sizeof(*memory));
+  return 1;
+}
+static int unified_status(void) { return strcmp(getenv("FAKE_GPU_UNIFIED"), "zero") == 0 ? 0 : NOT_SUPPORTED; }
 EXPORT int nvmlDeviceGetMemoryInfo(struct device *device, unsigned long long *memory) {
   ANSWER(nvmlDeviceGetMemoryInfo);
+  if (is_unified(memory, 3)) return unified_status();
   memory[0] = total_of(device);
   memory[1] = total_of(device) - 3 * GIB;
   memory[2] = 3 * GIB; /* the driver's own part counts as used in this version */
   return 0;
 }
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct device *device, int *major, int *minor) {
-  ANSWER(nvmlDeviceGetCudaComputeCapability);
-  if (device->instance > 0) return NOT_SUPPORTED;
+  ANSWER_OF_BOARD(nvmlDeviceGetCudaComputeCapability);
   *major = 9;
   *minor = 0;
   return 0;
 }
 
 static int write_processes(unsigned *count, void *list, size_t stride, int is_long) {
-  const unsigned long long bytes[2] = {2 * GIB, ~0ULL};
-  if (*count < 2) {
-    *count = 2;
+  static unsigned more = 0;
+  const unsigned all = (unsigned)number_of("FAKE_GPU_PROCESSES", 2) + more;
+  const size_t size = is_long ? 32 : stride;
+  if (*count < all) {
+    *count = all;
+    more += 10; /* by the next call */
     return INSUFFICIENT_SIZE;
   }
-  *count = 2;
-  for (int i = 0; i < 2; ++i) {
-    unsigned char *entry = (unsigned char *)list + (size_t)i * (is_long ? 32 : stride);
-    const unsigned pid = 1000U + (unsigned)i;
-    memset(entry, 0, is_long ? 32 : stride);
+  more = 0;
+  *count = all;
+  for (unsigned i = 0; i < all; ++i) {
+    const unsigned pid = 1000U + i;
+    const unsigned long long bytes = i == 1 ? ~0ULL : 2 * GIB;
+    unsigned char *entry = (unsigned char *)list + i * size;
+    memset(entry, 0, size);
     memcpy(entry, &pid, sizeof(pid));
-    memcpy(entry + 8, &bytes[i], sizeof(bytes[i]));
+    memcpy(entry + 8, &bytes, sizeof(bytes));
   }
   return 0;
 }
@@ -132,46 +159,39 @@ EXPORT int nvmlDeviceGetGraphicsRunningProcesses(struct device *device, unsigned
 }
 
 EXPORT int nvmlDeviceGetUtilizationRates(struct device *device, unsigned *rates) {
-  ANSWER(nvmlDeviceGetUtilizationRates);
-  if (device->instance > 0) return NOT_SUPPORTED;
+  ANSWER_OF_BOARD(nvmlDeviceGetUtilizationRates);
   rates[0] = 87;
   rates[1] = 41;
   return 0;
 }
 EXPORT int nvmlDeviceGetTemperature(struct device *device, int sensor, unsigned *celsius) {
-  ANSWER(nvmlDeviceGetTemperature);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetTemperatureV);
   *celsius = 63;
   return sensor == 0 ? 0 : INVALID_ARGUMENT;
 }
 EXPORT int nvmlDeviceGetPowerUsage(struct device *device, unsigned *milliwatts) {
-  ANSWER(nvmlDeviceGetPowerUsage);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetPowerUsage);
   *milliwatts = 250500;
   return 0;
 }
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(struct device *device, unsigned long long *millijoules) {
   static unsigned long long total = 1000000;
-  ANSWER(nvmlDeviceGetTotalEnergyConsumption);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetTotalEnergyConsumption);
   *millijoules = total += 50000;
   return 0;
 }
 EXPORT int nvmlDeviceGetClockInfo(struct device *device, int kind, unsigned *mhz) {
-  ANSWER(nvmlDeviceGetClockInfo);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetClockInfo);
   *mhz = kind == 1 ? 1980 : 2619;
   return 0;
 }
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(struct device *device, unsigned long long *bits) {
-  ANSWER(nvmlDeviceGetCurrentClocksEventReasons);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetCurrentClocksEventReasons);
   *bits = 0x4 | 0x20;
   return 0;
 }
 EXPORT int nvmlDeviceGetPcieThroughput(struct device *device, int counter, unsigned *kilobytes) {
-  ANSWER(nvmlDeviceGetPcieThroughput);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetPcieThroughput);
   *kilobytes = counter == 0 ? 100 : 200;
   return 0;
 }
@@ -192,6 +212,7 @@ struct memory_v2 {
 EXPORT int nvmlDeviceGetMemoryInfo_v2(struct device *device, struct memory_v2 *memory) {
   ANSWER(nvmlDeviceGetMemoryInfo_v2);
   if (memory->version != (sizeof(*memory) | (2U << 24))) return INVALID_ARGUMENT;
+  if (is_unified(&memory->total, 4)) return unified_status();
   memory->total = total_of(device);
   memory->reserved = GIB;
   memory->free = total_of(device) - 3 * GIB;
@@ -209,6 +230,23 @@ EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(struct device *device, unsig
   (void)list;
   return no_processes(count);
 }
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(struct device *device, unsigned *count, void *list) {
+  ANSWER(nvmlDeviceGetMPSComputeRunningProcesses_v3);
+  (void)device;
+  if (!is_set("FAKE_GPU_MPS")) return no_processes(count);
+  const unsigned long long entry[3] = {2000, GIB, 0};
+  memcpy(list, entry, sizeof(entry));
+  *count = 1;
+  return 0;
+}
+struct temperature {
+  unsigned version;
+  int sensor, celsius;
+};
+EXPORT int nvmlDeviceGetTemperatureV(struct device *device, struct temperature *temperature) {
+  if (temperature->version != (sizeof(*temperature) | (1U << 24))) return 25; /* argument version mismatch */
+  return nvmlDeviceGetTemperature(device, temperature->sensor, (unsigned *)&temperature->celsius);
+}
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(struct device *device, unsigned long long *bits) {
   return nvmlDeviceGetCurrentClocksThrottleReasons(device, bits);
 }
@@ -222,13 +260,12 @@ struct field {
 };
 EXPORT int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fields) {
   static unsigned long long transferred = 0;
-  ANSWER(nvmlDeviceGetFieldValues);
-  (void)device;
+  ANSWER_OF_BOARD(nvmlDeviceGetFieldValues);
   transferred += 1000000;
   for (int i = 0; i < count; ++i) {
     const int known = fields[i].id == 197 || fields[i].id == 198;
     fields[i].status = known ? 0 : NOT_SUPPORTED;
-    fields[i].type = 3;
+    fields[i].type = is_set("FAKE_GPU_NARROW") ? 1 : 3;
     fields[i].value = transferred * (fields[i].id == 198 ? 2 : 1);
   }
   return 0;

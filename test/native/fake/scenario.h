@@ -11,7 +11,14 @@
  *   FAKE_GPU_LOST       any value: every question to a device says that it has fallen off the bus
  *   FAKE_GPU_LOST_FILE  a file whose existence means the same
  *   FAKE_GPU_MIG        instances per device (0: MIG is off)
+ *   FAKE_GPU_MIG_LEGACY any value: instances are named as before driver 470, by their board
  *   FAKE_GPU_LONG       any value: processes in the longer structure of drivers 525 to 530
+ *   FAKE_GPU_PROCESSES  processes on each device (2 when absent); ten more each time that a list was too short
+ *   FAKE_GPU_MPS        any value: one more process, a client of MPS
+ *   FAKE_GPU_FORBIDDEN  numbers of devices that belong to others, such as ",0,2,": no permission
+ *   FAKE_GPU_UNIFIED    any value: a GPU in the machine's own memory, which NVML does not count; "zero": as 0 bytes
+ *   FAKE_GPU_NARROW     any value: counters of PCIe have 32 bits
+ *   FAKE_GPU_LOOP_FILE  a file that gets the names of the functions called on the process's main thread
  *   FAKE_CUDA_INIT      status of cuInit
  *   FAKE_CUDA_REVERSED  any value: CUDA counts the devices from the other end (fastest first)
  */
@@ -21,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +44,12 @@ static int is_set(const char *name) {
 
 /* The status that the scenario gives to a function; waits as the scenario says. */
 static int status_of(const char *function) {
+  const char *loop_file = getenv("FAKE_GPU_LOOP_FILE");
+  if (loop_file != NULL && syscall(SYS_gettid) == getpid()) {
+    FILE *file = fopen(loop_file, "a");
+    if (file != NULL) fprintf(file, "%s\n", function);
+    if (file != NULL) fclose(file);
+  }
   const int delay_ms = number_of("FAKE_GPU_DELAY_MS", 0);
   if (delay_ms > 0) {
     const struct timespec time = {delay_ms / 1000, (delay_ms % 1000) * 1000000L};
