@@ -258,6 +258,12 @@ test('every frame is one of those that the description knows, and a job’s are 
     () => frames.some(({ type, job_id }) => type === 'model' && job_id === jobId),
     'its end was told',
   );
+  const before = (await service.call('GET', '/api/jobs')).body.jobs[1].job_id;
+  assert.is((await service.call('DELETE', `/api/jobs/${before}`)).status, 200);
+  await until(
+    () => frames.some(({ state, job_id }) => state === 'deleted' && job_id === before),
+    'it is told',
+  );
   const document = (await service.call('GET', '/api/openapi.json')).body;
   const ajv = new Ajv2020({ strict: false });
   const known: Record<string, number> = {};
