@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -42,7 +41,7 @@ export interface FactsOptions {
   readonly dataDir: string;
   /** The trainer's Python environment; `trainer/.venv` of this repository when absent. */
   readonly environmentDir?: string;
-  /** How long to wait for the GPU driver. It goes on in its own thread; the next call picks up its answer. */
+  /** How long to wait for the GPU driver. It goes on in its own thread; a later call gets its answer. */
   readonly gpuTimeoutMs?: number;
 }
 
@@ -110,8 +109,9 @@ async function physicalCores(): Promise<number | null> {
 
 /** Of the folder, or of the nearest one above it that exists yet. */
 async function freeBytesOf(folder: string): Promise<number | null> {
-  let existing = resolve(folder);
-  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
-  const status = await statfs(existing).catch(() => null);
-  return status === null ? null : status.bavail * status.bsize;
+  for (let existing = resolve(folder); ; existing = dirname(existing)) {
+    const status = await statfs(existing).catch((error: NodeJS.ErrnoException) => error);
+    if ('bavail' in status) return status.bavail * status.bsize;
+    if (status.code !== 'ENOENT' || dirname(existing) === existing) return null;
+  }
 }

@@ -43,6 +43,9 @@ const absent: GpuSummary = {
 
 // One question to the driver at a time: a driver that hangs must not collect threads.
 let pending: Promise<NativeGpus> | null = null;
+// The answer of a question that nobody had the patience for. A slow driver would else never be heard.
+let late: { readonly gpus: NativeGpus; readonly atMs: number } | null = null;
+const lateMaxAgeMs = 60_000;
 
 function ask(addon: Addon): Promise<NativeGpus> {
   pending ??= new Promise<NativeGpus>((done) => addon.readGpus(done)).finally(() => {
@@ -51,22 +54,30 @@ function ask(addon: Addon): Promise<NativeGpus> {
   return pending;
 }
 
-/** Asks the driver for the GPUs; waits for it at most `timeoutMs`. */
+/**
+ * Asks the driver for the GPUs; waits for it at most `timeoutMs`. When it takes longer, the answer to an earlier
+ * question stands in that came late, too, and is at most a minute old.
+ */
 export async function readGpuFacts(state: AddonState, timeoutMs: number): Promise<GpuSummary> {
   if (state.addon === null) {
     if (await hasNvidiaDevice()) return broken('a GPU is there but cannot be read', state.reason);
     return { ...absent, gpuReason: state.reason };
   }
+  const answer = ask(state.addon);
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<null>((done) => {
     timer = setTimeout(done, timeoutMs, null);
   });
-  const native = await Promise.race([ask(state.addon), timeout]);
+  const native = await Promise.race([answer, timeout]);
   clearTimeout(timer);
-  if (native === null) {
-    return broken('the NVIDIA driver does not answer', `It has not answered for ${timeoutMs / 1000} s.`);
+  if (native !== null) return summarize(native, await hasNvidiaDevice());
+  void answer.then((gpus) => {
+    late = { gpus, atMs: performance.now() };
+  });
+  if (late !== null && performance.now() - late.atMs <= lateMaxAgeMs) {
+    return summarize(late.gpus, await hasNvidiaDevice());
   }
-  return summarize(native, await hasNvidiaDevice());
+  return broken('the NVIDIA driver does not answer', `It has not answered for ${timeoutMs / 1000} s.`);
 }
 
 function broken(what: string, why: string): GpuSummary {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadAddon, type NativeHostSources } from './addon.ts';
 import { readContainerLimits, readProcessors } from './container-limits.ts';
@@ -47,8 +47,11 @@ export async function startSampler(options: SamplerOptions): Promise<Sampler> {
 /** Where the addon reads the figures of this machine, or of the container that we are in. */
 export async function hostSources(root = '/'): Promise<NativeHostSources> {
   if (process.platform !== 'linux') return {};
-  const [limits, processors] = await Promise.all([readContainerLimits(root), readProcessors(root)]);
-  const energy = energyCounters(join(root, 'sys/class/powercap'));
+  const [limits, processors, energy] = await Promise.all([
+    readContainerLimits(root),
+    readProcessors(root),
+    energyCounters(join(root, 'sys/class/powercap')),
+  ]);
   return {
     procStat: join(root, 'proc/stat'),
     meminfo: join(root, 'proc/meminfo'),
@@ -64,15 +67,15 @@ export async function hostSources(root = '/'): Promise<NativeHostSources> {
 }
 
 /** RAPL counters of whole packages (`intel-rapl:0`, not its parts `intel-rapl:0:1`) that we may read. */
-function energyCounters(folder: string): { file: string; range: number }[] {
-  if (!existsSync(folder)) return [];
+async function energyCounters(folder: string): Promise<{ file: string; range: number }[]> {
   const counters: { file: string; range: number }[] = [];
-  for (const name of readdirSync(folder)) {
+  for (const name of await readdir(folder).catch(() => [])) {
     if (!/^intel-rapl:\d+$/.test(name)) continue;
     const file = join(folder, name, 'energy_uj');
     try {
-      readFileSync(file); // since 2020 kernels let root alone read it
-      counters.push({ file, range: Number(readFileSync(join(folder, name, 'max_energy_range_uj'), 'utf8')) });
+      await readFile(file); // since 2020 kernels let root alone read it
+      const range = Number(await readFile(join(folder, name, 'max_energy_range_uj'), 'utf8'));
+      counters.push({ file, range });
     } catch {
       // Not readable: the power stays unknown.
     }

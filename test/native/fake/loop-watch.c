@@ -3,7 +3,7 @@
  * that is measured. It tells what the loop's own thread does in each of its turns, apart from what the rest
  * of the machine does to it. Loaded with `require`:
  *
- *   start()  watches from the next turn on. The loop goes round without ever sleeping: a turn in which its
+ *   start()  watches from here on. The loop goes round without ever sleeping: a turn in which its
  * thread gives up the processor of its own accord has waited for something. mark()   this turn does the work
  * in question. stop()   { turns, marked, waits, longestWait, median, longest, longestOtherWait }: the marked
  * turns, those in which the thread waited, and milliseconds; the last is of the turns that are not marked.
@@ -50,7 +50,7 @@ enum { MAX_MARKED = 4096 };
 static uv_handle *idle, *prepare;
 static int schedule = -1; /* /proc/thread-self/schedstat, kept open */
 static struct account before;
-static int begun, is_marked;
+static int is_marked;
 static double turns, waits, longest_wait, longest_other_wait;
 static double costs[MAX_MARKED]; /* of marked turns */
 static int marked;
@@ -84,19 +84,15 @@ static void do_nothing(uv_handle* handle) { (void)handle; }
 static void end_turn(uv_handle* handle) {
   (void)handle;
   const struct account now = account();
-  if (begun) {
-    const long long processor = now.processor - before.processor;
-    long long wait = 0;
-    if (now.switches != before.switches)
-      wait = now.clock - before.clock - processor - (now.ready - before.ready);
-    if (wait < 0) wait = 0; /* the clocks are read one after the other */
-    double* longest = is_marked ? &longest_wait : &longest_other_wait;
-    if ((double)wait / 1e6 > *longest) *longest = (double)wait / 1e6;
-    turns += 1;
-    if (is_marked) waits += wait > 0;
-    if (is_marked && marked < MAX_MARKED) costs[marked++] = (double)(processor + wait) / 1e6;
-  }
-  begun = 1;
+  const long long processor = now.processor - before.processor;
+  long long wait = 0;
+  if (now.switches != before.switches) wait = now.clock - before.clock - processor - (now.ready - before.ready);
+  if (wait < 0) wait = 0; /* the clocks are read one after the other */
+  double *longest = is_marked ? &longest_wait : &longest_other_wait;
+  if ((double)wait / 1e6 > *longest) *longest = (double)wait / 1e6;
+  turns += 1;
+  if (is_marked) waits += wait > 0;
+  if (is_marked && marked < MAX_MARKED) costs[marked++] = (double)(processor + wait) / 1e6;
   is_marked = 0;
   before = account();
 }
@@ -113,9 +109,10 @@ static napi_value start(napi_env env, napi_callback_info info) {
     uv_prepare_init(loop, prepare);
   }
   turns = waits = longest_wait = longest_other_wait = 0;
-  begun = is_marked = marked = 0;
+  is_marked = marked = 0;
   uv_idle_start(idle, do_nothing);
   uv_prepare_start(prepare, end_turn);
+  before = account();
   return NULL;
 }
 

@@ -18,7 +18,7 @@
  *   FAKE_GPU_FORBIDDEN  numbers of devices that belong to others, such as ",0,2,": no permission
  *   FAKE_GPU_UNIFIED    any value: a GPU in the machine's own memory, which NVML does not count; "zero": as 0 bytes
  *   FAKE_GPU_NARROW     any value: counters of PCIe have 32 bits
- *   FAKE_GPU_LOOP_FILE  a file that gets the names of the functions called on the process's main thread
+ *   FAKE_GPU_LOOP_FILE  a file that gets a line "pid function" for each call on a process's main thread
  *   FAKE_CUDA_INIT      status of cuInit
  *   FAKE_CUDA_REVERSED  any value: CUDA counts the devices from the other end (fastest first)
  */
@@ -47,7 +47,7 @@ static int status_of(const char *function) {
   const char *loop_file = getenv("FAKE_GPU_LOOP_FILE");
   if (loop_file != NULL && syscall(SYS_gettid) == getpid()) {
     FILE *file = fopen(loop_file, "a");
-    if (file != NULL) fprintf(file, "%s\n", function);
+    if (file != NULL) fprintf(file, "%d %s\n", (int)getpid(), function);
     if (file != NULL) fclose(file);
   }
   const int delay_ms = number_of("FAKE_GPU_DELAY_MS", 0);
