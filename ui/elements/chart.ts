@@ -1,39 +1,16 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
-import { formatCount, formatNumber } from '../format.ts';
+import { formatNumber } from '../format.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
+import { type ChartLine, drawing, look } from './chart-drawing.ts';
+import { chartTable } from './chart-table.ts';
 
-/** One line of a chart. */
-export interface ChartLine {
-  readonly label: string;
-  /** The custom property that holds its colour. */
-  readonly colour: string;
-  readonly values: readonly (number | null)[];
-  /** Drawn thin and pale, behind the others. */
-  readonly faint?: boolean;
-  /** Drawn as joined dots: a value for a few steps alone. */
-  readonly sparse?: boolean;
-  /** Joined over steps without a value. */
-  readonly joined?: boolean;
-  /** With a shade under it. */
-  readonly filled?: boolean;
-}
+export type { ChartLine } from './chart-drawing.ts';
 
-/** Rows of the data table; the whole series is in the CSV file. */
-const tableRows = 200;
-/** Between two marks of the step axis: whole steps alone. */
-const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
-/** What the value axis takes: a gap, and about so many pixels for each letter. */
-const tickGap = 12;
-const tickEm = 6.6;
 const zoomFactor = 0.7;
 const panFactor = 0.2;
-
-/** How a line is drawn, whatever its values are. */
-const look = ({ label, colour, faint, sparse, joined, filled }: ChartLine) =>
-  [label, colour, faint, sparse, joined, filled].join();
 
 /** Whether lines are others than before, or of other arrays. */
 function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undefined): boolean {
@@ -136,7 +113,14 @@ export class Chart extends LitElement {
       this._plot?.destroy();
       this._shape = shape;
       this._zoomed = false;
-      this._plot = new uPlot(this._options(area, isLog), data, area);
+      this._plot = new uPlot(
+        {
+          ...drawing(this, area, { lines: this.lines, format: this.format, isLog, sync: this.sync }),
+          hooks: this._hooks(),
+        },
+        data,
+        area,
+      );
       this._resize.observe(area);
       return;
     }
@@ -147,67 +131,20 @@ export class Chart extends LitElement {
     } else this._plot.setData(data);
   }
 
-  private _options(area: HTMLElement, isLog: boolean): uPlot.Options {
-    const style = getComputedStyle(this);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const axis = {
-      stroke: colour('--text-muted'),
-      font: `11px ${style.fontFamily}`,
-      grid: { stroke: colour('--chart-grid'), width: 1 },
-      ticks: { show: false },
-    };
+  private _hooks(): uPlot.Hooks.Arrays {
     return {
-      width: Math.max(80, area.clientWidth),
-      height: Math.max(80, area.clientHeight),
-      padding: [10, 16, 0, 0],
-      legend: { show: false },
-      cursor: {
-        ...(this.sync === '' ? {} : { sync: { key: this.sync, setSeries: false } }),
-        points: { size: 7 },
-        drag: { x: true, y: false, setScale: true },
-      },
-      scales: {
-        x: { time: false },
-        y: isLog ? { distr: 3 } : { range: (_plot, low, high) => padded(low, high) },
-      },
-      axes: [
-        { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
-        {
-          ...axis,
-          size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
-          gap: 6,
-          // A logarithmic axis names its powers of ten alone: it gives null for the others.
-          values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : this.format(tick))),
+      setCursor: [
+        (plot) => {
+          const index = plot.cursor.idx ?? null;
+          if (index !== this._index) this._index = index;
         },
       ],
-      series: [
-        {},
-        ...this.lines.map(
-          (line): uPlot.Series => ({
-            label: line.label,
-            stroke: colour(line.colour),
-            width: line.faint ? 1 : 1.75,
-            alpha: line.faint ? 0.38 : 1,
-            spanGaps: (line.sparse || line.joined) ?? false,
-            ...(line.filled ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
-            points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
-          }),
-        ),
+      setSelect: [
+        (plot) => {
+          if (plot.select.width > 0) this._zoomed = true;
+        },
       ],
-      hooks: {
-        setCursor: [
-          (plot) => {
-            const index = plot.cursor.idx ?? null;
-            if (index !== this._index) this._index = index;
-          },
-        ],
-        setSelect: [
-          (plot) => {
-            if (plot.select.width > 0) this._zoomed = true;
-          },
-        ],
-        ready: [(plot) => this._listen(plot)],
-      },
+      ready: [(plot) => this._listen(plot)],
     };
   }
 
@@ -325,7 +262,10 @@ export class Chart extends LitElement {
         <dl class="legend">
           ${this.lines.map(
             (line) => html`<div class=${line.faint ? 'faint' : ''}>
-              <dt><i class="swatch" data-colour=${line.colour.slice(2)}></i><bdi>${line.label}</bdi></dt>
+              <dt>
+                <i class="swatch" data-colour=${line.colour.slice(2)}></i>
+                <bdi class=${line.label === this.heading ? 'off-screen' : ''}>${line.label}</bdi>
+              </dt>
               <dd>${this.format(this._index === null ? lastOf(line.values) : line.values[index])}</dd>
             </div>`,
           )}
@@ -340,7 +280,7 @@ export class Chart extends LitElement {
         ></div>
         <details class="chart-data" @toggle=${this._toggled}>
           <summary>Data table</summary>
-          ${this._tableOpen ? this._table() : nothing}
+          ${this._tableOpen ? chartTable(this) : nothing}
         </details>
       </section>
     `;
@@ -348,53 +288,6 @@ export class Chart extends LitElement {
 
   private _toggled(event: Event): void {
     this._tableOpen = (event.target as HTMLDetailsElement).open;
-  }
-
-  private _table(): TemplateResult {
-    const { steps, lines } = this;
-    const stride = Math.max(1, Math.ceil(steps.length / tableRows));
-    const rows: number[] = [];
-    for (let row = steps.length - 1; row >= 0; row -= stride) rows.push(row);
-    return html`
-      <p class="row between">
-        <span class="muted">
-          ${stride === 1 ? `All ${steps.length} points` : `Every ${stride}th of ${steps.length.toLocaleString('en')} points`}, newest first
-        </span>
-        <button type="button" class="small" @click=${this._download}>Download CSV</button>
-      </p>
-      <div class="scroll-box" tabindex="0" role="region" aria-label="${this.heading}: data">
-        <table class="figures">
-          <thead>
-            <tr>
-              <th scope="col">Step</th>
-              ${lines.map((line) => html`<th scope="col"><bdi>${line.label}</bdi></th>`)}
-            </tr>
-          </thead>
-          <tbody>
-            ${rows.map(
-              (row) => html`<tr>
-                <th scope="row">${formatCount(steps[row] ?? 0)}</th>
-                ${lines.map((line) => html`<td>${this.format(line.values[row])}</td>`)}
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
-    `;
-  }
-
-  private _download(): void {
-    const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
-    const head = ['step', ...this.lines.map(({ label }) => quote(label))].join(',');
-    const rows = this.steps.map((step, row) =>
-      [step, ...this.lines.map(({ values }) => values[row] ?? '')].join(','),
-    );
-    const url = URL.createObjectURL(new Blob([[head, ...rows].join('\n')], { type: 'text/csv' }));
-    const link = document.createElement('a');
-    link.href = url;
-    link.download = `${this.heading.toLowerCase().replace(/\W+/g, '-')}.csv`;
-    link.click();
-    URL.revokeObjectURL(url);
   }
 }
 
@@ -416,27 +309,4 @@ function lastOf(values: readonly (number | null)[]): number | null {
     if (value != null) return value;
   }
   return null;
-}
-
-/** A colour that fades towards the foot of the drawing. @param colour `#rrggbb`. */
-function shade(plot: uPlot, colour: string): CanvasGradient | string {
-  const { top, height } = plot.bbox;
-  if (!Number.isFinite(top + height)) return 'transparent';
-  const gradient = plot.ctx.createLinearGradient(0, top, 0, top + height);
-  gradient.addColorStop(0, `${colour}33`);
-  gradient.addColorStop(1, `${colour}05`);
-  return gradient;
-}
-
-/** A range with some air, also where all values are the same or there are none. */
-function padded(low: number | null, high: number | null): [number, number] {
-  if (low == null || high == null) return [0, 1];
-  if (low === high) {
-    const around = Math.abs(low) * 0.1 || 1;
-    return [low - around, high + around];
-  }
-  const air = (high - low) * 0.06;
-  // A scale that would begin not far above nothing begins there.
-  if (low >= 0 && low < high / 3) return [0, high + air];
-  return [low - air, high + air];
 }

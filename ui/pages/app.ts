@@ -1,5 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { empty } from '../elements/parts.ts';
 import { currentJobId, router, runOf } from '../state/app.ts';
 import { phaseName, stateName } from '../state/job-words.ts';
 import { Watch } from '../state/store.ts';
@@ -145,7 +146,9 @@ export class App extends LitElement {
     }
     return html`<div class="page">
       <h1>Nothing here</h1>
-      <p>There is no page at this address. <a href="/">Go to the dashboard</a>.</p>
+      <section class="card">
+        ${empty('There is no page at this address', html`<a href="/">Go to the dashboard</a>`)}
+      </section>
     </div>`;
   }
 }

@@ -152,7 +152,7 @@ export class Compare extends LitElement {
         </label>
       </header>
       <div class="scroll-box" tabindex="0" role="region" aria-label="Table of differences">
-        <table class="rows">
+        <table class="rows compared">
           <thead>
             <tr>
               <th scope="col">Setting or result</th>

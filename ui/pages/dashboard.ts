@@ -170,12 +170,12 @@ declare global {
 }
 
 function recentRun(job: Job): TemplateResult {
-  const loss = job.metrics?.final_loss ?? (job.last_metric as { loss?: number | null } | null)?.loss;
+  const loss = job.metrics?.final_loss ?? job.last_metric?.loss;
   return html`<li>
     <a class="list-link" href="/training/${job.job_id}">
       <span class="list-main">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
       <span class="list-figures">
-        <span>${loss == null ? '' : `loss ${formatNumber(loss)}`}</span>
+        ${loss == null ? nothing : html`<span>loss ${formatNumber(loss)}</span>`}
         <span>${formatDuration(spanSeconds(job.started_at, job.ended_at))}</span>
         <span>${formatAgo(job.created_at)}</span>
       </span>

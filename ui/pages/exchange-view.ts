@@ -34,7 +34,7 @@ function sideView(title: string, side: Side): TemplateResult {
     ${title === '' ? nothing : html`<p class="eyebrow">${title}</p>`}
     ${
       side.error === null
-        ? html`<p class="wrap answer-text"><bdi>${side.text}</bdi>${side.busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
+        ? html`<p class="wrap answer-text"><bdi>${side.text.trimStart()}</bdi>${side.busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
         : serviceErrorPanel('There is no answer', side.error)
     }
     <p class="hint tabular">

@@ -99,7 +99,7 @@ export class History extends LitElement {
               <th scope="col">Model and dataset</th>
               <th scope="col">State</th>
               <th scope="col" class="right spare">Steps</th>
-              <th scope="col" class="right">Loss</th>
+              <th scope="col" class="right spare-narrow">Loss</th>
               <th scope="col" class="right spare">Evaluation</th>
               <th scope="col" class="right spare">Time</th>
               <th scope="col" class="right spare">Started</th>
@@ -123,7 +123,7 @@ export class History extends LitElement {
   }
 
   private _row(job: Job): TemplateResult {
-    const last = job.last_metric as { step?: number; loss?: number | null } | null;
+    const last = job.last_metric;
     return html`<tr>
       <td>
         <input
@@ -136,8 +136,8 @@ export class History extends LitElement {
       <th scope="row"><a href="/training/${job.job_id}">${job.job_id}</a></th>
       <td class="two-lines">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></td>
       <td>${stateBadge(job.state)}</td>
-      <td class="right spare">${last?.step === undefined ? '–' : last.step.toLocaleString('en')}</td>
-      <td class="right">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>
+      <td class="right spare">${formatCount(last?.step)}</td>
+      <td class="right spare-narrow">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>
       <td class="right spare">${formatNumber(job.metrics?.eval_loss)}</td>
       <td class="right spare">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
       <td class="right spare">${formatMoment(job.created_at)}</td>

@@ -12,7 +12,7 @@ import { Watch } from '../state/store.ts';
 import './model-files.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { lossChart, metricFigures } from './run-charts.ts';
-import { settingLabel, settingText } from './setting-values.ts';
+import { settingsTable } from './settings-table.ts';
 import { verificationBadge, verificationView } from './verification.ts';
 
 interface Shown {
@@ -91,10 +91,12 @@ export class ModelPage extends LitElement {
           this._error === null
             ? html`<section class="card tall">${skeleton(9)}</section>`
             : this._error.status === 404
-              ? empty(
-                  'There is no such model',
-                  html`It may have been deleted. <a href="/models">All models</a>`,
-                )
+              ? html`<section class="card">
+                  ${empty(
+                    'There is no such model',
+                    html`It may have been deleted. <a href="/models">All models</a>`,
+                  )}
+                </section>`
               : serviceErrorPanel('The model could not be read', this._error)
         }
       </div>`;
@@ -256,18 +258,7 @@ function settingsCard({ settings }: Lineage): TemplateResult {
   return html`<section class="card">
     <details class="fold bare">
       <summary>Settings it was trained with</summary>
-      <div class="scroll-box" tabindex="0" role="region" aria-label="Settings">
-        <table class="pairs">
-          <tbody>
-            ${Object.entries(settings).map(
-              ([name, value]) => html`<tr>
-                <th scope="row">${settingLabel(name)}</th>
-                <td class="wrap"><bdi>${settingText(value)}</bdi></td>
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
+      ${settingsTable(settings, 'Settings')}
     </details>
   </section>`;
 }

@@ -11,57 +11,21 @@ import { recall, remember } from '../state/memory.ts';
 import { paced } from '../state/pace.ts';
 import { Watch } from '../state/store.ts';
 import { exchangeView } from './exchange-view.ts';
+import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
 import { asCurl, asPython } from './snippets.ts';
+import { type Suggestion, suggestionsOf } from './suggestions.ts';
 
 const questionTask = 'extractive-question-answering';
 
-interface Parameters {
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly compare: boolean;
-  readonly conversation: boolean;
-}
-
-const defaults: Parameters = {
-  maxTokens: 256,
-  temperature: 0.7,
-  topP: 0.9,
-  compare: false,
-  conversation: false,
-};
-
-/** Something to ask that the model was trained for. */
-interface Suggestion {
-  readonly prompt: string;
-  readonly context: string;
-}
-
 /** As near to the end as this, one reads the newest words. */
 const nearPixels = 24;
-const suggested = 3;
-const longestSuggestion = 160;
-
-function suggestionsOf(rows: readonly unknown[]): readonly Suggestion[] {
-  return rows
-    .map((row) => {
-      const fields = (typeof row === 'object' ? row : null) as Readonly<Record<string, unknown>> | null;
-      const prompt = fields?.question ?? fields?.prompt ?? fields?.input;
-      return {
-        prompt: typeof prompt === 'string' ? prompt : '',
-        context: typeof fields?.context === 'string' ? fields.context : '',
-      };
-    })
-    .filter(({ prompt }) => prompt !== '' && prompt.length <= longestSuggestion)
-    .slice(0, suggested);
-}
 
 /** Ask a model, alone or beside its base. */
 @customElement('hone-playground')
 export class Playground extends LitElement {
   @property() modelId = '';
   @state() private _parameters: Parameters = {
-    ...defaults,
+    ...parameterDefaults,
     ...recall<Partial<Parameters>>('playground', {}),
   };
   @state() private _prompt = recall('prompt', '');
@@ -227,7 +191,6 @@ export class Playground extends LitElement {
   }
 
   private _side(): TemplateResult {
-    const { maxTokens, temperature, topP, compare, conversation } = this._parameters;
     return html`
       <div class="field">
         <label for="playground-model">Model</label>
@@ -249,26 +212,7 @@ export class Playground extends LitElement {
       <details class="fold bare parameters" ?open=${this._isWide}>
         <summary>Parameters</summary>
         <div class="column">
-      ${slider('Temperature', 'temperature', temperature, 0, 2, 0.05, '0 always takes the likeliest token.', (v) => this._set({ temperature: v }))}
-      ${slider('Top-p', 'top-p', topP, 0.05, 1, 0.05, 'Chooses among the likeliest tokens that add up to this.', (v) => this._set({ topP: v }))}
-      <div class="field">
-        <label for="max-tokens">Longest answer</label>
-        <input
-          id="max-tokens"
-          type="number"
-          min="1"
-          max="1048576"
-          aria-describedby="max-tokens-hint"
-          .value=${String(maxTokens)}
-          @change=${(event: Event) => {
-            const value = Math.round(Number((event.target as HTMLInputElement).value));
-            this._set({ maxTokens: Math.min(1_048_576, Math.max(1, value || defaults.maxTokens)) });
-          }}
-        />
-        <p class="hint" id="max-tokens-hint">Tokens, up to the model’s context.</p>
-      </div>
-      ${check('Beside the base model', compare, (on) => this._set({ compare: on }))}
-      ${this._canConverse ? check('Remember the conversation', conversation, (on) => this._set({ conversation: on })) : nothing}
+          ${parameterFields(this._parameters, this._canConverse, (part) => this._set(part))}
         </div>
       </details>
     `;
@@ -371,41 +315,4 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-playground': Playground;
   }
-}
-
-function slider(
-  name: string,
-  id: string,
-  value: number,
-  min: number,
-  max: number,
-  step: number,
-  hint: string,
-  set: (value: number) => void,
-): TemplateResult {
-  return html`<div class="field">
-    <label for=${id}>${name} <output class="tabular">${value.toFixed(2)}</output></label>
-    <input
-      id=${id}
-      type="range"
-      min=${min}
-      max=${max}
-      step=${step}
-      aria-describedby="${id}-hint"
-      .value=${String(value)}
-      @input=${(event: Event) => set(Number((event.target as HTMLInputElement).value))}
-    />
-    <p class="hint" id="${id}-hint">${hint}</p>
-  </div>`;
-}
-
-function check(name: string, on: boolean, set: (on: boolean) => void): TemplateResult {
-  return html`<label class="check">
-    <input
-      type="checkbox"
-      .checked=${on}
-      @change=${(event: Event) => set((event.target as HTMLInputElement).checked)}
-    />
-    ${name}
-  </label>`;
 }

@@ -1,6 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Point } from '../api/frames.ts';
-import type { Job } from '../api/types.ts';
+import type { Job, JobDetail } from '../api/types.ts';
 import { errorPanel, figure, progressBar } from '../elements/parts.ts';
 import { formatCount, formatDuration, formatMemory, formatNumber, spanSeconds } from '../format.ts';
 import { isActive, phaseName, stages, stateName } from '../state/job-words.ts';
@@ -10,7 +9,7 @@ import type { Run } from '../state/run.ts';
 
 /** Where a run is: percent, phase, the stages, and how long it will take. */
 export function runProgress(job: Job): TemplateResult {
-  const last = job.last_metric as Point | null;
+  const last = job.last_metric;
   const active = isActive(job.state);
   const eta = active && job.phase === 'train' ? last?.eta_seconds : null;
   return html`<div class="run-progress">
@@ -58,7 +57,7 @@ function stageList(job: Job): TemplateResult {
 
 /** The figures of the newest step. */
 export function runFigures(job: Job, run: Run): TemplateResult {
-  const last = job.last_metric as Point | null;
+  const last = job.last_metric;
   const { smoothed } = run.series;
   return html`<dl class="figures-grid">
     ${figure('Step', formatCount(last?.step), last?.total_steps ? `of ${formatCount(last.total_steps)}` : null)}
@@ -89,4 +88,23 @@ export function runError(job: Job): TemplateResult | typeof nothing {
     next: error.advice,
     detail: [how, error.evidence].filter(Boolean).join('\n\n') || null,
   });
+}
+
+/** What the run took of the machine. */
+export function consumptionNote({ consumption }: JobDetail): TemplateResult | typeof nothing {
+  const { gpu_kilowatt_hours, cpu_kilowatt_hours, gpu_peak_bytes, ram_peak_bytes } = consumption;
+  const { gpu_mean_utilization_percent: gpu, cpu_mean_percent: cpu } = consumption;
+  const power = (kilowattHours: number | null, of: string) =>
+    kilowattHours === null ? null : `${formatNumber(kilowattHours * 1000, 3)} Wh by the ${of}`;
+  const facts = [
+    gpu === null ? null : `GPU ${formatNumber(gpu, 3)} % busy`,
+    cpu === null ? null : `processor ${formatNumber(cpu, 3)} % busy`,
+    gpu_peak_bytes === null ? null : `at most ${formatMemory(gpu_peak_bytes)} of GPU memory`,
+    ram_peak_bytes === null ? null : `at most ${formatMemory(ram_peak_bytes)} of memory in use`,
+    power(gpu_kilowatt_hours, 'GPU'),
+    power(cpu_kilowatt_hours, 'processor'),
+  ].filter((fact) => fact !== null);
+  return facts.length === 0
+    ? nothing
+    : html`<p class="note tabular">While it trained, the whole machine: ${facts.join(' · ')}.</p>`;
 }

@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { JobDetail } from '../api/types.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../elements/parts.ts';
-import { formatCount, formatMemory, formatMoment, formatNumber } from '../format.ts';
+import { formatCount, formatMoment } from '../format.ts';
 import { currentJobId, forgetRun, router, runOf, toasts } from '../state/app.ts';
 import { isActive, isEnded, isStoppable, strategyName, taskName } from '../state/job-words.ts';
 import { recall, remember } from '../state/memory.ts';
@@ -13,8 +13,8 @@ import type { Run } from '../state/run.ts';
 import { metricFigures, runCharts } from './run-charts.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
-import { runError, runFigures, runProgress } from './run-view.ts';
-import { settingLabel, settingText } from './setting-values.ts';
+import { consumptionNote, runError, runFigures, runProgress } from './run-view.ts';
+import { settingsTable } from './settings-table.ts';
 import './live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from './training-tabs.ts';
@@ -108,7 +108,9 @@ export class RunPage extends LitElement {
           error === null
             ? html`<section class="card tall">${skeleton(9)}</section>`
             : error.status === 404
-              ? empty('There is no such run', html`<a href="/training/runs">All runs</a>`)
+              ? html`<section class="card">
+                  ${empty('There is no such run', html`<a href="/training/runs">All runs</a>`)}
+                </section>`
               : serviceErrorPanel('The run could not be read', error)
         }
       </div>`;
@@ -312,7 +314,7 @@ export class RunPage extends LitElement {
           }
         </section>`;
       case 'Settings':
-        return html`<section class="card" aria-label="Settings">${settingsTable(job)}</section>`;
+        return html`<section class="card" aria-label="Settings">${settingsTable(job.settings, 'Settings of the run')}</section>`;
     }
   }
 
@@ -341,38 +343,4 @@ function thinned({ series: { steps } }: Run): TemplateResult | typeof nothing {
   return last <= steps.length + (steps[0] ?? 0)
     ? nothing
     : html`<p class="note tabular">${formatCount(steps.length)} of ${formatCount(last)} steps are drawn.</p>`;
-}
-
-/** What the run took of the machine. */
-function consumptionNote({ consumption }: JobDetail): TemplateResult | typeof nothing {
-  const { gpu_kilowatt_hours, cpu_kilowatt_hours, gpu_peak_bytes, ram_peak_bytes } = consumption;
-  const { gpu_mean_utilization_percent: gpu, cpu_mean_percent: cpu } = consumption;
-  const power = (kilowattHours: number | null, of: string) =>
-    kilowattHours === null ? null : `${formatNumber(kilowattHours * 1000, 3)} Wh by the ${of}`;
-  const facts = [
-    gpu === null ? null : `GPU ${formatNumber(gpu, 3)} % busy`,
-    cpu === null ? null : `processor ${formatNumber(cpu, 3)} % busy`,
-    gpu_peak_bytes === null ? null : `at most ${formatMemory(gpu_peak_bytes)} of GPU memory`,
-    ram_peak_bytes === null ? null : `at most ${formatMemory(ram_peak_bytes)} of memory in use`,
-    power(gpu_kilowatt_hours, 'GPU'),
-    power(cpu_kilowatt_hours, 'processor'),
-  ].filter((fact) => fact !== null);
-  return facts.length === 0
-    ? nothing
-    : html`<p class="note tabular">While it trained, the whole machine: ${facts.join(' · ')}.</p>`;
-}
-
-function settingsTable(job: JobDetail): TemplateResult {
-  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Settings of the run">
-    <table class="pairs">
-      <tbody>
-        ${Object.entries(job.settings).map(
-          ([name, value]) => html`<tr>
-            <th scope="row">${settingLabel(name)} <code class="muted">${name}</code></th>
-            <td class="wrap"><bdi>${settingText(value)}</bdi></td>
-          </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
 }

@@ -8,7 +8,7 @@ type Found = Readonly<Record<string, unknown>>;
 const names: Readonly<Record<string, string>> = {
   agreement: 'Same next token as the adapter',
   tokens_equal: 'Texts read as the same tokens',
-  max_logprob_difference: 'Largest difference, log p',
+  max_logprob_difference: 'Largest log p difference',
   mean_kl: 'Mean KL divergence',
   difference_from_base: 'Difference from the base',
 };

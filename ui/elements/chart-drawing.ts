@@ -1,0 +1,116 @@
+import type uPlot from 'uplot';
+
+/** One line of a chart. */
+export interface ChartLine {
+  readonly label: string;
+  /** The custom property that holds its colour. */
+  readonly colour: string;
+  readonly values: readonly (number | null)[];
+  /** Drawn thin and pale, behind the others. */
+  readonly faint?: boolean;
+  /** Drawn as joined dots: a value for a few steps alone. */
+  readonly sparse?: boolean;
+  /** Joined over steps without a value. */
+  readonly joined?: boolean;
+  /** With a shade under it. */
+  readonly filled?: boolean;
+}
+
+/** Between two marks of the step axis: whole steps alone. */
+const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
+/** What the value axis takes: a gap, and about so many pixels for each letter. */
+const tickGap = 12;
+const tickEm = 6.6;
+
+/** How a line is drawn, whatever its values are. */
+export const look = ({ label, colour, faint, sparse, joined, filled }: ChartLine) =>
+  [label, colour, faint, sparse, joined, filled].join();
+
+/** How a chart is drawn: its axes, scales and lines, in the colours that its element has now. */
+export function drawing(
+  host: HTMLElement,
+  area: HTMLElement,
+  {
+    lines,
+    format,
+    isLog,
+    sync,
+  }: {
+    readonly lines: readonly ChartLine[];
+    readonly format: (value: number | null | undefined) => string;
+    readonly isLog: boolean;
+    /** Charts with the same key share their pointer. */
+    readonly sync: string;
+  },
+): uPlot.Options {
+  const style = getComputedStyle(host);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: colour('--text-muted'),
+    font: `11px ${style.fontFamily}`,
+    grid: { stroke: colour('--chart-grid'), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width: Math.max(80, area.clientWidth),
+    height: Math.max(80, area.clientHeight),
+    padding: [10, 16, 0, 0],
+    legend: { show: false },
+    cursor: {
+      ...(sync === '' ? {} : { sync: { key: sync, setSeries: false } }),
+      points: { size: 7 },
+      drag: { x: true, y: false, setScale: true },
+    },
+    scales: {
+      x: { time: false },
+      y: isLog ? { distr: 3 } : { range: (_plot, low, high) => padded(low, high) },
+    },
+    axes: [
+      { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
+      {
+        ...axis,
+        size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
+        gap: 6,
+        // A logarithmic axis names its powers of ten alone: it gives null for the others.
+        values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))),
+      },
+    ],
+    series: [
+      {},
+      ...lines.map(
+        (line): uPlot.Series => ({
+          label: line.label,
+          stroke: colour(line.colour),
+          width: line.faint ? 1 : 1.75,
+          alpha: line.faint ? 0.38 : 1,
+          spanGaps: (line.sparse || line.joined) ?? false,
+          ...(line.filled ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
+          points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
+        }),
+      ),
+    ],
+  };
+}
+
+/** A colour that fades towards the foot of the drawing. @param colour `#rrggbb`. */
+function shade(plot: uPlot, colour: string): CanvasGradient | string {
+  const { top, height } = plot.bbox;
+  if (!Number.isFinite(top + height)) return 'transparent';
+  const gradient = plot.ctx.createLinearGradient(0, top, 0, top + height);
+  gradient.addColorStop(0, `${colour}33`);
+  gradient.addColorStop(1, `${colour}05`);
+  return gradient;
+}
+
+/** A range with some air, also where all values are the same or there are none. */
+function padded(low: number | null, high: number | null): [number, number] {
+  if (low == null || high == null) return [0, 1];
+  if (low === high) {
+    const around = Math.abs(low) * 0.1 || 1;
+    return [low - around, high + around];
+  }
+  const air = (high - low) * 0.06;
+  // A scale that would begin not far above nothing begins there.
+  if (low >= 0 && low < high / 3) return [0, high + air];
+  return [low - air, high + air];
+}

@@ -1,0 +1,23 @@
+/** Something to ask that the model was trained for. */
+export interface Suggestion {
+  readonly prompt: string;
+  readonly context: string;
+}
+
+const suggested = 3;
+const longestSuggestion = 160;
+
+/** Short inputs of a dataset's first rows. */
+export function suggestionsOf(rows: readonly unknown[]): readonly Suggestion[] {
+  return rows
+    .map((row) => {
+      const fields = (typeof row === 'object' ? row : null) as Readonly<Record<string, unknown>> | null;
+      const prompt = fields?.question ?? fields?.prompt ?? fields?.input;
+      return {
+        prompt: typeof prompt === 'string' ? prompt : '',
+        context: typeof fields?.context === 'string' ? fields.context : '',
+      };
+    })
+    .filter(({ prompt }) => prompt !== '' && prompt.length <= longestSuggestion)
+    .slice(0, suggested);
+}
