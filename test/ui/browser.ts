@@ -114,6 +114,14 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
+/** Keeps a wide and a narrow picture of the page as it is now. */
+export async function keepPictures(page: Page, name: string): Promise<void> {
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await keepPicture(page, `${name}-${width}`);
+  }
+}
+
 /** Waits until the page shows a text. */
 export const sees = (page: Page, text: string | RegExp) =>
   page.getByText(text).first().waitFor({ timeout: 60_000 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, until } from '../service.ts';
-import { closeBrowser, openPage, sees } from './browser.ts';
+import { closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -47,6 +47,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByText('What the model sees').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
   await page.locator('.token[data-kind="learned"]').nth(3).waitFor();
+  await keepPictures(page, 'training-ready-light');
 
   await page.reload();
   await sees(page, 'Can be used');
@@ -77,6 +78,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
     'the table has every point',
   );
   await page.getByRole('link', { name: 'Samples' }).click();
+  await keepPictures(page, 'run-samples-light');
   await page.getByRole('link', { name: 'Log', exact: true }).click();
   await page.goBack();
   assert.match(page.url(), 'view=samples');
@@ -87,6 +89,8 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByLabel('Prompt').fill('Where is my parcel?');
   await page.keyboard.press('Enter');
   await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
+
+  await keepPictures(page, 'playground-answers-light');
 
   await page.getByRole('link', { name: 'Models' }).click();
   await page.getByRole('link', { name: 'llama-none-support' }).click();

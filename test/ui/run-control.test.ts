@@ -11,7 +11,7 @@ import {
   trainersOf,
   until,
 } from '../service.ts';
-import { closeBrowser, openPage, sees } from './browser.ts';
+import { closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -46,6 +46,7 @@ test('continue changes nothing, stop and save can be resumed, discard leaves not
   const dialog = page.getByRole('dialog');
 
   await page.getByRole('button', { name: 'Stop…' }).click();
+  await keepPictures(page, 'run-stop-light');
   await dialog.getByRole('button', { name: 'Continue training' }).click();
   await dialog.waitFor({ state: 'detached' });
   assert.is(await state(jobId), 'running');
@@ -103,9 +104,10 @@ test('a second run waits in the queue, and the stop button of an ended run harms
 test('a second tab shows the same run, and a failure tells cause, next step and detail', async () => {
   const jobId = await start();
   await atStep(jobId, 2);
-  const one = await openPage(service.url, '/');
+  const one = await openPage(service.url, '/', { theme: 'dark' });
   const two = await openPage(service.url, `/training/${jobId}`);
   await sees(one.page, 'Running now');
+  await keepPictures(one.page, 'dashboard-running-dark');
   await two.page.locator('.page-head .badge[data-state="running"]').waitFor();
   for (const pid of trainersOf(service.dataDir)) process.kill(pid, 'SIGKILL');
   await sees(one.page, 'The run was interrupted');
