@@ -1,5 +1,6 @@
 #include "delivery.h"
 
+#include <thread>
 #include <utility>
 
 namespace hone {
@@ -18,6 +19,15 @@ std::shared_ptr<Delivery> Delivery::Open(Napi::Env env, const char* name, Napi::
   delivery->self_ = delivery;
   napi_add_env_cleanup_hook(env, OnEnvironmentEnd, delivery.get());
   return delivery;
+}
+
+void Delivery::RunAside(std::function<void()> work) {
+  try {
+    std::thread(std::move(work)).detach();
+  } catch (const std::exception&) {
+    Close();
+    throw;
+  }
 }
 
 bool Delivery::Post(Job job) {

@@ -21,6 +21,10 @@ class Delivery : public std::enable_shared_from_this<Delivery> {
   static std::shared_ptr<Delivery> Open(Napi::Env env, const char* name, Napi::Object callback,
                                         bool keeps_alive, std::function<void()> on_close);
 
+  /// Runs `work` on a thread of its own, which nobody waits for. When the system gives no thread, the way is
+  /// closed and a `std::system_error` thrown. Call it on JavaScript's thread.
+  void RunAside(std::function<void()> work);
+
   /// Queues the job for JavaScript's thread; false when the way is closed. Call it on any thread.
   bool Post(Job job);
 

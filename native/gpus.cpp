@@ -1,7 +1,6 @@
 #include "gpus.h"
 
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "delivery.h"
@@ -136,7 +135,7 @@ Napi::Value ReadGpus(const Napi::CallbackInfo& info) {
     throw Napi::TypeError::New(env, "readGpus takes a function");
   const auto delivery =
       Delivery::Open(env, "hone.readGpus", info[0].As<Napi::Function>(), /*keeps_alive=*/false, nullptr);
-  std::thread([delivery] {
+  delivery->RunAside([delivery] {
     const auto facts = std::make_shared<Facts>();
     if (ProcessEnding()) AwaitProcessEnd();
     try {
@@ -151,7 +150,7 @@ Napi::Value ReadGpus(const Napi::CallbackInfo& info) {
       delivery->Close();
       answer.Call({ToObject(job_env, *facts)});
     });
-  }).detach();
+  });
   return env.Undefined();
 }
 

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -369,7 +368,7 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
   const auto cancelled = std::make_shared<std::atomic<bool>>(false);
   const auto delivery = Delivery::Open(env, "hone.quantize", options, /*keeps_alive=*/true,
                                        [cancelled] { cancelled->store(true); });
-  std::thread([request, refusal, cancelled, delivery] {
+  delivery->RunAside([request, refusal, cancelled, delivery] {
     Outcome outcome;
     outcome.failure = refusal;
     if (!refusal) outcome = Perform(request, cancelled, delivery);
@@ -386,7 +385,7 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
       result.Set("fallbackTensors", outcome.fallback_tensors);
       on_end.Call({job_env.Null(), result});
     });
-  }).detach();
+  });
 
   auto handle = Napi::Object::New(env);
   handle.Set("cancel",

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -171,22 +172,31 @@ void DeliverBatch(Napi::Env env, const std::shared_ptr<Sampler>& sampler) {
   sampler->delivery->callback().Value().As<Napi::Function>().Call({batch});
 }
 
+/// Null while the system gives no thread: then the driver is as good as late.
+std::unique_ptr<DriverThread> OpenDriver() {
+  try {
+    return std::make_unique<DriverThread>();
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
+}
+
 void KeepTime(const Settings& settings, const std::shared_ptr<Sampler>& sampler) {
   HostReader host(settings.host);
   std::unique_ptr<DriverThread> driver;
-  if (settings.gpus) driver = std::make_unique<DriverThread>();
   Clock::time_point next = Clock::now();
   Clock::time_point next_batch = next + settings.batch;
   Clock::time_point last_answer = next;
   while (true) {
     const Clock::time_point begun = Clock::now();
     std::optional<std::vector<GpuFigures>> gpus;
+    if (settings.gpus && driver == nullptr) driver = OpenDriver();
     if (driver != nullptr) {
       const auto patience = settings.interval.count() == 0 ? kPatience : settings.interval;
       gpus = driver->Ask(begun + patience);
       if (gpus) last_answer = Clock::now();
     }
-    std::vector<double> frame = MakeFrame(host.Read(), gpus, driver != nullptr, last_answer);
+    std::vector<double> frame = MakeFrame(host.Read(), gpus, settings.gpus, last_answer);
 
     std::unique_lock<std::mutex> lock(sampler->mutex);
     if (sampler->stop || ProcessEnding()) return;
@@ -274,13 +284,13 @@ Napi::Value StartSampler(const Napi::CallbackInfo& info) {
                                        }
                                        ended->stopping.notify_all();
                                      });
-  std::thread([settings, sampler] {
+  sampler->delivery->RunAside([settings, sampler] {
     try {
       KeepTime(settings, sampler);
     } catch (const std::exception&) {
       // Out of memory: the sampling ends, the process goes on.
     }
-  }).detach();
+  });
 
   auto handle = Napi::Object::New(env);
   handle.Set("stop",

@@ -47,9 +47,16 @@ let pending: Promise<NativeGpus> | null = null;
 let late: { readonly gpus: NativeGpus; readonly atMs: number } | null = null;
 const lateMaxAgeMs = 60_000;
 
+/** @throws where the system gives no thread to ask on. */
 function ask(addon: Addon): Promise<NativeGpus> {
-  pending ??= new Promise<NativeGpus>((done) => addon.readGpus(done)).finally(() => {
+  if (pending !== null) return pending;
+  let answered = (_gpus: NativeGpus) => {};
+  addon.readGpus((gpus) => {
     pending = null;
+    answered(gpus);
+  });
+  pending = new Promise((done) => {
+    answered = done;
   });
   return pending;
 }
@@ -63,7 +70,13 @@ export async function readGpuFacts(state: AddonState, timeoutMs: number): Promis
     if (await hasNvidiaDevice()) return broken('a GPU is there but cannot be read', state.reason);
     return { ...absent, gpuReason: state.reason };
   }
-  const answer = ask(state.addon);
+  let answer: Promise<NativeGpus>;
+  try {
+    answer = ask(state.addon);
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    return broken('the NVIDIA driver cannot be asked', words); // the system gives no thread
+  }
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<null>((done) => {
     timer = setTimeout(done, timeoutMs, null);

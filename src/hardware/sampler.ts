@@ -13,7 +13,7 @@ export interface SamplerOptions {
 }
 
 export interface Sampler {
-  /** Why there are no frames (the addon is missing); `null` while sampling. */
+  /** Why there are no frames (the addon is missing, or the system gives no thread); `null` while sampling. */
   readonly reason: string | null;
   /** No batch comes after it. It never waits for the driver. */
   stop(): void;
@@ -21,7 +21,7 @@ export interface Sampler {
 
 /**
  * Starts to sample the machine on threads of the addon; several may run at once. It does not keep the
- * process alive. Without the addon nothing is sampled, and `reason` says why.
+ * process alive. Where it cannot sample, `reason` says why.
  *
  * @throws RangeError for a rate out of bounds
  */
@@ -31,17 +31,26 @@ export async function startSampler(options: SamplerOptions): Promise<Sampler> {
   const state = loadAddon();
   if (state.addon === null) return { reason: state.reason, stop: () => {} };
   const intervalMs = Math.round(1000 / hz);
-  const native = state.addon.startSampler({
-    intervalMs,
-    batchMs: options.batchMs ?? 0,
-    gpus: true,
-    host: await hostSources(),
-    onBatch: (batch) => {
-      const { frames, dropped } = unpackBatch(batch);
-      options.onBatch(frames, dropped);
-    },
-  });
-  return { reason: null, stop: () => native.stop() };
+  const host = await hostSources();
+  try {
+    const native = state.addon.startSampler({
+      intervalMs,
+      batchMs: options.batchMs ?? 0,
+      gpus: true,
+      host,
+      onBatch: (batch) => {
+        const { frames, dropped } = unpackBatch(batch);
+        options.onBatch(frames, dropped);
+      },
+    });
+    return { reason: null, stop: () => native.stop() };
+  } catch (error) {
+    return { reason: `The sampler cannot start: ${wordsOf(error)}`, stop: () => {} };
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Where the addon reads the figures of this machine, or of the container that we are in. */

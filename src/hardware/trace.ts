@@ -24,6 +24,7 @@ const joulesPerWattHour = 3600;
 /** Condenses frames into traces; `gpuIndex` is the GPU that training uses. */
 export function createTracer(gpuIndex = 0): Tracer {
   let previous: HardwareFrame | null = null;
+  let counter: number | null = null; // of the last frame that had one: a slow driver leaves frames out
   let frames: HardwareFrame[] = [];
   let gpuJoules: number | null = null;
   let cpuJoules: number | null = null;
@@ -34,10 +35,11 @@ export function createTracer(gpuIndex = 0): Tracer {
       if (previous !== null) {
         const elapsedMs = Math.max(0, frame.timeMs - previous.timeMs);
         milliseconds += elapsedMs;
-        gpuJoules = sum(gpuJoules, gpuEnergy(previous.gpus[gpuIndex], frame.gpus[gpuIndex], elapsedMs));
+        gpuJoules = sum(gpuJoules, gpuEnergy(counter, frame.gpus[gpuIndex], elapsedMs));
         cpuJoules = sum(cpuJoules, joules(frame.packageWatts, elapsedMs));
       }
       previous = frame;
+      counter = frame.gpus[gpuIndex]?.energyJoules ?? counter;
       frames.push(frame);
     },
     take() {
@@ -60,14 +62,15 @@ export function createTracer(gpuIndex = 0): Tracer {
   };
 }
 
-/** The GPU's own counter where it has one; it goes back to 0 when the driver is loaded again. */
-function gpuEnergy(
-  before: GpuFrame | undefined,
-  now: GpuFrame | undefined,
-  elapsedMs: number,
-): number | null {
-  const counted = (now?.energyJoules ?? Number.NaN) - (before?.energyJoules ?? Number.NaN);
-  return counted >= 0 ? counted : joules(now?.powerWatts ?? null, elapsedMs);
+/**
+ * By the GPU's own counter where it has one, which also has what was used in frames that are missing; its power is
+ * for GPUs without, and for when the counter began again (it does when the driver is loaded).
+ */
+function gpuEnergy(before: number | null, now: GpuFrame | undefined, elapsedMs: number): number | null {
+  if (now === undefined) return null;
+  if (before === null) return joules(now.powerWatts, elapsedMs);
+  if (now.energyJoules === null) return null;
+  return now.energyJoules >= before ? now.energyJoules - before : joules(now.powerWatts, elapsedMs);
 }
 
 function joules(watts: number | null, elapsedMs: number): number | null {

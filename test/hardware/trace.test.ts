@@ -74,6 +74,16 @@ test('without a counter the power is summed; a counter that begins again does no
   assert.is(reset.take().gpuWattHours, 0.001);
 });
 
+test('what was used while the driver was late is counted, and once', () => {
+  const tracer = createTracer();
+  tracer.add(frame(0, [gpu({ energyJoules: 1000, powerWatts: 100 })]));
+  tracer.add(frame(1000, [], { gpuState: 'late' }));
+  tracer.add(frame(2000, [gpu({ powerWatts: 100 })]));
+  assert.is(tracer.take().gpuWattHours, null, 'not known yet');
+  tracer.add(frame(36_000, [gpu({ energyJoules: 4600, powerWatts: 100 })]));
+  assert.is(tracer.take().gpuWattHours, 1);
+});
+
 test('no GPU gives no GPU figures', () => {
   const tracer = createTracer();
   tracer.add(frame(0, [], { cpuPercent: 80 }));

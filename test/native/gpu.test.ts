@@ -7,18 +7,25 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { HardwareFacts } from '../../src/hardware/facts.ts';
 import type { HardwareFrame } from '../../src/hardware/frames.ts';
-import { fakeDriver } from './fake/build.ts';
+import { fakeDriver, preloading, shim } from './fake/build.ts';
 import type { Scenario } from './fake/probe.ts';
 
 const gib = 1024 ** 3;
 const probe = join(import.meta.dirname, 'fake', 'probe.ts');
 
 /** Plays all scenarios in one process under the given driver; the answers in the same order. */
-async function play<Answer>(folder: string, scenarios: Scenario[]): Promise<Answer[]> {
+async function play<Answer>(
+  folder: string,
+  scenarios: Scenario[],
+  preload = process.env.LD_PRELOAD,
+): Promise<Answer[]> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--import', 'tsx', probe, JSON.stringify(scenarios)],
-    { env: { ...process.env, LD_LIBRARY_PATH: folder, CUDA_VISIBLE_DEVICES: undefined }, maxBuffer: 2 ** 26 },
+    {
+      env: { ...process.env, LD_LIBRARY_PATH: folder, LD_PRELOAD: preload, CUDA_VISIBLE_DEVICES: undefined },
+      maxBuffer: 2 ** 26,
+    },
   );
   return stdout
     .trim()
@@ -342,6 +349,28 @@ if (process.platform === 'linux') {
       assert.is(answer?.gpuName, 'GPU unusable: the NVIDIA driver does not answer');
       assert.ok((answer?.ramTotalBytes ?? 0) > 0);
     }
+  });
+
+  test('a driver that is too slow for every question is heard all the same', async () => {
+    const impatient = facts({ FAKE_GPU_DELAY_MS: '10' }, { gpuTimeoutMs: 20 });
+    const answers = await play<HardwareFacts>(modern, Array(60).fill(impatient));
+    const names = answers.map((answer) => answer.gpuName);
+    assert.is(names[0], 'GPU unusable: the NVIDIA driver does not answer');
+    const heard = names.indexOf('NVIDIA Fake 0');
+    assert.ok(heard > 0);
+    assert.ok(names.slice(heard).every((name) => name === 'NVIDIA Fake 0'));
+  });
+
+  test('facts are there when the system gives no thread to ask the driver on', async () => {
+    const [before, none, after] = await play<HardwareFacts>(
+      modern,
+      [facts({}), facts({ FAKE_NO_THREADS: '1' }), facts({})],
+      preloading(shim('no-threads', scratch)),
+    );
+    assert.is(before?.gpuName, 'NVIDIA Fake 0');
+    assert.is(none?.gpuName, 'GPU unusable: the NVIDIA driver cannot be asked');
+    assert.ok((none?.ramTotalBytes ?? 0) > 0);
+    assert.is(after?.gpuName, 'NVIDIA Fake 0');
   });
 
   test('a library that is there but unloadable, and CUDA without its library', async () => {

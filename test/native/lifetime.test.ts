@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findEngineLibrary } from '../../src/hardware/engine-library.ts';
-import { fakeDriver } from './fake/build.ts';
+import { fakeDriver, preloading, shim } from './fake/build.ts';
 import { writeTinyGguf } from './tiny-gguf.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
@@ -34,6 +34,12 @@ async function end(mode: string, env: Record<string, string> = {}): Promise<stri
 test('wrong arguments and unusable libraries are errors', async () => {
   assert.is(await end('arguments'), 'done\n');
 });
+
+if (process.platform === 'linux') {
+  test('a system that gives no thread is an error, and none that stays', async () => {
+    assert.is(await end('threads', { LD_PRELOAD: preloading(shim('no-threads', folder)) }), 'done\n');
+  });
+}
 
 test('a process may end in any way while the sampler runs', async () => {
   for (const driverTakes of ['0', '20']) {

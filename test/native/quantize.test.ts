@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quantizationTypes, quantize, quantizeErrorCode } from '../../src/hardware/quantize.ts';
+import { preloading, shim } from './fake/build.ts';
 import { writeTinyGguf } from './tiny-gguf.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hone-quantize-'));
@@ -151,19 +152,7 @@ test('SIGTERM cancels the program cleanly', async () => {
 
 if (process.platform === 'linux') {
   test('a full disk and a file size limit are told apart, and nothing is left', async () => {
-    const shim = join(folder, 'full-disk.so');
-    const source = join(import.meta.dirname, 'fake', 'full-disk.c');
-    execFileSync(process.env.CC ?? 'cc', [
-      '-shared',
-      '-fPIC',
-      '-Wall',
-      '-Werror',
-      source,
-      '-o',
-      shim,
-      '-ldl',
-    ]);
-    const preload = [process.env.LD_PRELOAD, shim].filter(Boolean).join(':');
+    const preload = preloading(shim('full-disk', folder));
     for (const limit of [1000, 300_000, 1_500_000]) {
       const env = { LD_PRELOAD: preload, FAKE_DISK_BYTES: String(limit) };
       const full = await run([model, join(folder, 'out.gguf'), 'Q8_0'], { env });

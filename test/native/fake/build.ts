@@ -14,7 +14,7 @@ export function fakeDriver(variant: 'modern' | 'old' | 'unloadable' | 'no-cuda')
     writeFileSync(join(folder, 'libnvidia-ml.so.1'), 'this is no library\n');
     return folder;
   }
-  const flags = variant === 'old' ? ['-DOLD'] : [];
+  const flags = ['-fvisibility=hidden', ...(variant === 'old' ? ['-DOLD'] : [])];
   compile('nvml.c', join(folder, 'libnvidia-ml.so.1'), flags);
   if (variant !== 'no-cuda') compile('cuda.c', join(folder, 'libcuda.so.1'), flags);
   return folder;
@@ -27,11 +27,23 @@ export function loopWatch(folder: string): string {
   return file;
 }
 
+/** Compiles a library that is preloaded into a process (`full-disk.c`, `no-threads.c`) and gives its file. */
+export function shim(name: 'full-disk' | 'no-threads', folder: string): string {
+  const file = join(folder, `${name}.so`);
+  compile(`${name}.c`, file, ['-ldl']);
+  return file;
+}
+
+/** LD_PRELOAD with this library behind what is preloaded here already, such as a sanitizer. */
+export function preloading(library: string): string {
+  return [process.env.LD_PRELOAD, library].filter(Boolean).join(':');
+}
+
 function compile(source: string, library: string, flags: readonly string[]): void {
-  const strict = ['-O1', '-Wall', '-Wextra', '-Werror', '-fvisibility=hidden'];
+  const strict = ['-O1', '-Wall', '-Wextra', '-Werror'];
   execFileSync(
     process.env.CC ?? 'cc',
-    ['-shared', '-fPIC', ...strict, ...flags, join(here, source), '-o', library],
+    ['-shared', '-fPIC', ...strict, join(here, source), '-o', library, ...flags],
     // A sanitizer that is preloaded here is not meant for the compiler.
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, LD_PRELOAD: undefined } },
   );

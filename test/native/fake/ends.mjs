@@ -84,6 +84,29 @@ const modes = {
     await new Promise((done) => sample(done));
     clearTimeout(alive);
   },
+  /** A system that gives no further thread: an exception each, and everything works again afterwards. */
+  threads: async () => {
+    const calls = [
+      () => sample(() => {}),
+      () => addon.readGpus(() => {}),
+      () => addon.quantize({ ...engine, type: 'Q8_0', onProgress: () => {}, onEnd: () => {} }),
+    ];
+    process.env.FAKE_NO_THREADS = '1';
+    for (const call of calls) {
+      let words = '';
+      try {
+        call();
+      } catch (error) {
+        words = error.message;
+      }
+      if (!words.includes('unavailable')) throw new Error(`"${words}" for ${call}`);
+    }
+    delete process.env.FAKE_NO_THREADS;
+    const alive = setTimeout(() => {}, 60_000);
+    await new Promise((done) => addon.readGpus(done));
+    await new Promise((done) => sample(done));
+    clearTimeout(alive);
+  },
   /** Wrong arguments are exceptions. */
   arguments: async () => {
     for (const bad of [
