@@ -18,6 +18,7 @@
  *   FAKE_GPU_FORBIDDEN  numbers of devices that belong to others, such as ",0,2,": no permission
  *   FAKE_GPU_UNIFIED    any value: a GPU in the machine's own memory, which NVML does not count; "zero": as 0 bytes
  *   FAKE_GPU_NARROW     any value: counters of PCIe have 32 bits
+ *   FAKE_GPU_CALLS_FILE a file that gets a line "pid function" for each call
  *   FAKE_GPU_LOOP_FILE  a file that gets a line "pid function" for each call on a process's main thread
  *   FAKE_CUDA_INIT      status of cuInit
  *   FAKE_CUDA_REVERSED  any value: CUDA counts the devices from the other end (fastest first)
@@ -42,14 +43,18 @@ static int is_set(const char *name) {
   return text != NULL && *text != 0;
 }
 
+/* Adds a call to the file that a variable names, if it is set. */
+static void write_down(const char *name, const char *function) {
+  FILE *file = is_set(name) ? fopen(getenv(name), "ae") : NULL;
+  if (file == NULL) return;
+  fprintf(file, "%d %s\n", (int)getpid(), function);
+  fclose(file);
+}
+
 /* The status that the scenario gives to a function; waits as the scenario says. */
 static int status_of(const char *function) {
-  const char *loop_file = getenv("FAKE_GPU_LOOP_FILE");
-  if (loop_file != NULL && syscall(SYS_gettid) == getpid()) {
-    FILE *file = fopen(loop_file, "a");
-    if (file != NULL) fprintf(file, "%d %s\n", (int)getpid(), function);
-    if (file != NULL) fclose(file);
-  }
+  write_down("FAKE_GPU_CALLS_FILE", function);
+  if (syscall(SYS_gettid) == getpid()) write_down("FAKE_GPU_LOOP_FILE", function);
   const int delay_ms = number_of("FAKE_GPU_DELAY_MS", 0);
   if (delay_ms > 0) {
     const struct timespec time = {delay_ms / 1000, (delay_ms % 1000) * 1000000L};
