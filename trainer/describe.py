@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from trainer.hardware import WIDE, multiplies_bf16
 from trainer.registry import find_all
 
 PACKAGES = (
@@ -77,6 +78,8 @@ def describe(converter: str | None) -> dict[str, Any]:
         "export_architectures": export_architectures(converter),
         "lr_scheduler_types": lr_scheduler_types(),
         "optimizers": optimizers(),
+        # The smallest hidden size that trains in bfloat16 on this processor, None where none does.
+        "bfloat16_from_width": WIDE if multiplies_bf16() else None,
         "versions": versions(PACKAGES),
     }
 

@@ -41,6 +41,8 @@ export interface EstimateSettings {
   readonly sequenceLength: number;
   readonly loraRank: number;
   readonly gradientCheckpointing: boolean;
+  /** Whether logits are made of labelled tokens alone and a few at a time (trainer/fast/loss.py), not kept whole. */
+  readonly logitsInParts: boolean;
   readonly checkpointsKept: number;
   readonly quantizations: readonly string[];
   /** Whether the base model must be fetched. */
@@ -71,6 +73,9 @@ const cudaBytes = 1.2e9;
  *  the attention matrix, which SDPA does not keep (Korthikanti et al. 2022, equation 1: 34 bytes at 16 bit). */
 const activationElements = 17;
 
+/** Logits that are made at once, in parts (`LOGITS` there), as they come from the layer, as float32 and as shares. */
+const logitsPartBytes = 2 ** 23 * (4 + 4 + 4);
+
 /** Estimates memory and disk of a LoRA run from the model's shape. */
 export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
   const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
@@ -89,12 +94,14 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   const adapter = 4 * adapterParameters;
   // Adam keeps two moments, and the backward pass a gradient, of every trained weight.
   const optimizer = 3 * adapter;
-  const elementBytes = settings.precision === '32-bit' || !settings.gpu ? 4 : 2;
+  const half = settings.precision === '16-bit' || (quantized && settings.gpu);
+  const elementBytes = half ? 2 : 4;
   const perLayer =
     batchSize * sequenceLength * (activationElements * hidden + 3 * intermediate) * elementBytes;
   const boundaries = layers * batchSize * sequenceLength * hidden * elementBytes;
   const activations = settings.gradientCheckpointing ? boundaries + perLayer : layers * perLayer;
-  const logits = 2 * batchSize * sequenceLength * vocabulary * 4;
+  const wholeLogits = 2 * batchSize * sequenceLength * vocabulary * 4;
+  const logits = settings.logitsInParts ? Math.min(wholeLogits, logitsPartBytes) : wholeLogits;
   const runtime = importedBytes + (settings.gpu ? cudaBytes : 0);
   const checkpoints = (settings.checkpointsKept + 1) * (adapter + 2 * adapter);
   const download = settings.download ? parameters * 2 : 0;

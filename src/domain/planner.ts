@@ -64,14 +64,15 @@ export function createPlanner(options: {
 }): Planner {
   /** What a run with these settings needs, as finely as the model's size is known. */
   function need(
-    { parameters, shape, local }: ModelSize,
+    { parameters, shape, local, architecture }: ModelSize,
     settings: Settings,
-    strategy: string,
-    cuda: boolean,
+    { strategy, provider }: { strategy: string; provider: string },
+    { cuda, bfloat16FromWidth }: SettingsContext,
     quantizations: readonly string[],
   ) {
     const gpu = cuda && settings.device !== 'cpu';
-    const precision = precisionOf(settings, strategy, gpu);
+    const wide = bfloat16FromWidth !== null && (shape?.hidden ?? 0) >= bfloat16FromWidth;
+    const precision = precisionOf(settings, strategy, gpu || wide);
     const fine =
       shape === null
         ? null
@@ -81,6 +82,10 @@ export function createPlanner(options: {
             sequenceLength: settings.max_seq_length === -1 ? 1024 : (settings.max_seq_length as number),
             loraRank: settings.lora_r as number,
             gradientCheckpointing: (settings.gradient_checkpointing as boolean | null) ?? gpu,
+            logitsInParts:
+              provider === 'standard' &&
+              (strategy === 'sft' || strategy === 'qlora') &&
+              (architecture ?? 'ForCausalLM').endsWith('ForCausalLM'),
             checkpointsKept: settings.save_total_limit as number,
             quantizations,
             download: !local,
@@ -102,7 +107,7 @@ export function createPlanner(options: {
     const context = await options.settingsContext(request.compute_specs);
     const settings = resolveSettings(request, provider, context);
     const size = await options.sizeOf(request.model_name);
-    return { settings, size, ...need(size, settings, strategy, context.cuda, exportTypes(request)) };
+    return { settings, size, ...need(size, settings, { strategy, provider }, context, exportTypes(request)) };
   }
 
   return {
@@ -156,7 +161,8 @@ export function createPlanner(options: {
           const request = { task, model_name: model, dataset: '' };
           const settings = resolveSettings(request, defaultProvider, context);
           const size = await options.sizeOf(model);
-          const { bytes } = need(size, settings, defaultStrategy, context.cuda, []);
+          const way = { strategy: defaultStrategy, provider: defaultProvider };
+          const { bytes } = need(size, settings, way, context, []);
           return { model, why, billionParameters, licence, memoryBytes: Math.round(bytes ?? 0) };
         }),
       );
@@ -216,9 +222,9 @@ function adviceOn(
   return advice.slice(0, 4);
 }
 
-/** In which precision the frozen weights are held. */
-function precisionOf(settings: Settings, strategy: string, gpu: boolean): Precision {
+/** In which precision the frozen weights are held; `half` tells what the trainer chooses where nothing is set. */
+function precisionOf(settings: Settings, strategy: string, half: boolean): Precision {
   if (settings.use_4bit || strategy === 'qlora') return '4-bit';
   if (settings.use_8bit) return '8-bit';
-  return gpu || settings.bf16 || settings.fp16 ? '16-bit' : '32-bit';
+  return (settings.bf16 ?? half) || settings.fp16 ? '16-bit' : '32-bit';
 }

@@ -9,6 +9,8 @@ export interface SettingsContext {
   readonly cuda: boolean;
   /** Whether weights can be held in 4 or 8 bits: with bitsandbytes, on CUDA and on a processor. */
   readonly quantizes: boolean;
+  /** The smallest hidden size that trains in bfloat16 on the processor; `null` where none does. */
+  readonly bfloat16FromWidth: number | null;
   /** `SERVICE_DEFAULT_BATCH_SIZE`, for requests that name no batch size. */
   readonly defaultBatchSize: number | null;
   readonly lrSchedulerTypes: readonly string[];

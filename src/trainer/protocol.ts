@@ -153,6 +153,7 @@ export const description = v.looseObject({
   export_architectures: v.array(v.string()),
   lr_scheduler_types: v.array(v.string()),
   optimizers: v.array(v.string()),
+  bfloat16_from_width: v.nullable(v.number()),
   versions: v.record(v.string(), v.nullable(v.string())),
 });
 export type Description = v.InferOutput<typeof description>;

@@ -23,17 +23,17 @@ const growthFactor = 2;
 
 let service: TestService;
 const model = temporaryFolder();
+const manyTokens = temporaryFolder();
 
 test.before(async () => {
-  execFileSync(
-    join(root, 'trainer', '.venv', 'bin', 'python'),
-    [join(root, 'test', 'api', 'small_model.py'), model],
-    {
+  const python = join(root, 'trainer', '.venv', 'bin', 'python');
+  for (const args of [[model], [manyTokens, '32000']]) {
+    execFileSync(python, [join(root, 'test', 'api', 'small_model.py'), ...args], {
       cwd: root,
       env: { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1' },
       stdio: ['ignore', 'ignore', 'inherit'],
-    },
-  );
+    });
+  }
   service = await startService();
   const words = ['parcel', 'invoice', 'shipping', 'box', 'order', 'password', 'account', 'card'];
   const rows = Array.from({ length: 40 }, (_, row) => {
@@ -87,7 +87,14 @@ test(`the estimate is within ${factor} times the peak, from a tiny step to a lar
   const tiny = await measure({ model_name: tinyModel('llama'), max_seq_length: 128 });
   const short = await measure({ model_name: model, per_device_train_batch_size: 1, max_seq_length: 64 });
   const long = await measure({ model_name: model, per_device_train_batch_size: 8, max_seq_length: 512 });
-  for (const { estimated, peak } of [tiny, short, long]) within(estimated, peak, factor);
+  const many = await measure({ model_name: manyTokens, per_device_train_batch_size: 8, max_seq_length: 512 });
+  const full = await measure({
+    model_name: model,
+    per_device_train_batch_size: 8,
+    max_seq_length: 512,
+    bf16: false,
+  });
+  for (const { estimated, peak } of [tiny, short, long, many, full]) within(estimated, peak, factor);
   within(long.estimated - short.estimated, long.peak - short.peak, growthFactor);
 });
 

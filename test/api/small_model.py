@@ -1,6 +1,6 @@
 """Makes a Llama model of random weights, a few million parameters large, for `estimate.test.ts`.
 
-python small_model.py OUTDIR
+python small_model.py OUTDIR [VOCABULARY]
 """
 
 import sys
@@ -13,7 +13,7 @@ from trainer.tests.tiny import build_tokenizer
 torch.manual_seed(0)
 tokenizer = build_tokenizer()
 config = LlamaConfig(
-    vocab_size=2000,
+    vocab_size=int(sys.argv[2]) if len(sys.argv) > 2 else 2000,
     hidden_size=256,
     intermediate_size=688,
     num_hidden_layers=8,

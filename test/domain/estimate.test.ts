@@ -17,6 +17,7 @@ const settings = {
   sequenceLength: 512,
   loraRank: 16,
   gradientCheckpointing: true,
+  logitsInParts: false,
   checkpointsKept: 2,
   quantizations: ['Q8_0'],
   download: true,
@@ -55,6 +56,28 @@ test('rows and length cost activations, checkpointing saves them, rank costs the
   const kept = estimate(shape, { ...settings, gradientCheckpointing: false });
   assert.ok(kept.activationsBytes > 5 * base.activationsBytes);
   assert.is(estimate(shape, { ...settings, loraRank: 32 }).adapterBytes, 2 * base.adapterBytes);
+});
+
+test('logits that are made in parts do not grow with the batch', () => {
+  const parts = estimate(shape, { ...settings, logitsInParts: true });
+  const more = estimate(shape, { ...settings, logitsInParts: true, batchSize: 8 });
+  assert.is(more.logitsBytes, parts.logitsBytes);
+  assert.ok(parts.logitsBytes < estimate(shape, settings).logitsBytes);
+  const few = { ...shape, vocabulary: 500 };
+  assert.is(
+    estimate(few, { ...settings, logitsInParts: true }).logitsBytes,
+    estimate(few, settings).logitsBytes,
+  );
+});
+
+test('a processor that trains in bfloat16 keeps half the bytes of one that does not', () => {
+  const cpu = { ...settings, gpu: false, gradientCheckpointing: false } as const;
+  const half = estimate(shape, { ...cpu, precision: '16-bit' });
+  const full = estimate(shape, { ...cpu, precision: '32-bit' });
+  assert.is(2 * half.activationsBytes, full.activationsBytes);
+  assert.is(2 * half.weightsBytes, full.weightsBytes);
+  // Weights of 4 bits are computed with as float32 there.
+  assert.is(estimate(shape, { ...cpu, precision: '4-bit' }).activationsBytes, full.activationsBytes);
 });
 
 test('each further type of the export takes disk', () => {

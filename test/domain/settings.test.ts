@@ -12,6 +12,7 @@ const context = (
   profile,
   cuda,
   quantizes: true,
+  bfloat16FromWidth: null,
   defaultBatchSize,
   lrSchedulerTypes: ['cosine', 'linear', 'reduce_lr_on_plateau', 'greedy'],
   optimizers: ['adamw_torch'],

@@ -30,6 +30,7 @@ def test_describe_imports_nothing_heavy_and_is_json():
         "export_architectures",
         "lr_scheduler_types",
         "optimizers",
+        "bfloat16_from_width",
         "versions",
     }
 
