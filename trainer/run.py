@@ -23,6 +23,9 @@ from trainer.stop import Stop, Stopped
 # Written when training is over, so that a run taken up again goes straight to the export.
 TRAINED = "trained.json"
 
+# Lines of the log that a failure nobody foresaw carries.
+LOG_LINES = 20
+
 
 def run(spec_path: str) -> int:
     """Runs the job of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`."""
@@ -84,7 +87,8 @@ def _check(job: Job) -> None:
     job.phase("check")
     available, reason = job.provider.availability()
     if not available:
-        raise Failure("unsupported", reason, "Set provider to standard.")
+        code, advice = job.provider.absence
+        raise Failure(code, reason, advice)
     if job.spec.task not in job.strategy.tasks or job.spec.provider not in job.strategy.providers:
         raise Failure(
             "unsupported",
@@ -199,7 +203,21 @@ def _told(spec_path: str, work: Any) -> int:
         return 0
     except Exception as error:
         traceback.print_exc()
-        return _fail(journal, explain(error))
+        failure = explain(error)
+        if failure.code == "internal":
+            failure.evidence = "\n".join([failure.evidence, *_log_tail(spec.folder)])
+        return _fail(journal, failure)
+
+
+def _log_tail(folder: Path) -> list[str]:
+    """The last lines of the job's log, which is where standard error goes; none where it goes elsewhere."""
+    sys.stderr.flush()
+    try:
+        with open(folder / "log.txt", "rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
+            return log.read().decode("utf-8", "replace").splitlines()[-LOG_LINES:]
+    except OSError:
+        return []
 
 
 def _refuse(spec_path: str, error: Exception) -> int:

@@ -46,6 +46,7 @@ class Accelerated:
     name = "accelerated"
     order = 2
     own_kernels = True
+    absence = ("unsupported", "Set provider to standard.")
 
     def availability(self) -> tuple[bool, str | None]:
         """Whether it can run here, and why not; asks the driver's library, not torch."""

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from trainer.job import Job
 
 
+NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "jinja2")
+
+
 class Standard:
     """Loads models with transformers and puts LoRA on them with PEFT."""
 
@@ -21,10 +24,12 @@ class Standard:
     order = 1
     # Whether it brings kernels of its own, which ours must not replace.
     own_kernels = False
+    # What it means that it cannot run, and what to do about it.
+    absence = ("dependency_missing", "Run `npm start` again, which repairs trainer/.venv.")
 
     def availability(self) -> tuple[bool, str | None]:
         """Whether it can run here, and why not."""
-        missing = [name for name in ("torch", "transformers", "trl", "peft") if find_spec(name) is None]
+        missing = [name for name in NEEDED if find_spec(name) is None]
         return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
 
     def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:

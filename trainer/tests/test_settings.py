@@ -1,11 +1,15 @@
 """Every setting does what its name says, seen in what a run records and makes."""
 
+import dataclasses
 import json
 import math
+from importlib import import_module
 
 import pytest
+from datasets import Dataset
 from safetensors import safe_open
 
+from trainer import rows
 from trainer.contracts import Settings
 from trainer.tests import jobs
 from trainer.tests.tiny import sentences
@@ -164,8 +168,6 @@ def test_packed_rows_have_the_loss_that_they_have_apart(run):
 
 
 def test_pieces_pack_as_the_whole(models, tmp_path, monkeypatch):
-    from trainer import rows
-
     many = [{"input": text, "output": reply} for text, reply in sentences(2500)]
     packs = {"packing": True, "max_seq_length": 128, "max_steps": 1}
     made = {}
@@ -187,21 +189,133 @@ def test_evaluation_every_epoch_when_no_step_is_named(run):
     assert last["perplexity"] == pytest.approx(math.exp(last["eval_loss"]))
 
 
-def test_the_best_is_kept_and_what_gets_no_better_ends_early(run):
-    # A rate this large makes the model worse after some steps.
-    wild = {"learning_rate": 0.3, "warmup_ratio": 0, "lr_scheduler_type": "constant", "max_steps": 80}
-    spec = run(**wild, eval_split=0.25, eval_steps=2, keep_best=True, early_stopping_patience=3)
+def test_the_best_is_kept_and_what_gets_no_better_ends_early(models, tmp_path):
+    # What is learnt makes the held-out rows less likely: soon after the beginning it gets worse for good.
+    _, held_out = rows.divide(Dataset.from_dict({"row": range(32)}), 0.25, 42)
+    answers = {number: "My card was refused." for number in held_out["row"]}
+    taught = [
+        {"input": text, "output": answers.get(number, "team: access access access")}
+        for number, (text, _) in enumerate(sentences(32))
+    ]
+    ways = {"warmup_ratio": 0, "lr_scheduler_type": "constant", "max_steps": 60, "lora_r": 16}
+    judged = {"eval_split": 0.25, "eval_steps": 3, "keep_best": True, "early_stopping_patience": 3}
+    spec = jobs.make(tmp_path, models("llama"), taught, lora_alpha=32, **ways, **judged)
+    assert jobs.train(spec) == 0
     evaluations = {line["step"]: line["metrics"]["eval_loss"] for line in jobs.journal(spec, "eval")}
     best = min(evaluations, key=evaluations.get)
-    assert max(evaluations) == best + 3 * 2 < 80
     done = jobs.journal(spec)[-1]
+    assert done["step"] == max(evaluations) == best + 3 * 3 < 60
     assert done["metrics"]["best_step"] == best and done["metrics"]["eval_loss"] == evaluations[best]
     kept = spec.parent / "checkpoints" / f"checkpoint-{best}" / "adapter_model.safetensors"
     with safe_open(kept, "pt") as file:
         for name, tensor in adapter(spec).items():
             assert file.get_tensor(name).equal(tensor)
-    (told,) = [line for line in jobs.journal(spec, "checkpoint") if line["step"] == best]
-    assert told["best"]
+    told = {line["step"]: line["best"] for line in jobs.journal(spec, "checkpoint")}
+    assert told[best] and not told[done["step"]]
+
+
+def test_evaluation_takes_as_many_rows_at_once_as_it_is_told(models, tmp_path):
+    import torch
+    from transformers import LlamaModel
+
+    sizes = []
+
+    def watch(module, arguments, words, output):
+        if isinstance(module, LlamaModel) and "row_lengths" in words and not module.training:
+            sizes.append(len(words["row_lengths"]))
+
+    seen = torch.nn.modules.module.register_module_forward_hook(watch, with_kwargs=True)
+    try:
+        for size in (2, 8):
+            ways = {"max_steps": 1, "eval_split": 0.5, "per_device_eval_batch_size": size}
+            assert jobs.train(jobs.make(tmp_path / str(size), models("llama"), **ways)) == 0
+    finally:
+        seen.remove()
+    assert (sizes.count(2), sizes.count(8)) == (8, 2), "the sixteen held-out rows"
+
+
+def test_the_validation_part_is_the_share_that_is_asked_for(run):
+    for share, steps in ((0.25, 6), (0.5, 4)):
+        assert len(series(run(eval_split=share, eval_steps=100), "step")) == steps
+    assert not jobs.journal(run(), "eval")
+
+
+def test_steps_are_saved_as_often_as_is_asked_for(run):
+    spec = run(max_steps=5, save_steps=2, save_total_limit=None)
+    assert [line["step"] for line in jobs.journal(spec, "checkpoint")] == [2, 4, 5]
+
+
+def test_the_device_is_the_one_that_is_asked_for(run):
+    import torch
+
+    if not torch.cuda.is_available() and not torch.backends.mps.is_available():
+        assert series(run(device="auto"), "loss") == series(run(), "loss")
+    from trainer.failures import Failure
+    from trainer.hardware import choose
+
+    value = json.loads(jobs.GOLDEN.read_text())["settings"]
+    assert choose(Settings(**{**value, "device": "cpu"})).device == "cpu"
+    absent = next((name for name in ("cuda", "mps") if not getattr(torch, name).is_available()), None)
+    with pytest.raises(Failure, match=absent):
+        choose(Settings(**{**value, "device": absent}))
+
+
+def offered_optimizers():
+    from trainer.describe import optimizers
+
+    return [name for name in optimizers() if not name.startswith("paged_")]
+
+
+@pytest.mark.parametrize("name", offered_optimizers())
+def test_every_optimizer_that_is_offered_trains(run, name):
+    losses = series(run(max_steps=3, optim=name, warmup_ratio=0), "loss")
+    assert losses[2] < losses[0]
+
+
+# Where each field of the training request is seen to act; a test of another file is named with it.
+SEEN = {
+    "num_train_epochs": "test_epochs_may_be_fractions_and_max_steps_goes_before_them",
+    "max_steps": "test_epochs_may_be_fractions_and_max_steps_goes_before_them",
+    "per_device_train_batch_size": "test_batch_and_accumulation_make_the_steps",
+    "per_device_eval_batch_size": "test_evaluation_takes_as_many_rows_at_once_as_it_is_told",
+    "gradient_accumulation_steps": "test_batch_and_accumulation_make_the_steps",
+    "learning_rate": "test_the_learning_rate_warms_up_and_follows_its_schedule",
+    "weight_decay": "test_weight_decay_and_gradient_clipping_act",
+    "max_grad_norm": "test_weight_decay_and_gradient_clipping_act",
+    "max_seq_length": "test_the_length_is_inferred_from_the_rows_or_cuts_them",
+    "lora_r": "test_rank_and_modules_are_the_adapter_s",
+    "lora_alpha": "test_alpha_and_dropout_act",
+    "lora_dropout": "test_alpha_and_dropout_act",
+    "target_modules": "test_rank_and_modules_are_the_adapter_s",
+    "warmup_ratio": "test_the_learning_rate_warms_up_and_follows_its_schedule",
+    "lr_scheduler_type": "test_every_schedule_trains",
+    "optim": "test_every_optimizer_that_is_offered_trains",
+    "eval_split": "test_the_validation_part_is_the_share_that_is_asked_for",
+    "eval_steps": "test_run.test_evaluations_and_checkpoints_come_where_they_are_asked_for",
+    "use_4bit": "test_four_and_eight_bits_train_on_the_processor",
+    "use_8bit": "test_four_and_eight_bits_train_on_the_processor",
+    "bf16": "test_precision_and_checkpointing",
+    "fp16": "test_failures.test_what_cannot_run_here_is_refused_by_name",
+    "gradient_checkpointing": "test_precision_and_checkpointing",
+    "packing": "test_packing_trains_the_same_tokens_in_fewer_steps",
+    "use_chat_template": "test_the_model_s_own_template_is_used_unless_declined",
+    "seed": "test_run.test_equal_seeds_give_equal_runs_and_other_seeds_others",
+    "device": "test_the_device_is_the_one_that_is_asked_for",
+    "save_steps": "test_steps_are_saved_as_often_as_is_asked_for",
+    "save_total_limit": "test_save_total_limit_null_keeps_all",
+    "early_stopping_patience": "test_the_best_is_kept_and_what_gets_no_better_ends_early",
+    "keep_best": "test_the_best_is_kept_and_what_gets_no_better_ends_early",
+    "reward_model": "test_preferences.test_rlhf_with_a_reward_model_that_is_given",
+    "golden_prompts": "test_matrix.test_golden_prompts_are_what_is_shown",
+}
+
+
+def test_every_field_has_a_test_that_shows_its_effect():
+    assert set(SEEN) == {field.name for field in dataclasses.fields(Settings)}
+    for field, where in SEEN.items():
+        file, _, name = where.rpartition(".")
+        source = import_module(f"trainer.tests.{file or 'test_settings'}")
+        assert callable(getattr(source, name)), field
 
 
 def test_save_total_limit_null_keeps_all(run):
