@@ -43,6 +43,27 @@ test('the stock client lists the model and finds it by name and by either id', a
   assert.is((await client.models.retrieve('1')).id, name);
 });
 
+test('the base is asked as_base, streamed, and says what the base route says', async () => {
+  const [model] = (await service.call('GET', '/api/models/')).body;
+  const whole = await service.call('POST', '/api/playground/base', {
+    model_id: model.model_id,
+    prompt: question[0]?.content,
+    max_length: 12,
+    temperature: 0,
+  });
+  assert.is(whole.status, 200);
+  const options = { model: name, messages: question, temperature: 0, max_tokens: 12, as_base: true };
+  let pieces = 0;
+  let streamed = '';
+  for await (const chunk of await client.chat.completions.create({ ...options, stream: true as const })) {
+    const text = chunk.choices[0]?.delta.content ?? '';
+    if (text !== '') pieces += 1;
+    streamed += text;
+  }
+  assert.is(streamed, whole.body.generated_text);
+  assert.ok(pieces > 1, `${pieces} pieces`);
+});
+
 test('whole and streamed answers are the same text, with exact usage', async () => {
   const options = { model: name, messages: question, temperature: 0, max_tokens: 12 };
   const whole = await client.chat.completions.create(options);
