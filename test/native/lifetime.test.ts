@@ -36,6 +36,10 @@ test('wrong arguments and unusable libraries are errors', async () => {
 });
 
 if (process.platform === 'linux') {
+  test('the addon links neither a driver nor the engine', async () => {
+    assert.is(await end('loads'), 'done\n');
+  });
+
   test('a system that gives no thread is an error, and none that stays', async () => {
     assert.is(await end('threads', { LD_PRELOAD: preloading(shim('no-threads', folder)) }), 'done\n');
   });

@@ -6,7 +6,10 @@ import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 
 const [addonFile, mode] = process.argv.slice(2);
+const loaded = () =>
+  process.report.getReport().sharedObjects.filter((file) => /nvidia|cuda|llama|ggml/.test(file));
 const addon = createRequire(import.meta.url)(addonFile);
+const loadedAtFirst = loaded();
 const host = { procStat: '/proc/stat', meminfo: '/proc/meminfo' };
 const engine = JSON.parse(process.env.ENGINE ?? '{}');
 
@@ -30,6 +33,14 @@ async function inWorker(body) {
 }
 
 const modes = {
+  /** A driver is opened when it is asked, and the engine when it is needed: nothing is linked. */
+  loads: async () => {
+    if (loadedAtFirst.length > 0) throw new Error(`loaded with the addon: ${loadedAtFirst}`);
+    const alive = setTimeout(() => {}, 60_000);
+    await new Promise((done) => addon.readGpus(done));
+    clearTimeout(alive);
+    if (loaded().length === 0) throw new Error('nothing was loaded for the facts');
+  },
   /** The process runs out of work while a sampler runs and a question to the driver is open. */
   idle: async () => {
     sample(() => {});
