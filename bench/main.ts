@@ -36,6 +36,7 @@ const records: Record[] = [];
 for (const name of positionals.length > 0 ? positionals : names) {
   const { scenario } = (await import(join(here, `${name}.ts`))) as { scenario: Scenario };
   console.log(`\n${name}: ${scenario.about}`);
+  const begun = Date.now();
   const show = process.stderr.isTTY ? (text: string) => process.stderr.write(`\r\u001b[K${text}`) : () => {};
   try {
     const outcome = await runScenario(scenario, values.quick ? 'quick' : 'full', (text) => show(`  ${text}`));
@@ -54,6 +55,7 @@ for (const name of positionals.length > 0 ? positionals : names) {
     console.error(`  failed: ${(error as Error).message}`);
     process.exitCode = 1;
   }
+  console.log(`  ${Math.round((Date.now() - begun) / 1000)} s for this scenario`);
 }
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(records, null, 2)}\n`);
 if (values.table) {
