@@ -118,6 +118,7 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 export async function keepPictures(page: Page, name: string): Promise<void> {
   for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 900 });
+    await page.evaluate(() => scrollTo(0, 0));
     await keepPicture(page, `${name}-${width}`);
   }
 }

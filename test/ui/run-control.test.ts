@@ -123,9 +123,11 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   const jobId = await start();
   await atStep(jobId, 1);
   const tabs = await Promise.all(
-    ['/', '/training/runs', `/training/${jobId}`].map((path) => openPage(service.url, path)),
+    ['/', '/training/runs', `/training/${jobId}`, `/training/compare?run=${jobId}`].map((path) =>
+      openPage(service.url, path),
+    ),
   );
-  const [home, runs, run] = tabs.map(({ page }) => page) as [Page, Page, Page];
+  const [home, runs, run, comparison] = tabs.map(({ page }) => page) as [Page, Page, Page, Page];
   const inTable = runs.getByRole('link', { name: jobId, exact: true });
   await inTable.waitFor();
   await sees(home, 'Running now');
@@ -133,6 +135,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
   assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
   await sees(run, 'There is no such run');
+  await sees(comparison, /There is no job/);
   await inTable.waitFor({ state: 'detached' });
   await until(async () => (await home.locator(`a[href="/training/${jobId}"]`).count()) === 0, 'it left home');
   // A tab that was not connected meanwhile hears of it once it is.

@@ -111,9 +111,12 @@ export class Compare extends LitElement {
   }
 
   private _comparison(runs: readonly Run[]): TemplateResult {
-    const loaded = runs.filter((run) => run.value.job !== null);
-    const gone = runs.flatMap(({ jobId, value: { job, error } }) =>
-      job === null && error !== null ? [{ jobId, message: error.message }] : [],
+    // One that was read and has been deleted since is gone, too.
+    const isGone = ({ value: { job, error } }: Run) =>
+      error !== null && (job === null || error.status === 404);
+    const loaded = runs.filter((run) => run.value.job !== null && !isGone(run));
+    const gone = runs.flatMap((run) =>
+      isGone(run) ? [{ jobId: run.jobId, message: run.value.error?.message ?? '' }] : [],
     );
     if (loaded.length === 0 && gone.length === 0)
       return html`<section class="card tall">${skeleton(8)}</section>`;

@@ -31,6 +31,13 @@ export class History extends LitElement {
     this._chosen = chosen ? [...others, jobId].slice(-comparedLimit) : others;
   }
 
+  protected override willUpdate(): void {
+    const known = jobs.value.value?.jobs;
+    if (known === undefined) return;
+    const left = this._chosen.filter((jobId) => known.some(({ job_id }) => job_id === jobId));
+    if (left.length < this._chosen.length) this._chosen = left;
+  }
+
   private async _older(): Promise<void> {
     if (this._isReading) return;
     this._isReading = true;
