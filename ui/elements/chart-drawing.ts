@@ -107,7 +107,7 @@ function padded(low: number | null, high: number | null): [number, number] {
   if (low == null || high == null) return [0, 1];
   if (low === high) {
     const around = Math.abs(low) * 0.1 || 1;
-    return [low - around, high + around];
+    return [low >= 0 ? Math.max(0, low - around) : low - around, high + around];
   }
   const air = (high - low) * 0.06;
   // A scale that would begin not far above nothing begins there.
