@@ -1,7 +1,11 @@
 #include "delivery.h"
 
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "failure.h"
 
 namespace hone {
 
@@ -24,9 +28,10 @@ std::shared_ptr<Delivery> Delivery::Open(Napi::Env env, const char* name, Napi::
 void Delivery::RunAside(std::function<void()> work) {
   try {
     std::thread(std::move(work)).detach();
-  } catch (const std::exception&) {
+  } catch (const std::system_error& error) {
     Close();
-    throw;
+    const Failure failure{"no_thread", std::string("The system gives no thread: ") + error.what()};
+    throw Napi::Error(env_, ToError(env_, failure));
   }
 }
 

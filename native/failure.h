@@ -14,6 +14,13 @@ struct Failure {
   explicit operator bool() const { return !code.empty(); }
 };
 
+/// What a function throws when its arguments are wrong: a `TypeError` with the code `invalid_argument`.
+inline Napi::Error ArgumentError(Napi::Env env, const std::string& words) {
+  Napi::Error error = Napi::TypeError::New(env, words);
+  error.Set("code", Napi::String::New(env, "invalid_argument"));
+  return error;
+}
+
 /// The failure as a JavaScript `Error` with a string `code`. Call it on JavaScript's thread.
 inline Napi::Value ToError(Napi::Env env, const Failure& failure) {
   Napi::Error error = Napi::Error::New(env, failure.message);

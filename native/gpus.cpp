@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "delivery.h"
+#include "failure.h"
 #include "inventory.h"
 #include "process-end.h"
 
@@ -131,8 +132,7 @@ Napi::Value ToObject(Napi::Env env, const Facts& facts) {
 
 Napi::Value ReadGpus(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (info.Length() < 1 || !info[0].IsFunction())
-    throw Napi::TypeError::New(env, "readGpus takes a function");
+  if (info.Length() < 1 || !info[0].IsFunction()) throw ArgumentError(env, "readGpus takes a function");
   const auto delivery =
       Delivery::Open(env, "hone.readGpus", info[0].As<Napi::Function>(), /*keeps_alive=*/false, nullptr);
   delivery->RunAside([delivery] {

@@ -9,7 +9,7 @@ namespace hone {
 /// `{ nvml: { code, message } | null, cuda: { code, message } | null, driverVersion, cudaVersion,
 ///    installed, cudaUsable, gpus: [{ nvmlIndex, mig, integrated, name, uuid, totalBytes, freeBytes,
 ///    usedBytes, computeCapability, lost, processes: [{ pid, usedBytes }] | null }] }`, unknown values
-///    `null`.
+///    `null`. Thrown: `invalid_argument`, `no_thread`.
 Napi::Value ReadGpus(const Napi::CallbackInfo& info);
 
 }  // namespace hone

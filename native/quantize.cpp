@@ -332,7 +332,7 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
 
 std::string Text(const Napi::Object& options, const char* name) {
   const Napi::Value value = options.Get(name);
-  if (!value.IsString()) throw Napi::TypeError::New(options.Env(), std::string(name) + " must be a string");
+  if (!value.IsString()) throw ArgumentError(options.Env(), std::string(name) + " must be a string");
   return value.As<Napi::String>().Utf8Value();
 }
 
@@ -340,7 +340,7 @@ std::string Text(const Napi::Object& options, const char* name) {
 
 Napi::Value Quantize(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "quantize takes one object");
+  if (info.Length() < 1 || !info[0].IsObject()) throw ArgumentError(env, "quantize takes one object");
   const auto options = info[0].As<Napi::Object>();
   Request request;
   request.llama = Text(options, "llama");
@@ -351,8 +351,7 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
   const Napi::Value threads = options.Get("threads");
   if (threads.IsNumber()) request.threads = std::max(1, threads.As<Napi::Number>().Int32Value());
   for (const char* name : {"onProgress", "onEnd"}) {
-    if (!options.Get(name).IsFunction())
-      throw Napi::TypeError::New(env, std::string(name) + " must be a function");
+    if (!options.Get(name).IsFunction()) throw ArgumentError(env, std::string(name) + " must be a function");
   }
   const std::string type_name = Text(options, "type");
   const auto type = Types().find(type_name);

@@ -13,7 +13,7 @@ namespace hone {
 /// `{ bytes, tensors, fallbackTensors }`, or with an error whose `code` is one of `library_missing`,
 /// `library_unloadable`, `unsupported_type`, `bad_model`, `disk_full`, `file_too_large`, `write_failed`,
 /// `cancelled`, `internal`. `cancel()` takes effect before the next tensor. What was written to `output` is
-/// left there: the caller writes aside and renames. Wrong arguments throw.
+/// left there: the caller writes aside and renames. Thrown: `invalid_argument`, `no_thread`.
 Napi::Value Quantize(const Napi::CallbackInfo& info);
 
 }  // namespace hone

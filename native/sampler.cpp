@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "delivery.h"
+#include "failure.h"
 #include "gpu-reader.h"
 #include "host.h"
 #include "process-end.h"
@@ -257,14 +258,12 @@ HostSources ToSources(const Napi::Object& object) {
 
 Napi::Value StartSampler(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  if (info.Length() < 1 || !info[0].IsObject())
-    throw Napi::TypeError::New(env, "startSampler takes one object");
+  if (info.Length() < 1 || !info[0].IsObject()) throw ArgumentError(env, "startSampler takes one object");
   const auto options = info[0].As<Napi::Object>();
-  if (!options.Get("onBatch").IsFunction()) throw Napi::TypeError::New(env, "onBatch must be a function");
+  if (!options.Get("onBatch").IsFunction()) throw ArgumentError(env, "onBatch must be a function");
   const auto milliseconds = [&options, &env](const char* name, double otherwise) {
     const double value = NumberOf(options, name, otherwise);
-    if (!(value >= 0 && value <= 3600000))
-      throw Napi::RangeError::New(env, std::string(name) + " is out of range");
+    if (!(value >= 0 && value <= 3600000)) throw ArgumentError(env, std::string(name) + " is out of range");
     return std::chrono::milliseconds(static_cast<int64_t>(value));
   };
   Settings settings;

@@ -50,7 +50,7 @@ export function quantizeErrorCode(error: unknown): string {
  *
  * @throws AppError whose `details.code` is one of `addon_missing`, `engine_missing`, `engine_mismatch`,
  *   `unsupported_type`, `bad_model`, `not_found`, `disk_full`, `file_too_large`, `write_failed`,
- *   `cancelled`, `internal`
+ *   `cancelled`, `no_thread`, `internal`
  */
 export async function quantize(
   input: string,
@@ -159,6 +159,7 @@ const kinds: Record<string, AppError['kind']> = {
   file_too_large: 'disk_full',
   library_missing: 'unavailable',
   library_unloadable: 'unavailable',
+  no_thread: 'unavailable',
 };
 
 function asQuantizeError(error: unknown): AppError {

@@ -16,6 +16,15 @@ const engine = JSON.parse(process.env.ENGINE ?? '{}');
 const sample = (onBatch, intervalMs = 1) =>
   addon.startSampler({ intervalMs, batchMs: 0, gpus: true, host, onBatch });
 
+function codeOfThrown(call) {
+  try {
+    call();
+    return 'no exception';
+  } catch (error) {
+    return error.code;
+  }
+}
+
 /** Runs `body` in a worker thread and terminates it after its first message. */
 async function inWorker(body) {
   const worker = new Worker(
@@ -104,13 +113,8 @@ const modes = {
     ];
     process.env.FAKE_NO_THREADS = '1';
     for (const call of calls) {
-      let words = '';
-      try {
-        call();
-      } catch (error) {
-        words = error.message;
-      }
-      if (!words.includes('unavailable')) throw new Error(`"${words}" for ${call}`);
+      const code = codeOfThrown(call);
+      if (code !== 'no_thread') throw new Error(`${code} for ${call}`);
     }
     delete process.env.FAKE_NO_THREADS;
     const alive = setTimeout(() => {}, 60_000);
@@ -131,13 +135,8 @@ const modes = {
       () => addon.quantize({ ...engine, input: 7, type: 'Q8_0', onProgress: () => {}, onEnd: () => {} }),
       () => addon.readGpus(),
     ]) {
-      let thrown = false;
-      try {
-        bad();
-      } catch (error) {
-        thrown = error instanceof Error;
-      }
-      if (!thrown) throw new Error(`no exception: ${bad}`);
+      const code = codeOfThrown(bad);
+      if (code !== 'invalid_argument') throw new Error(`${code} for ${bad}`);
     }
     const codeOf = (change) =>
       new Promise((done) => {
