@@ -5,7 +5,15 @@ import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, root, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import {
+  endAll,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../service.ts';
 import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
 
 const steps = 50;
@@ -69,6 +77,30 @@ test('a file that is dropped is sent, judged and chosen', async () => {
   await place.dispatchEvent('drop', { dataTransfer: transfer });
   await sees(page, '400 rows, all valid');
   assert.ok(await page.getByRole('radio', { name: /^dropped\.jsonl/ }).isChecked());
+  assert.equal(faults, []);
+});
+
+test('an upload tells how far it is and can be cancelled; a dataset of another tab is found on coming back', async () => {
+  const { page, faults } = await openPage(service.url, '/training');
+  let arrived: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  await page.route('**/api/upload_dataset', async (route) => {
+    await held;
+    await route.abort().catch(() => undefined);
+  });
+  await page.setInputFiles('#dataset-file', join(root, 'examples', 'support.jsonl'));
+  await page.getByRole('progressbar', { name: 'Upload' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await sees(page, 'or drop it here');
+  arrived();
+  assert.is(await page.locator('.panel-error').count(), 0);
+
+  await service.upload('elsewhere.jsonl', supportRows());
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await page.getByRole('radio', { name: /^elsewhere\.jsonl/ }).waitFor();
   assert.equal(faults, []);
 });
 

@@ -1,10 +1,12 @@
+import type { InferOutput } from 'valibot';
 import { errorOf, type Job, messageOf, progressOf } from '../../domain/job.ts';
 import type { Model } from '../../domain/models.ts';
+import type { status } from './schemas.ts';
 
 const bytesPerMb = 1e6;
 
 /** Decisions, "States", the column of `/api/finetune/status`. */
-export function presentStatus(job: Job | null) {
+export function presentStatus(job: Job | null): InferOutput<typeof status> {
   if (job === null) return { status: 'idle', progress: 0, message: 'No training is running', error: null };
   switch (job.state) {
     case 'completed':

@@ -1,14 +1,18 @@
+import type { InferOutput } from 'valibot';
 import type { Dataset } from '../../domain/datasets.ts';
 import { sizeWarnings } from '../../domain/example-guidance.ts';
 import { errorOf, type Job, messageOf, progressOf } from '../../domain/job.ts';
 import type { JobState } from '../../domain/job-states.ts';
 import type { Model } from '../../domain/models.ts';
+import type { status } from './schemas.ts';
+
+type Status = InferOutput<typeof status>;
 
 const bytesPerMb = 1e6;
 const megabytes = (bytes: number) => Math.round((bytes / bytesPerMb) * 1000) / 1000;
 
 /** Decisions, "States", the column of `/api/training_status`. */
-const statuses: Readonly<Record<JobState, string>> = {
+const statuses: Readonly<Record<JobState, Status['status']>> = {
   queued: 'training',
   starting: 'training',
   running: 'training',
@@ -19,7 +23,7 @@ const statuses: Readonly<Record<JobState, string>> = {
   stopped: 'stopped',
 };
 
-export function presentStatus(job: Job | null) {
+export function presentStatus(job: Job | null): Status {
   const metric = job?.lastMetric ?? null;
   const whole = (value: number | null | undefined) => (value == null ? null : Math.ceil(value));
   return {
