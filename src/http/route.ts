@@ -56,6 +56,7 @@ export type TypedRoute<M, P, Q, B, R> = Route & {
 } & (Q extends Schema ? { readonly query: Q } : unknown) &
   (B extends Schema ? { readonly body: B } : unknown);
 
+/** A body that is only read: lists and objects of the domain are not to be changed, and need not be copied. */
 type Kept<T> = T extends readonly (infer E)[]
   ? readonly Kept<E>[]
   : T extends object

@@ -1,7 +1,9 @@
 /*
- * What the page's client must not let through: each call is wrong in one way, and the type check of the whole
- * repository fails where the compiler does not object to it. Nothing here is run.
+ * What the page's client, the form's fields and the service's handlers must not get past the compiler: each is wrong
+ * in one way, and the type check of the whole repository fails where it does not object. Nothing here is run.
  */
+import * as v from 'valibot';
+import { route } from '../../src/http/route.ts';
 import { call, open, pathOf } from '../../ui/api/call.ts';
 import type { SettingField } from '../../ui/pages/setting-groups.ts';
 
@@ -51,6 +53,28 @@ export async function misuse(): Promise<void> {
   // @ts-expect-error a message has no such role
   await open('POST /v1/chat/completions', { body: { model: 'm', messages: [{ role: 'me', content: '' }] } });
 }
+
+const answer = { 200: { description: 'A job', schema: v.object({ job_id: v.string(), step: v.number() }) } };
+const told = { method: 'GET', tag: 'none', summary: 'None' } as const;
+export const routes = [
+  route({
+    ...told,
+    path: '/a/{id}',
+    responses: answer,
+    handle: ({ params }) => ({ job_id: params.id, step: 1 }),
+  }),
+  route({
+    ...told,
+    path: '/a/{id}',
+    responses: answer,
+    // @ts-expect-error the path has no such parameter
+    handle: ({ params }) => ({ job_id: params.no, step: 1 }),
+  }),
+  // @ts-expect-error a field of the answer is missing
+  route({ ...told, path: '/a', responses: answer, handle: () => ({ job_id: 'train_1' }) }),
+  // @ts-expect-error a field of the answer has the wrong type
+  route({ ...told, path: '/a', responses: answer, handle: () => ({ job_id: 'train_1', step: '1' }) }),
+];
 
 const words = { label: 'Rank', sentence: 'How much.' };
 export const fields: SettingField[] = [
