@@ -120,6 +120,15 @@ def test_a_damaged_tokenizer(models, tmp_path):
     assert failed(jobs.make(tmp_path / "job", model))["code"] == "bad_tokenizer"
 
 
+@pytest.mark.parametrize("text", ["{% for %}", "{{ raise_exception('no') }}", "{{ messages[7].content }}"])
+def test_a_broken_chat_template(models, tmp_path, text):
+    model = model_copy(models, tmp_path)
+    (model / "chat_template.jinja").write_text(text)
+    line = failed(jobs.make(tmp_path / "job", model))
+    assert line["code"] == "bad_tokenizer" and "use_chat_template" in line["advice"]
+    assert jobs.train(jobs.make(tmp_path / "declined", model, max_steps=1, use_chat_template=False)) == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
