@@ -34,7 +34,7 @@ class Questions:
         """The first held-out rows, or the caller's `golden_prompts`, as the user's texts."""
         count = min(len(held_out), SCORED_ROWS if job.task.scored else SAMPLES)
         numbers = [int(number) for number in held_out.select(range(count))["row"]]
-        texts = row_at(job.spec.dataset.path, numbers, job.fields)
+        texts = row_at(job, numbers)
         conversations = [job.messages(row) for row in texts]
         users = [messages[-2]["content"] for messages in conversations]
         if job.task.scored and len(held_out) > SCORED_ROWS:
