@@ -91,13 +91,18 @@ function present(frame: HardwareFrame, gpuNames: readonly string[]): Record<stri
       name: gpuNames[gpu.index] ?? null,
       lost: gpu.lost,
       utilization_percent: gpu.utilizationPercent,
+      memory_utilization_percent: gpu.memoryUtilizationPercent,
       memory_used_bytes: gpu.usedBytes,
       memory_total_bytes: gpu.totalBytes,
       temperature_celsius: gpu.temperatureCelsius,
       power_watts: gpu.powerWatts,
+      energy_joules: gpu.energyJoules,
       sm_clock_mhz: gpu.smClockMHz,
       memory_clock_mhz: gpu.memoryClockMHz,
       throttle_reasons: gpu.throttleReasons,
+      pcie_tx_bytes_per_second: gpu.pcieTxBytesPerSecond,
+      pcie_rx_bytes_per_second: gpu.pcieRxBytesPerSecond,
+      processes: gpu.processes?.map(({ pid, usedBytes }) => ({ pid, memory_used_bytes: usedBytes })) ?? null,
     })),
   };
 }

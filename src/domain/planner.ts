@@ -115,7 +115,9 @@ export function createPlanner(options: {
       const [here, description] = await Promise.all([options.machine(), options.catalog.get()]);
       const { settings, size, gpu, precision, fine, simpleGb, bytes } = await assess(request);
       const available = {
-        memoryBytes: gpu ? here.facts.gpuTotalBytes : here.facts.ramAvailableBytes,
+        memoryBytes: gpu
+          ? (here.facts.gpus[0]?.freeBytes ?? here.facts.gpuTotalBytes)
+          : here.facts.ramAvailableBytes,
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
         diskBytes: here.facts.diskFreeBytes,
       };

@@ -53,6 +53,14 @@ if (process.platform === 'linux') {
       return samples() === before;
     };
     assert.is((await service.call('GET', '/api/finetune/hardware_specs')).body.gpu_name, 'NVIDIA Fake 0');
+    const { body: hardware } = await service.call('GET', '/api/hardware');
+    const [gpu] = hardware.gpus;
+    assert.match(gpu.uuid, /^GPU-/);
+    assert.is(gpu.compute_capability, '9.0');
+    // The driver keeps some for itself.
+    assert.ok(gpu.memory_total_bytes >= gpu.memory_free_bytes + gpu.memory_used_bytes);
+    assert.ok(gpu.processes.length > 0 && gpu.processes[0].memory_used_bytes > 0);
+    assert.ok(hardware.driver_version !== null && hardware.cuda_version !== null);
     assert.ok(await isQuiet(), 'nobody listens');
 
     const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
@@ -64,6 +72,11 @@ if (process.platform === 'linux') {
     await until(() => frames.length >= 3 && frames.at(-1).gpu_state === 'read', 'frames come');
     assert.is(frames.at(-1).gpus[0].name, 'NVIDIA Fake 0');
     assert.is(frames.at(-1).gpus[0].power_watts, 250.5);
+    assert.equal(
+      frames.at(-1).gpus[0].processes.map(({ pid }: Json) => pid),
+      gpu.processes.map(({ pid }: Json) => pid),
+    );
+    assert.type(frames.at(-1).gpus[0].pcie_rx_bytes_per_second, 'number');
     assert.type(frames.at(-1).cpu_percent, 'number');
     assert.ok(samples() > 0);
     socket.close();
@@ -92,6 +105,9 @@ if (process.platform === 'linux') {
     assert.is((await service.call('GET', '/api/health')).body.status, 'healthy');
     const { body } = await service.call('GET', '/api/finetune/hardware_specs');
     assert.is(body.gpu_memory_gb, 0);
+    const { body: hardware } = await service.call('GET', '/api/hardware');
+    assert.equal(hardware.gpus, []);
+    assert.match(hardware.gpu_reason, /addon is not built/);
     assert.ok(body.ram_gb > 0 && body.cpu_cores > 0 && body.disk_space_gb > 0);
     const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
     await until(

@@ -4,6 +4,7 @@ import { type Face, withExamples } from '../../http/route.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
 import { examples } from './examples.ts';
+import { hardwareRoutes } from './hardware.ts';
 import { jobRoutes } from './jobs.ts';
 import { modelRoutes } from './models.ts';
 import * as s from './schemas.ts';
@@ -18,6 +19,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...jobRoutes(services),
         ...datasetRoutes(services),
         ...choiceRoutes(services),
+        ...hardwareRoutes(services),
         ...modelRoutes(services),
         ...serviceRoutes(services, openApi),
       ],

@@ -153,13 +153,19 @@ export const gpuSample = v.strictObject({
   name: text,
   lost: v.boolean(),
   utilization_percent: number,
+  memory_utilization_percent: number,
   memory_used_bytes: number,
   memory_total_bytes: number,
   temperature_celsius: number,
   power_watts: number,
+  /** Since the driver was loaded. */
+  energy_joules: number,
   sm_clock_mhz: number,
   memory_clock_mhz: number,
   throttle_reasons: v.nullable(v.array(v.string())),
+  pcie_tx_bytes_per_second: number,
+  pcie_rx_bytes_per_second: number,
+  processes: v.nullable(v.array(v.strictObject({ pid: count, memory_used_bytes: number }))),
 });
 
 /** The machine at one moment. */
