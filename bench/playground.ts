@@ -82,7 +82,7 @@ export const scenario: Scenario = {
   warmUps: { full: 1, quick: 0 },
   prepare: async ({ dir, size }) => {
     const { hidden, layers } = shapes[size];
-    const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1' };
+    const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1', TQDM_DISABLE: '1' };
     const script = join(programs, 'playground_inputs.py');
     execFileSync(python, [script, dir, String(hidden), String(layers)], {
       cwd: root,
