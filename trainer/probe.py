@@ -75,9 +75,10 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
     cpu_state = torch.random.get_rng_state()
     gpu_state = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
     try:
-        # Held while the step is tried, so that it is there for the optimizer when its turn comes.
+        # Held while the step is tried, so that it is there for the optimizer when its turn comes. Not written
+        # to: limits and GPUs count what is asked for, and the first touch of each page takes time.
         size = trained * state_bytes(trainer.args.optim) + SPARE_BYTES
-        kept = torch.ones(size, dtype=torch.uint8, device=model.device)
+        kept = torch.empty(size, dtype=torch.uint8, device=model.device)
         batch = trainer._prepare_inputs(trainer.data_collator([_row(trainer, index) for index in rows]))
         model.train()
         with trainer.compute_loss_context_manager(), _autocast(trainer):

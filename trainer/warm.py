@@ -54,6 +54,8 @@ def warm() -> int:
     os.environ.update(SINGLE_THREADED)
     for name in MODULES:
         importlib.import_module(name)
+    # Hundreds of expressions for renamed weights, compiled when the first model of any kind is loaded.
+    importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
     if len(os.listdir("/proc/self/task")) > 1:
         print("A library has started a thread while it was imported; forking is not safe.", file=sys.stderr)
         return 1
