@@ -8,10 +8,10 @@ const softLimitBytes = 2 ** 18;
 const hardLimitBytes = 2 ** 22;
 const checkEveryMs = 500;
 /**
- * Frames that come within this time after others go out together: what a frame costs is one write to each socket,
- * and a journal is read no more often.
+ * Frames go out together, ten times a second: what a frame costs is one write to each socket. After a pause the first
+ * few go out at once, for somebody waits for them.
  */
-const gatherMs = 100;
+const writes = { everyMs: 100, atOnce: 5 };
 
 interface SocketData {
   since: number | null;
@@ -67,17 +67,21 @@ export function createBroadcast(
   }
 
   const gathered: { readonly topic: string; readonly text: string }[] = [];
-  let flushedAt = Number.NEGATIVE_INFINITY;
+  /** When the next write would be due, were they evenly spread (the generic cell rate algorithm, ITU-T I.371). */
+  let dueAt = Number.NEGATIVE_INFINITY;
   let cancel: (() => void) | null = null;
   const flush = () => {
     cancel?.();
     cancel = null;
-    flushedAt = performance.now();
+    if (gathered.length === 0) return;
+    const now = performance.now();
+    // A write that a newcomer brings about is not put off, and puts off no later one further than these.
+    dueAt = Math.min(Math.max(dueAt, now) + writes.everyMs, now + writes.atOnce * writes.everyMs);
     // What is published within one turn of the event loop is one write to each socket.
     for (const { topic, text } of gathered.splice(0)) app.publish(topic, text);
   };
   const flushSoon = () => {
-    const waitMs = flushedAt + gatherMs - performance.now();
+    const waitMs = dueAt - (writes.atOnce - 1) * writes.everyMs - performance.now();
     if (waitMs <= 0) {
       const soon = setImmediate(flush);
       cancel = () => clearImmediate(soon);

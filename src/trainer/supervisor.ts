@@ -14,8 +14,9 @@ import {
 } from './process.ts';
 import type { JournalLine } from './protocol.ts';
 
-/** How often the journal is looked at, and (for a trainer that is not our child) whether it still runs. */
-const pollMs = 100;
+/** How often the journal is looked at: until the first step somebody waits for each of its short phases. */
+const pollMs = { beforeSteps: 25, training: 100 };
+/** How often it is asked whether a trainer that is not our child still runs. */
 const alivePollMs = 500;
 
 const wordSchema = v.object({ pid: v.number(), started: v.string() });
@@ -122,6 +123,7 @@ export async function* followTrainer(
   let beatAt = performance.now();
   let aliveCheckAt = 0;
   let stalled = false;
+  let steps = false;
   while (!options.signal.aborted) {
     // Whether it has ended is asked before the journal is read, so that the last lines are not missed.
     if (exit === null && trainer?.ended === null && performance.now() >= aliveCheckAt) {
@@ -133,6 +135,7 @@ export async function* followTrainer(
     while (chunk.offset > offset) {
       offset = chunk.offset;
       beatAt = performance.now();
+      steps ||= chunk.lines.some(({ type }) => type === 'metric');
       yield { kind: 'lines', lines: chunk.lines, offset };
       chunk = readJournal(journalPath, offset, options.onBadLine);
     }
@@ -151,7 +154,9 @@ export async function* followTrainer(
       stalled = true;
       yield { kind: 'stalled', silentMs };
     }
-    await sleep(pollMs, undefined, { signal: options.signal }).catch(() => undefined);
+    await sleep(steps ? pollMs.training : pollMs.beforeSteps, undefined, { signal: options.signal }).catch(
+      () => undefined,
+    );
   }
 }
 
