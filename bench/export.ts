@@ -45,7 +45,7 @@ export const scenario: Scenario = {
   name: 'export',
   about: 'from an adapter to a Q8_0 GGUF of the merged model',
   runs: { full: 3, quick: 2 },
-  warmUps: { full: 1, quick: 0 },
+  warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {
     await runMeasured(python, [join(programs, 'export_inputs.py'), dir, size], { env });
   },

@@ -64,7 +64,7 @@ export const scenario: Scenario = {
     renameSync(fakeDriver('modern'), driver(dir));
     loopWatch(dir);
   },
-  runs: { full: 5, quick: 3 },
+  runs: { full: 5, quick: 2 },
   warmUps: { full: 1, quick: 0 },
   sides: [
     {

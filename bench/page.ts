@@ -135,7 +135,7 @@ async function largestShift(url: string, size: Size): Promise<number> {
       const { page, close } = await freshPage(width);
       await page.goto(url + path);
       await page.locator('main h1').waitFor();
-      await sleep(1_500);
+      await sleep(size === 'full' ? 1_500 : 700);
       const shift = await page.evaluate(
         () => (globalThis as unknown as { seen: { shift: number } }).seen.shift,
       );

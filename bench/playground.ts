@@ -18,7 +18,7 @@ const shapes: Record<
   { hidden: number; layers: number; words: number; tokens: number; mostMs: number }
 > = {
   full: { hidden: 768, layers: 16, words: 1900, tokens: 96, mostMs: 15_000 },
-  quick: { hidden: 768, layers: 8, words: 1400, tokens: 48, mostMs: 6_000 },
+  quick: { hidden: 768, layers: 8, words: 1400, tokens: 48, mostMs: 4_000 },
   test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
 const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
@@ -78,7 +78,7 @@ const rendered = '<|im_start|>user\nMy parcel has not come.<|im_end|>\n<|im_star
 export const scenario: Scenario = {
   name: 'playground',
   about: 'answers of a model: the second turn, decoding, and decoding beside a training',
-  runs: { full: 5, quick: 2 },
+  runs: { full: 3, quick: 2 },
   warmUps: { full: 1, quick: 0 },
   prepare: async ({ dir, size }) => {
     const { hidden, layers } = shapes[size];

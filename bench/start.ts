@@ -21,6 +21,8 @@ const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 export const scenario: Scenario = {
   name: 'start',
   about: 'from the request to the first optimizer step',
+  runs: { full: 5, quick: 2 },
+  warmUps: { full: 1, quick: 0 },
   prepare: async ({ dir }) => {
     // A small model: what is measured is the way to the step, not the step.
     await runMeasured(python, [join(programs, 'training_inputs.py'), dir, 'test'], { env });

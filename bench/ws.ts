@@ -22,7 +22,7 @@ const socketCount = 500;
 const intervalMs = 50;
 const metrics: Record<Size, { warmUp: number; measured: number }> = {
   full: { warmUp: 60, measured: 240 },
-  quick: { warmUp: 20, measured: 100 },
+  quick: { warmUp: 20, measured: 80 },
   test: { warmUp: 5, measured: 10 },
 };
 
@@ -149,6 +149,8 @@ function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProce
 export const scenario: Scenario = {
   name: 'ws',
   about: `server processor time of a frame to ${socketCount} sockets`,
+  runs: { full: 5, quick: 2 },
+  warmUps: { full: 1, quick: 0 },
   sides: [
     {
       name: 'hone',
