@@ -26,7 +26,7 @@
  * ends, `startServer` in server.ts for one that serves) and gives the figures of this one run.
  */
 
-/** `full`: what the table tells. `quick`: every scenario together within five minutes. `test`: seconds, once. */
+/** `full`: what the table tells. `quick`: every scenario together in some minutes. `test`: seconds, once. */
 export type Size = 'full' | 'quick' | 'test';
 
 export interface TrialInput {

@@ -2,7 +2,7 @@
 // fast as it is asked to. What the service asks of a trainer beside a run goes to the real one.
 //
 // HONE_PAGE holds { points, hour, perSecond }. It writes `perSecond` steps a second for as long as it lives. Once a
-// file `burst` or `hour` lies in the folder, it writes so many steps (`points`, `hour`) at a thousand times that
+// file `burst` or `hour` lies in the folder, it writes so many steps (`points`, `hour`) at some hundred times that
 // pace, and names the file `burst-over` or `hour-over`. The file `stop` ends it.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ if (!args.includes('run')) {
 
 const { points, hour, perSecond } = JSON.parse(process.env.HONE_PAGE);
 const bursts = { burst: points, hour };
-const burstSteps = 1_000;
+const burstSteps = 500;
 const total = 10_000_000;
 let seq = 0;
 let step = 0;
