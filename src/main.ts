@@ -237,6 +237,8 @@ async function serve(config: Config): Promise<void> {
     onError: (error, request) =>
       logger.error({ ...request, error: error.message, stack: error.stack }, 'A request failed'),
   });
+  // Before anybody can upload: what is new in the folder would be taken for a leftover.
+  await services.datasets.reconcile();
   let port: number;
   try {
     port = await server.listen(config.host, config.port);
@@ -266,7 +268,6 @@ async function serve(config: Config): Promise<void> {
     return job === null ? null : job.id;
   });
   services.catalog.get().catch((error) => logger.error(asAppError(error).message));
-  await services.datasets.reconcile();
   await services.jobs.recover();
 }
 

@@ -40,7 +40,7 @@ export interface Datasets {
    * @throws AppError `invalid` with the first faults, `not_found` when there is none.
    */
   forTraining(reference: string, shape: RowShape): Promise<TrainingData>;
-  /** Brings table and folder together after a crash: leftovers go, unknown files are read. */
+  /** Brings table and folder together after a crash: leftovers go, unknown files are read. Not beside an upload. */
   reconcile(): Promise<void>;
 }
 

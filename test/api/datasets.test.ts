@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { test } from 'uvu';
@@ -10,6 +10,7 @@ import {
   startService,
   supportRows,
   type TestService,
+  temporaryFolder,
   trainersOf,
   until,
 } from '../service.ts';
@@ -104,14 +105,29 @@ test('after a crash between file and table, both agree again', async () => {
   db.prepare("INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}')").run();
   db.close();
   service = await startService({ dataDir });
-  const names = await until(async () => {
-    const { datasets } = (await service.call('GET', '/api/datasets')).body;
-    const found: string[] = datasets.map((dataset: Json) => dataset.filename);
-    return found.includes('found.jsonl') ? found : null;
-  }, 'the found file was read');
-  assert.ok(names?.includes('support.jsonl'));
-  assert.not(names?.includes('ghost.jsonl'));
-  assert.not(names?.some((name) => name.startsWith('.upload')));
+  const { datasets } = (await service.call('GET', '/api/datasets')).body;
+  const names: string[] = datasets.map((dataset: Json) => dataset.filename);
+  assert.ok(names.includes('found.jsonl'));
+  assert.ok(names.includes('support.jsonl'));
+  assert.not(names.includes('ghost.jsonl'));
+  assert.not(existsSync(join(dir, '.upload-left')));
+});
+
+test('an upload in the very first moment is kept, however much a crash has left behind', async () => {
+  const dataDir = temporaryFolder();
+  const dir = join(dataDir, 'datasets');
+  mkdirSync(dir);
+  for (let place = 0; place < 3000; place += 1) writeFileSync(join(dir, `.upload-${place}.partial`), '');
+  const early = await startService({ dataDir });
+  const uploads = ['a.jsonl', 'b.jsonl', 'c.jsonl'].map((name) => early.upload(name, supportRows()));
+  assert.equal(
+    (await Promise.all(uploads)).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  await until(() => !readdirSync(dir).some((name) => name.startsWith('.')), 'the leftovers are gone');
+  const { datasets } = (await early.call('GET', '/api/datasets')).body;
+  assert.equal(datasets.map((dataset: Json) => dataset.filename).sort(), ['a.jsonl', 'b.jsonl', 'c.jsonl']);
+  assert.equal(readdirSync(dir).sort(), ['a.jsonl', 'b.jsonl', 'c.jsonl']);
 });
 
 test('a dataset that is small for a model is told so, at the upload and for the model', async () => {

@@ -22,7 +22,7 @@ async function startWith(scenario: string, limits: Record<string, number> = {}):
     limits,
     env: littleInstallation(scenario),
   });
-  await service.upload('support.jsonl', supportRows());
+  assert.is((await service.upload('support.jsonl', supportRows())).status, 200);
   const { status, body } = await service.call('POST', '/api/start_training', quickRequest());
   assert.is(status, 200, JSON.stringify(body));
   return service;
