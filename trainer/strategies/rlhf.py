@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 # Weight of the penalty for leaving the base model (KL divergence), and answers tried per prompt.
 BETA = 0.05
 GENERATIONS = 4
-# Part of the pairs that the reward model is tested on when the job itself holds none out.
+# Part of the pairs that the reward model is tested on when the job itself holds none out, and the most of them:
+# of 2000 the share that is judged right has a standard error of about one percent.
 REWARD_TEST_SPLIT = 0.1
+REWARD_TEST_ROWS = 2000
 
 
 class Rlhf:
@@ -140,7 +142,8 @@ def _reward(job: Job, hardware: Any, training: Any, held_out: Any) -> tuple[Any,
     model.config.pad_token_id = job.tokenizer.pad_token_id
     if not (folder / "done.json").exists():
         if held_out is None:
-            training, held_out = rows.divide(training, REWARD_TEST_SPLIT, job.settings.seed)
+            split = min(REWARD_TEST_SPLIT, REWARD_TEST_ROWS / len(training))
+            training, held_out = rows.divide(training, split, job.settings.seed)
         model = _train_reward(job, hardware, model, training, held_out, folder)
     else:
         from peft import PeftModel

@@ -33,6 +33,7 @@ sys.exit(code)
 CASES = {
     "sft": ("llama", "text-generation", "sft", {"eval_split": 0.001, "max_seq_length": 18}),
     "dpo": ("llama", "text-generation", "dpo", {"per_device_train_batch_size": 2}),
+    "rlhf": ("llama", "text-generation", "rlhf", {"per_device_train_batch_size": 4}),
     "t5": ("t5", "summarization", "sft", {"max_seq_length": 16}),
     "bert": ("bert", "extractive-question-answering", "sft", {}),
     "packed": ("llama", "text-generation", "sft", {"packing": True, "max_seq_length": 128}),
@@ -40,7 +41,7 @@ CASES = {
 
 
 def row_of(case, text, reply):
-    if case == "dpo":
+    if case in ("dpo", "rlhf"):
         return {"prompt": text, "chosen": reply, "rejected": "no"}
     if case == "bert":
         return {"context": f"{text} {reply}", "question": "Which team?", "answer": reply}
