@@ -7,7 +7,7 @@ export interface Record {
   readonly scenario: string;
   readonly metric: string;
   readonly unit: string;
-  /** Medians. */
+  /** Medians; of a row for what must never happen, the worst of our runs. */
   readonly ours: number | null;
   readonly theirs: number | null;
   readonly peer: string | null;
@@ -41,7 +41,7 @@ export function toRecords(
         scenario: scenario.name,
         metric: comparison.metric,
         unit: comparison.unit,
-        ours: ours?.median ?? null,
+        ours: ours === null ? null : told(comparison, ours),
         theirs: theirs?.median ?? null,
         peer: comparison.peer,
         ...judge(comparison, ours, theirs, skipped),
@@ -60,15 +60,20 @@ function summaryOf(side: SideOutcome, figure: string): Summary | null {
   return summarize(values);
 }
 
+/** The one value of our runs that the row is about. */
+const told = ({ worst, better }: Comparison, { median, least, most }: Summary) =>
+  worst ? (better === 'less' ? most : least) : median;
+
 function judge(
-  { goal, better, peer }: Comparison,
+  comparison: Comparison,
   ours: Summary | null,
   theirs: Summary | null,
   skipped: string | null,
 ): Pick<Record, 'ratio' | 'met'> {
+  const { goal, better, peer } = comparison;
   if (skipped !== null || ours === null) return { ratio: null, met: `skipped: ${skipped}` };
   if (peer === null || theirs === null)
-    return { ratio: null, met: goal === null ? null : meets(goal, ours.median) };
+    return { ratio: null, met: goal === null ? null : meets(goal, told(comparison, ours)) };
   if (goal !== null && ('below' in goal || 'atMost' in goal || 'atLeast' in goal)) {
     throw new Error('A goal of our own figure needs a comparison without a peer');
   }

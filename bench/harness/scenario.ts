@@ -76,6 +76,8 @@ export interface Comparison {
   /** Name of the other side; `null` where the goal is of our own figure alone. */
   readonly peer: string | null;
   readonly goal: Goal | null;
+  /** Whether the worst of our runs is told and judged, not the median: for what must never happen. Without a peer. */
+  readonly worst?: true;
 }
 
 export interface Scenario {

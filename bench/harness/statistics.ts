@@ -4,6 +4,8 @@ export interface Summary {
   readonly median: number;
   readonly low: number;
   readonly high: number;
+  readonly least: number;
+  readonly most: number;
 }
 
 /** The value below which a share of the sorted values lies, interpolated (type 7 of Hyndman and Fan). */
@@ -14,7 +16,7 @@ function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (at - Math.floor(at));
 }
 
-/** `low` and `high` are the quartiles: half of the runs lie between them. */
+/** `low` and `high` are the quartiles: half of the runs lie between them; all lie from `least` to `most`. */
 export function summarize(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b);
   return {
@@ -22,6 +24,8 @@ export function summarize(values: readonly number[]): Summary {
     median: quantile(sorted, 0.5),
     low: quantile(sorted, 0.25),
     high: quantile(sorted, 0.75),
+    least: quantile(sorted, 0),
+    most: quantile(sorted, 1),
   };
 }
 

@@ -8,18 +8,16 @@ export function number(value: number): string {
   return value.toFixed(Math.min(digits, 6));
 }
 
-const withSpread = (summary: Summary) =>
-  summary.runs < 2
-    ? number(summary.median)
-    : `${number(summary.median)} [${number(summary.low)}–${number(summary.high)}]`;
+const withSpread = (value: number, { runs, low, high }: Summary) =>
+  runs < 2 ? number(value) : `${number(value)} [${number(low)}–${number(high)}]`;
 
-/** A row for the terminal: medians with their quartiles, ratio, goal. */
+/** A row for the terminal: what was measured, with its quartiles, ratio, goal. */
 export function line(record: Record, ours: Summary | null, theirs: Summary | null): string {
   const parts = [
-    `${record.metric}: ${ours === null ? 'not measured' : `${withSpread(ours)} ${record.unit}`}`,
+    `${record.metric}: ${ours === null ? 'not measured' : `${withSpread(record.ours ?? ours.median, ours)} ${record.unit}`}`,
   ];
   if (record.peer !== null)
-    parts.push(`${record.peer}: ${theirs === null ? 'not measured' : withSpread(theirs)}`);
+    parts.push(`${record.peer}: ${theirs === null ? 'not measured' : withSpread(theirs.median, theirs)}`);
   if (record.ratio !== null) parts.push(`ratio ${number(record.ratio)}`);
   if (record.goal !== null) parts.push(`goal ${record.goal}`);
   parts.push(verdict(record));

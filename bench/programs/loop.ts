@@ -8,15 +8,12 @@
  *   timer    runs an empty callback at 5 Hz: what any work costs at least
  *   driver   control: calls the driver on the loop's own thread, once
  *   lock     control: waits once for a lock that another thread holds while it calls the driver
- *
- * The addon's own functions are called: what is around them in src/hardware reads files by Node's thread pool, whose
- * lock the loop waits for now and then.
  */
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadAddon } from '../../src/hardware/addon.ts';
-import { unpackBatch } from '../../src/hardware/frames.ts';
-import { hostSources } from '../../src/hardware/sampler.ts';
+import { readGpuFacts } from '../../src/hardware/gpu-facts.ts';
+import { startSampler } from '../../src/hardware/sampler.ts';
 
 interface Watcher {
   start(): void;
@@ -30,43 +27,35 @@ const [mode, forMs, file] = [process.argv[2], Number(process.argv[3]), process.a
 const watcher = createRequire(import.meta.url)(file) as Watcher;
 const intervalMs = 200;
 const restartMs = 500;
-
-const state = loadAddon();
-if (state.addon === null) throw new Error(state.reason);
-const { addon } = state;
-const host = await hostSources();
+const patienceMs = 2000;
 
 let frames = 0;
-const startSampler = () =>
-  addon.startSampler({
-    intervalMs,
-    batchMs: 0,
-    gpus: true,
-    host,
+const start = () =>
+  startSampler({
     onBatch: (batch) => {
       watcher.mark();
-      frames += unpackBatch(batch).frames.length;
+      frames += batch.length;
     },
   });
 
 let answers = 0;
 let isAsked = false;
-function askForFacts(): void {
+async function askForFacts(): Promise<void> {
   if (isAsked) return;
   isAsked = true;
-  addon.readGpus(() => {
-    watcher.mark();
-    isAsked = false;
-    answers += 1;
-  });
+  await readGpuFacts(loadAddon(), patienceMs);
+  watcher.mark();
+  isAsked = false;
+  answers += 1;
 }
 
 async function sample(): Promise<void> {
-  const steady = startSampler();
+  const steady = await start();
+  if (steady.reason !== null) throw new Error(steady.reason);
   for (const end = performance.now() + forMs; performance.now() < end; ) {
     watcher.mark();
-    askForFacts();
-    const brief = startSampler();
+    void askForFacts();
+    const brief = await start();
     await sleep(restartMs);
     watcher.mark();
     brief.stop();

@@ -43,8 +43,8 @@ const scenario = (sides: Scenario['sides'], more: Partial<Scenario> = {}): Scena
 const recordOf = async (raced: Scenario) => toRecords(await runScenario(raced, 'full'), 'here')[0]?.record;
 
 test('medians and quartiles are those of the runs', () => {
-  assert.equal(summarize([5, 1, 3, 2, 4]), { runs: 5, median: 3, low: 2, high: 4 });
-  assert.equal(summarize([1, 2]), { runs: 2, median: 1.5, low: 1.25, high: 1.75 });
+  assert.equal(summarize([5, 1, 3, 2, 4]), { runs: 5, median: 3, low: 2, high: 4, least: 1, most: 5 });
+  assert.equal(summarize([1, 2]), { runs: 2, median: 1.5, low: 1.25, high: 1.75, least: 1, most: 2 });
   const { spread, effect } = compareSpread(summarize([10, 10, 10]), summarize([20, 20, 20]));
   assert.is(spread, 0);
   assert.is(effect, 1);
@@ -74,6 +74,17 @@ test('a ratio is told in the sense of its goal', async () => {
   const alone = [comparison({ peer: null, goal: { below: 10 } })];
   const own = await recordOf(scenario(sides, { comparisons: alone }));
   assert.equal([own?.ratio, own?.theirs, own?.met], [null, null, false]);
+});
+
+test('what must never happen is judged by the worst run', async () => {
+  const alone = comparison({ peer: null, better: 'less', goal: { below: 11 } });
+  const judged = async (one: Comparison) => {
+    const record = await recordOf(scenario([side('hare', [10, 11, 10])], { comparisons: [one] }));
+    return [record?.ours, record?.met];
+  };
+  assert.equal(await judged(alone), [10, true]);
+  assert.equal(await judged({ ...alone, worst: true }), [11, false]);
+  assert.equal(await judged({ ...alone, worst: true, better: 'more', goal: { atLeast: 11 } }), [10, false]);
 });
 
 test('no ratio is told where the spread is larger than the effect', async () => {

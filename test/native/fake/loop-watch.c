@@ -4,9 +4,11 @@
  * of the machine does to it. Loaded with `require`:
  *
  *   start()  watches from here on. The loop goes round without ever sleeping: a turn in which its
- * thread gives up the processor of its own accord has waited for something. mark()   this turn does the work
- * in question. stop()   { turns, marked, waits, longestWait, median, longest, longestOtherWait }: the marked
- * turns, those in which the thread waited, and milliseconds; the last is of the turns that are not marked.
+ *            thread gives up the processor of its own accord has waited for something.
+ *   mark()   this turn does the work in question.
+ *   stop()   { turns, marked, waits, longestWait, median, longest }: how many turns there were, how many of
+ *            them are marked, and in how many of those the thread waited; in milliseconds the longest wait of
+ *            any turn, and what the marked ones cost.
  *
  * The wait of a turn is its time by the clock, less the processor time that the thread had in it and the time
  * for which it was ready and others had the processor; 0 when it never gave up the processor of its own
@@ -51,7 +53,7 @@ static uv_handle *idle, *prepare;
 static int schedule = -1; /* /proc/thread-self/schedstat, kept open */
 static struct account before;
 static int is_marked;
-static double turns, waits, longest_wait, longest_other_wait;
+static double turns, waits, longest_wait;
 static double costs[MAX_MARKED]; /* of marked turns */
 static int marked;
 
@@ -88,8 +90,7 @@ static void end_turn(uv_handle* handle) {
   long long wait = 0;
   if (now.switches != before.switches) wait = now.clock - before.clock - processor - (now.ready - before.ready);
   if (wait < 0) wait = 0; /* the clocks are read one after the other */
-  double *longest = is_marked ? &longest_wait : &longest_other_wait;
-  if ((double)wait / 1e6 > *longest) *longest = (double)wait / 1e6;
+  if ((double)wait / 1e6 > longest_wait) longest_wait = (double)wait / 1e6;
   turns += 1;
   if (is_marked) waits += wait > 0;
   if (is_marked && marked < MAX_MARKED) costs[marked++] = (double)(processor + wait) / 1e6;
@@ -108,7 +109,7 @@ static napi_value start(napi_env env, napi_callback_info info) {
     uv_idle_init(loop, idle);
     uv_prepare_init(loop, prepare);
   }
-  turns = waits = longest_wait = longest_other_wait = 0;
+  turns = waits = longest_wait = 0;
   is_marked = marked = 0;
   uv_idle_start(idle, do_nothing);
   uv_prepare_start(prepare, end_turn);
@@ -147,7 +148,6 @@ static napi_value stop(napi_env env, napi_callback_info info) {
   set(env, result, "longestWait", longest_wait);
   set(env, result, "median", marked > 0 ? costs[marked / 2] : 0);
   set(env, result, "longest", marked > 0 ? costs[marked - 1] : 0);
-  set(env, result, "longestOtherWait", longest_other_wait);
   return result;
 }
 
