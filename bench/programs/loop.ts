@@ -50,12 +50,12 @@ async function askForFacts(): Promise<void> {
 }
 
 async function sample(): Promise<void> {
-  const steady = await start();
+  const steady = start();
   if (steady.reason !== null) throw new Error(steady.reason);
   for (const end = performance.now() + forMs; performance.now() < end; ) {
     watcher.mark();
     void askForFacts();
-    const brief = await start();
+    const brief = start();
     await sleep(restartMs);
     watcher.mark();
     brief.stop();

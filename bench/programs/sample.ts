@@ -10,7 +10,7 @@ async function sampleMicroseconds(total: number): Promise<{ microseconds: number
   const state = loadAddon();
   if (state.addon === null) throw new Error(state.reason);
   const { addon } = state;
-  const host = await hostSources();
+  const host = hostSources();
   const alive = setInterval(() => {}, 1000);
   return new Promise((done) => {
     let seen = -1;

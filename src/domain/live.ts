@@ -24,7 +24,7 @@ export function createLive(
   let gpuNames: readonly string[] = [];
   let listeners = 0;
   let training = false;
-  let sampler: Promise<Sampler> | null = null;
+  let sampler: Sampler | null = null;
   const tracer = createTracer();
   const onBatch = (batch: readonly HardwareFrame[]) => {
     if (training) for (const frame of batch) tracer.add(frame);
@@ -41,11 +41,10 @@ export function createLive(
         },
         () => undefined,
       );
-      sampler.then(({ reason }) => {
-        if (reason !== null) logger.warn({ reason }, 'Live hardware figures are not available');
-      });
+      const { reason } = sampler;
+      if (reason !== null) logger.warn({ reason }, 'Live hardware figures are not available');
     } else if (!wanted && sampler !== null) {
-      void sampler.then((running) => running.stop());
+      sampler.stop();
       sampler = null;
     }
   };

@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listSystemFolder, readSystemFile } from './system-files.ts';
 
 /**
  * What the container (a Linux control group) allows this process, and the files that say how much of it is
@@ -28,8 +28,8 @@ const none: ContainerLimits = {
  * Reads the limits of control groups of version 1 and 2, of this process's group and of every group above
  * it: the smallest one holds. `root` stands for `/` in the tests.
  */
-export async function readContainerLimits(root = '/'): Promise<ContainerLimits> {
-  const groups = await text(join(root, 'proc/self/cgroup'));
+export function readContainerLimits(root = '/'): ContainerLimits {
+  const groups = readSystemFile(join(root, 'proc/self/cgroup'));
   if (groups === null) return none;
   const mount = join(root, 'sys/fs/cgroup');
   let limits: ContainerLimits = none;
@@ -40,10 +40,10 @@ export async function readContainerLimits(root = '/'): Promise<ContainerLimits> 
     const path = rest.join(':');
     if (hierarchy === '0' && controllers === '') {
       // With version 1 beside it, version 2 is mounted one folder deeper and limits nothing.
-      if ((await text(join(mount, 'cgroup.controllers'))) !== null)
-        limits = merge(limits, await versionTwo(mount, path));
+      if (readSystemFile(join(mount, 'cgroup.controllers')) !== null)
+        limits = merge(limits, versionTwo(mount, path));
     } else {
-      limits = merge(limits, await versionOne(mount, controllers.split(','), path));
+      limits = merge(limits, versionOne(mount, controllers.split(','), path));
     }
   }
   return limits;
@@ -57,12 +57,12 @@ function foldersOf(mount: string, path: string): string[] {
   return folders;
 }
 
-async function versionTwo(mount: string, path: string): Promise<ContainerLimits> {
+function versionTwo(mount: string, path: string): ContainerLimits {
   let limits = none;
   for (const folder of foldersOf(mount, path)) {
-    const [quota, period] = ((await text(join(folder, 'cpu.max'))) ?? '').trim().split(' ');
+    const [quota, period] = (readSystemFile(join(folder, 'cpu.max')) ?? '').trim().split(' ');
     const quotaCores = quota && quota !== 'max' ? positive(Number(quota) / Number(period)) : null;
-    const memoryLimitBytes = positive(Number((await text(join(folder, 'memory.max'))) ?? Number.NaN));
+    const memoryLimitBytes = positive(Number(readSystemFile(join(folder, 'memory.max')) ?? Number.NaN));
     limits = merge(limits, {
       quotaCores,
       memoryLimitBytes,
@@ -77,7 +77,7 @@ async function versionTwo(mount: string, path: string): Promise<ContainerLimits>
 /** Version 1 writes "no limit" as a number near 2^63. */
 const versionOneUnlimitedBytes = 2 ** 60;
 
-async function versionOne(mount: string, controllers: string[], path: string): Promise<ContainerLimits> {
+function versionOne(mount: string, controllers: string[], path: string): ContainerLimits {
   let limits = none;
   const name = controllers.join(',');
   const isMemory = controllers.includes('memory');
@@ -85,7 +85,7 @@ async function versionOne(mount: string, controllers: string[], path: string): P
   for (const base of [join(mount, name), ...controllers.map((one) => join(mount, one))]) {
     for (const folder of foldersOf(base, path)) {
       if (isMemory) {
-        const limit = positive(Number((await text(join(folder, 'memory.limit_in_bytes'))) ?? Number.NaN));
+        const limit = positive(Number(readSystemFile(join(folder, 'memory.limit_in_bytes')) ?? Number.NaN));
         if (limit === null || limit >= versionOneUnlimitedBytes) continue;
         limits = merge(limits, {
           ...none,
@@ -94,11 +94,11 @@ async function versionOne(mount: string, controllers: string[], path: string): P
           memoryStatFile: join(folder, 'memory.stat'),
         });
       } else {
-        const quota = Number((await text(join(folder, 'cpu.cfs_quota_us'))) ?? Number.NaN);
-        const period = Number((await text(join(folder, 'cpu.cfs_period_us'))) ?? Number.NaN);
+        const quota = Number(readSystemFile(join(folder, 'cpu.cfs_quota_us')) ?? Number.NaN);
+        const period = Number(readSystemFile(join(folder, 'cpu.cfs_period_us')) ?? Number.NaN);
         const quotaCores = positive(quota / period);
         const usage = join(folder, 'cpuacct.usage');
-        const hasUsage = quotaCores !== null && (await text(usage)) !== null;
+        const hasUsage = quotaCores !== null && readSystemFile(usage) !== null;
         limits = merge(limits, { ...none, quotaCores, cpuUsageFile: hasUsage ? usage : null });
       }
     }
@@ -123,23 +123,19 @@ function positive(value: number): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-async function text(file: string): Promise<string | null> {
-  return readFile(file, 'utf8').catch(() => null);
-}
-
 /**
  * The processors that this process may run on (its affinity), by number, and on how many physical cores they
  * lie. `null` where the platform does not say (anything but Linux).
  */
-export async function readProcessors(
+export function readProcessors(
   root = '/',
-): Promise<{ readonly cpus: readonly number[]; readonly physicalCores: number } | null> {
-  const status = await text(join(root, 'proc/self/status'));
+): { readonly cpus: readonly number[]; readonly physicalCores: number } | null {
+  const status = readSystemFile(join(root, 'proc/self/status'));
   const allowed = /^Cpus_allowed_list:\s*(\S+)/m.exec(status ?? '')?.[1];
   if (allowed === undefined) return null;
   const folder = join(root, 'sys/devices/system/cpu');
   const present = new Set(
-    (await readdir(folder).catch(() => []))
+    listSystemFolder(folder)
       .filter((name) => /^cpu\d+$/.test(name))
       .map((name) => Number(name.slice(3))),
   );
@@ -147,7 +143,7 @@ export async function readProcessors(
   const cores = new Set<string>();
   for (const cpu of cpus) {
     const topology = join(folder, `cpu${cpu}`, 'topology');
-    const siblings = await text(join(topology, 'thread_siblings_list'));
+    const siblings = readSystemFile(join(topology, 'thread_siblings_list'));
     cores.add(siblings?.trim() || `cpu${cpu}`);
   }
   return { cpus, physicalCores: cores.size };

@@ -1,10 +1,11 @@
-import { readFile, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { loadAddon } from './addon.ts';
-import { readContainerLimits, readProcessors } from './container-limits.ts';
+import { type ContainerLimits, readContainerLimits, readProcessors } from './container-limits.ts';
 import { type GpuFacts, readGpuFacts } from './gpu-facts.ts';
 import { repositoryRoot } from './repository-root.ts';
+import { readSystemFile } from './system-files.ts';
 import { readTorchVersion } from './torch-version.ts';
 
 export type { GpuFacts } from './gpu-facts.ts';
@@ -49,10 +50,10 @@ export interface FactsOptions {
 export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
   const environmentDir = options.environmentDir ?? join(repositoryRoot(), 'trainer', '.venv');
   const state = loadAddon();
-  const [gpu, limits, processors, torch, diskFreeBytes, memory] = await Promise.all([
+  const limits = readContainerLimits();
+  const processors = readProcessors();
+  const [gpu, torch, diskFreeBytes, memory] = await Promise.all([
     readGpuFacts(state, options.gpuTimeoutMs ?? 5000),
-    readContainerLimits(),
-    readProcessors(),
     readTorchVersion(environmentDir),
     freeBytesOf(options.dataDir),
     availableMemory(),
@@ -65,7 +66,7 @@ export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
   return {
     ...gpu,
     ramTotalBytes,
-    ramAvailableBytes: Math.min(ramTotalBytes, memory, await memoryLeft(limits)),
+    ramAvailableBytes: Math.min(ramTotalBytes, memory, memoryLeft(limits)),
     diskFreeBytes,
     cpuCoresLogical,
     cpuCoresPhysical: physical === null ? null : Math.min(physical, cpuCoresLogical),
@@ -80,7 +81,7 @@ export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
 /** What can still be allocated; Linux counts the file cache as available, which `freemem` does not. */
 async function availableMemory(): Promise<number> {
   if (process.platform === 'linux') {
-    const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+    const meminfo = readSystemFile('/proc/meminfo') ?? '';
     const kibibytes = /^MemAvailable:\s*(\d+)/m.exec(meminfo)?.[1];
     if (kibibytes !== undefined) return Number(kibibytes) * 1024;
   }
@@ -92,11 +93,11 @@ async function availableMemory(): Promise<number> {
 }
 
 /** What the container's memory limit leaves; infinite without one. */
-async function memoryLeft(limits: Awaited<ReturnType<typeof readContainerLimits>>): Promise<number> {
+function memoryLeft(limits: ContainerLimits): number {
   if (limits.memoryLimitBytes === null || limits.memoryUsageFile === null) return Infinity;
-  const used = Number(await readFile(limits.memoryUsageFile, 'utf8').catch(() => Number.NaN));
+  const used = Number(readSystemFile(limits.memoryUsageFile) ?? Number.NaN);
   if (!Number.isFinite(used)) return limits.memoryLimitBytes;
-  const stat = await readFile(limits.memoryStatFile ?? '', 'utf8').catch(() => '');
+  const stat = readSystemFile(limits.memoryStatFile ?? '') ?? '';
   // The kernel takes cached file pages back before it refuses memory.
   const cached = /^total_inactive_file (\d+)/m.exec(stat) ?? /^inactive_file (\d+)/m.exec(stat);
   return Math.max(0, limits.memoryLimitBytes - Math.max(0, used - Number(cached?.[1] ?? 0)));

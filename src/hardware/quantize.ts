@@ -77,7 +77,7 @@ export async function quantize(
       input,
       output: aside,
       type,
-      threads: options.threads ?? (await usableThreads()),
+      threads: options.threads ?? usableThreads(),
       requantize: options.requantize ?? false,
     });
     await sync(aside);
@@ -94,8 +94,8 @@ export async function quantize(
 }
 
 /** The processors that this process may use; a container's quota counts. */
-async function usableThreads(): Promise<number> {
-  const { quotaCores } = await readContainerLimits();
+function usableThreads(): number {
+  const { quotaCores } = readContainerLimits();
   return Math.min(availableParallelism(), Math.max(1, Math.ceil(quotaCores ?? Infinity)));
 }
 

@@ -1,8 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadAddon, type NativeHostSources } from './addon.ts';
 import { readContainerLimits, readProcessors } from './container-limits.ts';
 import { type HardwareFrame, unpackBatch } from './frames.ts';
+import { listSystemFolder, readSystemFile } from './system-files.ts';
 
 export interface SamplerOptions {
   /** Frames per second, 0.1 to 100; 5 when absent. NVML itself refreshes at most about six times a second. */
@@ -25,13 +25,13 @@ export interface Sampler {
  *
  * @throws RangeError for a rate out of bounds
  */
-export async function startSampler(options: SamplerOptions): Promise<Sampler> {
+export function startSampler(options: SamplerOptions): Sampler {
   const hz = options.hz ?? 5;
   if (!(hz >= 0.1 && hz <= 100)) throw new RangeError(`hz must be between 0.1 and 100, not ${hz}`);
   const state = loadAddon();
   if (state.addon === null) return { reason: state.reason, stop: () => {} };
   const intervalMs = Math.round(1000 / hz);
-  const host = await hostSources();
+  const host = hostSources();
   try {
     const native = state.addon.startSampler({
       intervalMs,
@@ -54,17 +54,14 @@ function wordsOf(error: unknown): string {
 }
 
 /** Where the addon reads the figures of this machine, or of the container that we are in. */
-export async function hostSources(root = '/'): Promise<NativeHostSources> {
+export function hostSources(root = '/'): NativeHostSources {
   if (process.platform !== 'linux') return {};
-  const [limits, processors, energy] = await Promise.all([
-    readContainerLimits(root),
-    readProcessors(root),
-    energyCounters(join(root, 'sys/class/powercap')),
-  ]);
+  const limits = readContainerLimits(root);
+  const energy = energyCounters(join(root, 'sys/class/powercap'));
   return {
     procStat: join(root, 'proc/stat'),
     meminfo: join(root, 'proc/meminfo'),
-    cpus: processors?.cpus ?? [],
+    cpus: readProcessors(root)?.cpus ?? [],
     quotaCores: limits.cpuUsageFile === null ? 0 : (limits.quotaCores ?? 0),
     cgroupCpu: limits.cpuUsageFile ?? '',
     memoryLimitBytes: limits.memoryLimitBytes ?? 0,
@@ -76,18 +73,12 @@ export async function hostSources(root = '/'): Promise<NativeHostSources> {
 }
 
 /** RAPL counters of whole packages (`intel-rapl:0`, not its parts `intel-rapl:0:1`) that we may read. */
-async function energyCounters(folder: string): Promise<{ file: string; range: number }[]> {
-  const counters: { file: string; range: number }[] = [];
-  for (const name of await readdir(folder).catch(() => [])) {
-    if (!/^intel-rapl:\d+$/.test(name)) continue;
+function energyCounters(folder: string): { file: string; range: number }[] {
+  return listSystemFolder(folder).flatMap((name) => {
     const file = join(folder, name, 'energy_uj');
-    try {
-      await readFile(file); // since 2020 kernels let root alone read it
-      const range = Number(await readFile(join(folder, name, 'max_energy_range_uj'), 'utf8'));
-      counters.push({ file, range });
-    } catch {
-      // Not readable: the power stays unknown.
-    }
-  }
-  return counters;
+    // Since 2020 kernels let root alone read it; what is not readable stays unknown.
+    if (!/^intel-rapl:\d+$/.test(name) || readSystemFile(file) === null) return [];
+    const range = readSystemFile(join(folder, name, 'max_energy_range_uj'));
+    return range === null ? [] : [{ file, range: Number(range) }];
+  });
 }

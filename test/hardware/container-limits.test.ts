@@ -30,14 +30,14 @@ test('no control groups, or none that limits', async () => {
     memoryUsageFile: null,
     memoryStatFile: null,
   };
-  assert.equal(await readContainerLimits(machine({})), nothing);
+  assert.equal(readContainerLimits(machine({})), nothing);
   const unlimited = machine({
     'proc/self/cgroup': '0::/user.slice\n',
     'sys/fs/cgroup/cgroup.controllers': 'cpu memory\n',
     'sys/fs/cgroup/user.slice/memory.max': 'max\n',
     'sys/fs/cgroup/user.slice/cpu.max': 'max 100000\n',
   });
-  assert.equal(await readContainerLimits(unlimited), nothing);
+  assert.equal(readContainerLimits(unlimited), nothing);
 });
 
 test('version 2: the strictest group above us holds', async () => {
@@ -49,7 +49,7 @@ test('version 2: the strictest group above us holds', async () => {
     'sys/fs/cgroup/pod/container/cpu.max': '400000 100000\n',
     'sys/fs/cgroup/pod/container/memory.max': '2147483648\n',
   });
-  const limits = await readContainerLimits(root);
+  const limits = readContainerLimits(root);
   assert.is(limits.quotaCores, 1.5);
   assert.is(limits.cpuUsageFile, join(root, 'sys/fs/cgroup/pod/cpu.stat'));
   assert.is(limits.memoryLimitBytes, 2 ** 31);
@@ -63,10 +63,10 @@ test('version 2 in a container that sees its own group as the root', async () =>
     'sys/fs/cgroup/cpu.max': '50000 100000\n',
     'sys/fs/cgroup/memory.max': '1073741824\n',
   });
-  const limits = await readContainerLimits(root);
+  const limits = readContainerLimits(root);
   assert.is(limits.quotaCores, 0.5);
   assert.is(limits.memoryLimitBytes, 2 ** 30);
-  const sources = await hostSources(root);
+  const sources = hostSources(root);
   assert.is(sources.quotaCores, 0.5);
   assert.is(sources.cgroupMemory, join(root, 'sys/fs/cgroup/memory.current'));
 });
@@ -79,7 +79,7 @@ test('version 1: named controllers, a path of the host, and the number for no li
     'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '100000\n',
     'sys/fs/cgroup/cpu,cpuacct/cpuacct.usage': '123456789\n',
   });
-  const limits = await readContainerLimits(root);
+  const limits = readContainerLimits(root);
   assert.is(limits.memoryLimitBytes, 3 * 2 ** 30);
   assert.is(limits.memoryUsageFile, join(root, 'sys/fs/cgroup/memory/memory.usage_in_bytes'));
   assert.is(limits.quotaCores, 2);
@@ -91,8 +91,8 @@ test('version 1: named controllers, a path of the host, and the number for no li
     'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n',
     'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n',
   });
-  assert.is((await readContainerLimits(unlimited)).memoryLimitBytes, null);
-  assert.is((await readContainerLimits(unlimited)).quotaCores, null);
+  assert.is(readContainerLimits(unlimited).memoryLimitBytes, null);
+  assert.is(readContainerLimits(unlimited).quotaCores, null);
 });
 
 test('processors: the affinity counts, and siblings of one core are one physical core', async () => {
@@ -106,8 +106,8 @@ test('processors: the affinity counts, and siblings of one core are one physical
     ...topology(4, '0,4'),
     ...topology(5, '1,5'),
   });
-  assert.equal(await readProcessors(root), { cpus: [0, 1, 4], physicalCores: 2 });
-  assert.is(await readProcessors(machine({})), null);
+  assert.equal(readProcessors(root), { cpus: [0, 1, 4], physicalCores: 2 });
+  assert.is(readProcessors(machine({})), null);
 });
 
 test.run();

@@ -39,7 +39,7 @@ test('without a built addon the facts are there and say what is missing', () => 
      import { startSampler } from '${sampler}';
      import { quantize, quantizeErrorCode } from '${quantize}';
      const { ramTotalBytes, gpuReason, addonReason } = await readFacts({ dataDir: '.' });
-     const { reason } = await startSampler({ onBatch: () => {} });
+     const { reason } = startSampler({ onBatch: () => {} });
      const code = await quantize('a', 'b', 'Q8_0').catch(quantizeErrorCode);
      console.log(JSON.stringify({ ramTotalBytes, gpuReason, addonReason, reason, code }));`,
   );

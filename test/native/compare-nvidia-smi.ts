@@ -42,7 +42,7 @@ const firstAt = (xml: string, ...paths: string[]) =>
 async function lastFrame(): Promise<HardwareFrame> {
   let latest: HardwareFrame | undefined;
   let read = 0;
-  const sampler = await startSampler({
+  const sampler = startSampler({
     onBatch: (frames) => {
       latest = frames.findLast(({ gpuState }) => gpuState === 'read') ?? latest;
       if (latest !== undefined) read += 1;

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # Weight of the penalty for leaving the base model (KL divergence), and answers tried per prompt.
 BETA = 0.05
 GENERATIONS = 4
-# Part of the pairs that the reward model is tested on when the job itself holds none out, and the most of them:
-# of 2000 the share that is judged right has a standard error of about one percent.
+# Part of the pairs that the reward model is tested on when the job itself holds none out, and the most of
+# them: of 2000, the share that is judged right has a standard error of about one percent.
 REWARD_TEST_SPLIT = 0.1
 REWARD_TEST_ROWS = 2000
 

@@ -6,13 +6,15 @@
  *   start()  watches from here on. The loop goes round without ever sleeping: a turn in which its
  *            thread gives up the processor of its own accord has waited for something.
  *   mark()   this turn does the work in question.
- *   stop()   { turns, marked, waits, longestWait, median, longest }: how many turns there were, how many of
- *            them are marked, and in how many of those the thread waited; in milliseconds the longest wait of
- *            any turn, and what the marked ones cost.
+ *   stop()   { turns, marked, waits, longestWait, longestDriverWait, median, longest }: how many turns there
+ *            were, how many of them are marked, and in how many of those the thread waited; in milliseconds the
+ *            longest wait of any turn, for anything and for the driver, and what the marked ones cost.
  *
  * The wait of a turn is its time by the clock, less the processor time that the thread had in it and the time
  * for which it was ready and others had the processor; 0 when it never gave up the processor of its own
- * accord (RUSAGE_THREAD). A turn costs its processor time and its wait.
+ * accord (RUSAGE_THREAD). A turn costs its processor time and its wait. Whoever waits for a call of the driver,
+ * be it for a lock that is held meanwhile, waits until the call ends: a wait may be one for the driver if a call
+ * of the fake driver ended in its turn.
  *
  * Two controls must be caught. Both call the NVIDIA library that the loader finds:
  *
@@ -25,6 +27,7 @@
 #include <node_api.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -53,7 +56,8 @@ static uv_handle *idle, *prepare;
 static int schedule = -1; /* /proc/thread-self/schedstat, kept open */
 static struct account before;
 static int is_marked;
-static double turns, waits, longest_wait;
+static double turns, waits, longest_wait, longest_driver_wait;
+static atomic_llong *last_ends[2]; /* `fake_last_end` of both libraries of the fake driver */
 static double costs[MAX_MARKED]; /* of marked turns */
 static int marked;
 
@@ -81,6 +85,8 @@ static struct account account(void) {
                           ready_nanoseconds(), switches()};
 }
 
+static int driver_ended_since(long long moment) { return *last_ends[0] >= moment || *last_ends[1] >= moment; }
+
 static void do_nothing(uv_handle* handle) { (void)handle; }
 
 static void end_turn(uv_handle* handle) {
@@ -91,11 +97,21 @@ static void end_turn(uv_handle* handle) {
   if (now.switches != before.switches) wait = now.clock - before.clock - processor - (now.ready - before.ready);
   if (wait < 0) wait = 0; /* the clocks are read one after the other */
   if ((double)wait / 1e6 > longest_wait) longest_wait = (double)wait / 1e6;
+  if (wait > 0 && driver_ended_since(before.clock) && (double)wait / 1e6 > longest_driver_wait)
+    longest_driver_wait = (double)wait / 1e6;
   turns += 1;
   if (is_marked) waits += wait > 0;
   if (is_marked && marked < MAX_MARKED) costs[marked++] = (double)(processor + wait) / 1e6;
   is_marked = 0;
   before = account();
+}
+
+static atomic_llong *last_end_of(const char *name) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  atomic_llong *last_end = library == NULL ? NULL : dlsym(library, "fake_last_end");
+  if (last_end != NULL) return last_end;
+  fprintf(stderr, "%s is not that of the fake driver\n", name);
+  abort();
 }
 
 static napi_value start(napi_env env, napi_callback_info info) {
@@ -104,12 +120,14 @@ static napi_value start(napi_env env, napi_callback_info info) {
   napi_get_uv_event_loop(env, &loop);
   if (idle == NULL) {
     schedule = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    last_ends[0] = last_end_of("libnvidia-ml.so.1");
+    last_ends[1] = last_end_of("libcuda.so.1");
     idle = calloc(1, uv_handle_size(HANDLE_IDLE));
     prepare = calloc(1, uv_handle_size(HANDLE_PREPARE));
     uv_idle_init(loop, idle);
     uv_prepare_init(loop, prepare);
   }
-  turns = waits = longest_wait = 0;
+  turns = waits = longest_wait = longest_driver_wait = 0;
   is_marked = marked = 0;
   uv_idle_start(idle, do_nothing);
   uv_prepare_start(prepare, end_turn);
@@ -146,6 +164,7 @@ static napi_value stop(napi_env env, napi_callback_info info) {
   set(env, result, "marked", marked);
   set(env, result, "waits", waits);
   set(env, result, "longestWait", longest_wait);
+  set(env, result, "longestDriverWait", longest_driver_wait);
   set(env, result, "median", marked > 0 ? costs[marked / 2] : 0);
   set(env, result, "longest", marked > 0 ? costs[marked - 1] : 0);
   return result;

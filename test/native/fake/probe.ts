@@ -25,7 +25,7 @@ async function play(scenario: Scenario): Promise<unknown> {
     return readFacts({ dataDir: '.', gpuTimeoutMs: scenario.gpuTimeoutMs ?? 10_000 });
   }
   const frames: HardwareFrame[] = [];
-  const sampler = await startSampler({
+  const sampler = startSampler({
     hz: scenario.hz ?? 50,
     onBatch: (batch) => {
       frames.push(...batch);

@@ -26,6 +26,7 @@
 #ifndef FAKE_SCENARIO_H
 #define FAKE_SCENARIO_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,15 @@ static void write_down(const char *name, const char *function) {
   fclose(file);
 }
 
+static long long now_nanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+/* When the last call of this library ended; for loop-watch.c. */
+__attribute__((visibility("default"))) atomic_llong fake_last_end;
+
 /* The status that the scenario gives to a function; waits as the scenario says. */
 static int status_of(const char *function) {
   write_down("FAKE_GPU_CALLS_FILE", function);
@@ -59,6 +69,7 @@ static int status_of(const char *function) {
   if (delay_ms > 0) {
     const struct timespec time = {delay_ms / 1000, (delay_ms % 1000) * 1000000L};
     nanosleep(&time, NULL);
+    fake_last_end = now_nanoseconds();
   }
   const char *hang = getenv("FAKE_GPU_HANG");
   if (hang != NULL && strcmp(hang, function) == 0) {
