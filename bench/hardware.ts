@@ -26,7 +26,7 @@ import type { Scenario, Side, Size, TrialInput } from './harness/scenario.ts';
 const query =
   'utilization.gpu,utilization.memory,memory.used,memory.total,temperature.gpu,power.draw,clocks.sm,clocks.mem';
 const samples: Record<Size, number> = { full: 20_000, quick: 2_000, test: 200 };
-const watchedMs: Record<Size, number> = { full: 15_000, quick: 3_000, test: 1_000 };
+const watchedMs: Record<Size, number> = { full: 8_000, quick: 2_000, test: 1_000 };
 const callMs = 500;
 const startsOfTrue = 50;
 const hasGpu = () => spawnSync('nvidia-smi', ['-L']).status === 0;

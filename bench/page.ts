@@ -168,7 +168,7 @@ export const scenario: Scenario = {
   name: 'page',
   about: 'The page in Chromium: first view, layout shift, a chart of 100,000 steps, an hour of frames',
   runs: { full: 3, quick: 1 },
-  warmUps: { full: 1, quick: 0 },
+  warmUps: { full: 0, quick: 0 },
   sides: [
     {
       name: 'hone',

@@ -79,7 +79,7 @@ export const scenario: Scenario = {
   name: 'playground',
   about: 'answers of a model: the second turn, decoding, and decoding beside a training',
   runs: { full: 3, quick: 2 },
-  warmUps: { full: 1, quick: 0 },
+  warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {
     const { hidden, layers } = shapes[size];
     const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1', TQDM_DISABLE: '1' };
