@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario } from './harness/scenario.ts';
@@ -44,11 +45,9 @@ function writeJob(dir: string, job: string): string {
 export const scenario: Scenario = {
   name: 'export',
   about: 'from an adapter to a Q8_0 GGUF of the merged model',
-  runs: { full: 3, quick: 2 },
+  runs: { full: 2, quick: 2 },
   warmUps: { full: 0, quick: 0 },
-  prepare: async ({ dir, size }) => {
-    await runMeasured(python, [join(programs, 'export_inputs.py'), dir, size], { env });
-  },
+  prepare: (input) => makeInputs('export_inputs.py', [input.size], input),
   sides: [
     {
       name: 'hone',

@@ -69,8 +69,8 @@ export const scenario: Scenario = {
     renameSync(fakeDriver('modern'), driver(dir));
     loopWatch(dir);
   },
-  runs: { full: 5, quick: 2 },
-  warmUps: { full: 1, quick: 0 },
+  runs: { full: 4, quick: 2 },
+  warmUps: { full: 0, quick: 0 },
   sides: [
     {
       name: 'hone',

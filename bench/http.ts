@@ -79,8 +79,8 @@ const peer = (command: string, args: readonly string[]): Side['trial'] => {
 export const scenario: Scenario = {
   name: 'http',
   about: 'server processor time of a status request',
-  runs: { full: 5, quick: 2 },
-  warmUps: { full: 1, quick: 0 },
+  runs: { full: 4, quick: 2 },
+  warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {
     const full =
       size === 'test' ? { jobs: 10, models: 100, points: 10 } : { jobs: 1_000, models: 10_000, points: 100 };

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { missingPython, programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Size } from './harness/scenario.ts';
@@ -17,8 +18,8 @@ const shapes: Record<
   Size,
   { hidden: number; layers: number; words: number; tokens: number; mostMs: number }
 > = {
-  full: { hidden: 768, layers: 16, words: 1900, tokens: 96, mostMs: 15_000 },
-  quick: { hidden: 768, layers: 8, words: 1400, tokens: 48, mostMs: 4_000 },
+  full: { hidden: 768, layers: 16, words: 1400, tokens: 256, mostMs: 10_000 },
+  quick: { hidden: 768, layers: 8, words: 1400, tokens: 96, mostMs: 3_000 },
   test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
 const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
@@ -80,15 +81,10 @@ export const scenario: Scenario = {
   about: 'answers of a model: the second turn, decoding, and decoding beside a training',
   runs: { full: 3, quick: 2 },
   warmUps: { full: 0, quick: 0 },
-  prepare: async ({ dir, size }) => {
+  prepare: async (input) => {
+    const { dir, size } = input;
     const { hidden, layers } = shapes[size];
-    const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1', TQDM_DISABLE: '1' };
-    const script = join(programs, 'playground_inputs.py');
-    execFileSync(python, [script, dir, String(hidden), String(layers)], {
-      cwd: root,
-      env,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    await makeInputs('playground_inputs.py', [String(hidden), String(layers)], input);
     const argv = [join(root, 'dist', 'quantize.js'), join(dir, 'model.gguf'), q4(dir), 'Q4_0'];
     execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
   },

@@ -25,8 +25,8 @@ const megabytes = (dir: string) => statSync(model(dir)).size / 1e6;
 export const scenario: Scenario = {
   name: 'quantize',
   about: 'megabytes of 32-bit floats quantized per second of processor time',
-  runs: { full: 5, quick: 2 },
-  warmUps: { full: 1, quick: 0 },
+  runs: { full: 3, quick: 2 },
+  warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {
     const { width, layers } = shapes[size];
     writeTinyGguf(model(dir), { width, feedForward: 4 * width, layers });

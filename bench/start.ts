@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import WebSocket from 'ws';
+import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario } from './harness/scenario.ts';
@@ -21,12 +22,10 @@ const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 export const scenario: Scenario = {
   name: 'start',
   about: 'from the request to the first optimizer step',
-  runs: { full: 5, quick: 2 },
+  runs: { full: 3, quick: 2 },
   warmUps: { full: 1, quick: 0 },
-  prepare: async ({ dir }) => {
-    // A small model: what is measured is the way to the step, not the step.
-    await runMeasured(python, [join(programs, 'training_inputs.py'), dir, 'test'], { env });
-  },
+  // A small model: what is measured is the way to the step, not the step.
+  prepare: (input) => makeInputs('training_inputs.py', ['test'], input),
   sides: [
     {
       name: 'hone',

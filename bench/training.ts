@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Size, Trial } from './harness/scenario.ts';
@@ -16,7 +17,7 @@ interface Step {
   readonly cpu_seconds: number;
 }
 
-const steps: Record<Size, number> = { full: 12, quick: 7, test: 4 };
+const steps: Record<Size, number> = { full: 12, quick: 6, test: 4 };
 const learningRate = 1e-3;
 /** Steps that are not measured: the first ones choose kernels. */
 const unmeasured = 2;
@@ -69,9 +70,7 @@ export const scenario: Scenario = {
   // A step of ours is a third of a second: of three runs a burst beside one of them is left out by the median.
   runs: { full: 3, quick: 2 },
   warmUps: { full: 0, quick: 0 },
-  prepare: async ({ dir, size }) => {
-    await runMeasured(python, [join(programs, 'training_inputs.py'), dir, size], { env });
-  },
+  prepare: (input) => makeInputs('training_inputs.py', [input.size], input),
   sides: [
     {
       name: 'hone',

@@ -149,7 +149,7 @@ function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProce
 export const scenario: Scenario = {
   name: 'ws',
   about: `server processor time of a frame to ${socketCount} sockets`,
-  runs: { full: 5, quick: 2 },
+  runs: { full: 4, quick: 2 },
   warmUps: { full: 1, quick: 0 },
   sides: [
     {
