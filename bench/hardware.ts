@@ -17,8 +17,8 @@ import type { Scenario, Side, Size, TrialInput } from './harness/scenario.ts';
  * processor, so that a busy machine does not count. That it catches a driver is shown each time by two controls: the
  * driver called on the loop's thread, and a lock held by a thread that is inside the driver.
  *
- * `wait`: the same for whatever the loop waits. Now and then that is the lock in which Node hands a batch over, whose
- * holder lost the processor just then. V8's helpers are off: a loop waits for them up to 4 ms when garbage is
+ * `wait`: the same for whatever the loop waits. Now and then that is, presumably, the lock in which Node hands a batch
+ * over, whose holder lost the processor just then. V8's helpers are off: a loop waits for them up to 4 ms when garbage is
  * collected. `turn`: what a turn costs in which anything of the sampler runs (processor time and waiting), beside an
  * empty callback of a timer and the controls.
  */
