@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "aligned-memory.h"
 #include "gpus.h"
 #include "process-end.h"
 #include "quantize.h"
@@ -21,6 +22,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
   exports.Set("readGpus", Napi::Function::New(env, hone::ReadGpus, "readGpus"));
   exports.Set("quantize", Napi::Function::New(env, hone::Quantize, "quantize"));
   exports.Set("scanRows", Napi::Function::New(env, hone::ScanRows, "scanRows"));
+  exports.Set("alignedMemory", Napi::Function::New(env, hone::AlignedMemory, "alignedMemory"));
   exports.Set("startSampler", Napi::Function::New(env, hone::StartSampler, "startSampler"));
   exports.Set("exitNow", Napi::Function::New(env, ExitNow, "exitNow"));
   return exports;

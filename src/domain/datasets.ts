@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { DatasetRow, DatasetStore } from '../db/datasets.ts';
 import { AppError } from '../errors.ts';
+import { createNewFile } from './new-file.ts';
 import { converterFor } from './row-converter.ts';
 import { createRowValidator, type RowShape, type Validation } from './row-validator.ts';
 
@@ -92,15 +93,14 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
       const validator = createRowValidator(null);
       try {
-        const file = await open(aside, 'wx');
+        const file = await createNewFile(aside);
         try {
           let first = true;
           for await (const piece of pieces) {
             const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
             first = false;
             validator.push(bytes);
-            // Not `write`: that may write less than it was given, when the disk is nearly full.
-            await file.appendFile(bytes);
+            await file.append(bytes);
           }
           await file.sync();
         } finally {

@@ -96,6 +96,8 @@ export interface Addon {
     to: number,
     fields: readonly string[],
   ): { readonly rows: number; readonly offset: number };
+  /** See `native/aligned-memory.h`. */
+  alignedMemory(bytes: number): Uint8Array;
   /** Ends the process at once, without exit handlers: for when a thread is still inside llama.cpp. */
   exitNow(code: number): never;
 }
