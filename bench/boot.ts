@@ -27,7 +27,7 @@ async function untilHealthy(start: () => Promise<MeasuredServer>): Promise<Trial
 export const scenario: Scenario = {
   name: 'boot',
   about: 'process start to healthy',
-  runs: { full: 11, quick: 5 },
+  runs: { full: 11, quick: 3 },
   sides: [
     {
       name: 'hone',

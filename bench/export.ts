@@ -45,7 +45,7 @@ function writeJob(dir: string, job: string): string {
 export const scenario: Scenario = {
   name: 'export',
   about: 'from an adapter to a Q8_0 GGUF of the merged model',
-  runs: { full: 2, quick: 2 },
+  runs: { full: 2, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('export_inputs.py', [input.size], input),
   sides: [

@@ -26,7 +26,7 @@ const answers = {
 };
 
 /** How long each path is asked, in seconds. */
-const lasting: Record<Size, number> = { full: 2, quick: 0.7, test: 0.05 };
+const lasting: Record<Size, number> = { full: 2, quick: 0.5, test: 0.05 };
 const warmUpShare = 0.4;
 
 async function load(server: MeasuredServer, size: Size): Promise<Trial> {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './harness/machine.ts';
 import { type Record, toRecords } from './harness/records.ts';
-import { runScenario } from './harness/run-scenario.ts';
+import { prepareScenario, runScenario } from './harness/run-scenario.ts';
 import type { Scenario } from './harness/scenario.ts';
 import { line, withTable } from './harness/text.ts';
 
@@ -32,14 +32,27 @@ if (unknown.length > 0) {
 }
 const machine = describeMachine();
 console.log(machine);
+const size = values.quick ? 'quick' : 'full';
+const show = process.stderr.isTTY ? (text: string) => process.stderr.write(`\r\u001b[K${text}`) : () => {};
+const scenarios = await Promise.all(
+  (positionals.length > 0 ? positionals : names).map(
+    async (name) => ((await import(join(here, `${name}.ts`))) as { scenario: Scenario }).scenario,
+  ),
+);
+// Making small inputs is mostly importing libraries, so all are made side by side before anything is measured.
+show('making inputs …');
+const prepared = await Promise.allSettled(
+  size === 'quick' ? scenarios.map((scenario) => prepareScenario(scenario, size)) : [],
+);
+show('');
 const records: Record[] = [];
-for (const name of positionals.length > 0 ? positionals : names) {
-  const { scenario } = (await import(join(here, `${name}.ts`))) as { scenario: Scenario };
-  console.log(`\n${name}: ${scenario.about}`);
+for (const [at, scenario] of scenarios.entries()) {
+  console.log(`\n${scenario.name}: ${scenario.about}`);
   const begun = Date.now();
-  const show = process.stderr.isTTY ? (text: string) => process.stderr.write(`\r\u001b[K${text}`) : () => {};
   try {
-    const outcome = await runScenario(scenario, values.quick ? 'quick' : 'full', (text) => show(`  ${text}`));
+    const made = prepared[at];
+    if (made?.status === 'rejected') throw made.reason;
+    const outcome = await runScenario(scenario, size, (text) => show(`  ${text}`), made?.value);
     show('');
     for (const side of outcome.sides) {
       console.log(

@@ -19,7 +19,7 @@ const shapes: Record<
   { hidden: number; layers: number; words: number; tokens: number; mostMs: number }
 > = {
   full: { hidden: 768, layers: 16, words: 1400, tokens: 256, mostMs: 10_000 },
-  quick: { hidden: 768, layers: 8, words: 1400, tokens: 96, mostMs: 3_000 },
+  quick: { hidden: 512, layers: 8, words: 1400, tokens: 96, mostMs: 2_000 },
   test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
 const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
@@ -79,7 +79,7 @@ const rendered = '<|im_start|>user\nMy parcel has not come.<|im_end|>\n<|im_star
 export const scenario: Scenario = {
   name: 'playground',
   about: 'answers of a model: the second turn, decoding, and decoding beside a training',
-  runs: { full: 3, quick: 2 },
+  runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: async (input) => {
     const { dir, size } = input;

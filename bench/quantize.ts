@@ -14,7 +14,7 @@ import type { Scenario, Size } from './harness/scenario.ts';
 const types = ['Q8_0', 'Q4_0', 'Q4_K_M', 'IQ4_XS'] as const;
 const shapes: Record<Size, { width: number; layers: number }> = {
   full: { width: 1024, layers: 4 },
-  quick: { width: 512, layers: 4 },
+  quick: { width: 512, layers: 2 },
   test: { width: 256, layers: 1 },
 };
 const ggufPy = join(root, 'build', 'llama.cpp', 'gguf-py');

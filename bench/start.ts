@@ -22,7 +22,7 @@ const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 export const scenario: Scenario = {
   name: 'start',
   about: 'from the request to the first optimizer step',
-  runs: { full: 3, quick: 2 },
+  runs: { full: 3, quick: 1 },
   warmUps: { full: 1, quick: 0 },
   // A small model: what is measured is the way to the step, not the step.
   prepare: (input) => makeInputs('training_inputs.py', ['test'], input),

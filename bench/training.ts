@@ -68,7 +68,7 @@ export const scenario: Scenario = {
   name: 'training',
   about: 'real tokens per second of processor time, at equal loss in every step',
   // A step of ours is a third of a second: of three runs a burst beside one of them is left out by the median.
-  runs: { full: 3, quick: 2 },
+  runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', [input.size], input),
   sides: [

@@ -78,13 +78,11 @@ function judge(
     throw new Error('A goal of our own figure needs a comparison without a peer');
   }
   const { spread, effect } = compareSpread(ours, theirs);
-  if (ours.runs < 2) return { ratio: null, met: 'not told: a single run has no spread' };
   if (spread > effect) {
     const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
-    return {
-      ratio: null,
-      met: `not told: spread ${percent(spread)} is larger than the effect ${percent(effect)}`,
-    };
+    const off =
+      ours.runs < 2 ? `what a single run may be off, ${percent(spread)},` : `spread ${percent(spread)}`;
+    return { ratio: null, met: `not told: ${off} is larger than the effect ${percent(effect)}` };
   }
   const share = ours.median / theirs.median;
   const ratio = goal !== null && 'share' in goal ? share : better === 'more' ? share : 1 / share;

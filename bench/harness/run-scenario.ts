@@ -24,20 +24,35 @@ function counts(scenario: Scenario, size: Size): { warmUps: number; runs: number
   return { warmUps: scenario.warmUps?.[size] ?? 1, runs: scenario.runs?.[size] ?? (size === 'full' ? 5 : 3) };
 }
 
+/** Makes a scenario's folder with what its sides share; `runScenario` removes it. */
+export async function prepareScenario(scenario: Scenario, size: Size): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'hone-bench-'));
+  try {
+    await scenario.prepare?.({ size, dir });
+    return dir;
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 /**
  * Runs the sides of a scenario in turn. A peer that is missing is left out and says so; where our own side is
  * missing, nothing runs.
+ * @param prepared the folder that `prepareScenario` made, where it is made already.
  * @throws when a side fails, or when the sides did not do the same work.
  */
 export async function runScenario(
   scenario: Scenario,
   size: Size,
   progress: (text: string) => void = () => undefined,
+  prepared: string | null = null,
 ): Promise<Outcome> {
   const { warmUps, runs } = counts(scenario, size);
   const sides = await Promise.all(scenario.sides.map(look));
   const ours = sides[0] as Looked;
   if (ours.skipped !== null) {
+    if (prepared !== null) await rm(prepared, { recursive: true, force: true });
     return {
       scenario,
       runs: 0,
@@ -46,9 +61,8 @@ export async function runScenario(
   }
   const present = sides.filter(({ skipped }) => skipped === null);
   const values = new Map(sides.map(({ name }) => [name, {} as Record<string, number[]>]));
-  const dir = await mkdtemp(join(tmpdir(), 'hone-bench-'));
+  const dir = prepared ?? (await prepareScenario(scenario, size));
   try {
-    await scenario.prepare?.({ size, dir });
     for (let number = 0; number < warmUps + runs; number += 1) {
       const answers: Record<string, unknown> = {};
       for (const { name, side } of present) {

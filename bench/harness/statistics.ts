@@ -29,13 +29,16 @@ export function summarize(values: readonly number[]): Summary {
   };
 }
 
+/** What is taken for the spread of a single run: no ratio in bench/README.md was seen to move by a factor of two. */
+const unknownSpread = 2;
+
 /**
  * How far the quartiles of both sides allow the ratio of the medians to be off, and how far that ratio is from
  * 1, both as shares: 0.1 is 10 %. A ratio whose spread is larger than its effect says nothing.
  */
 export function compareSpread(ours: Summary, theirs: Summary): { spread: number; effect: number } {
   if (!(ours.low > 0 && theirs.low > 0)) return { spread: Number.POSITIVE_INFINITY, effect: 0 };
-  const reach = ({ low, high }: Summary) => Math.log(high / low) / 2;
+  const reach = ({ runs, low, high }: Summary) => Math.log(runs < 2 ? unknownSpread : high / low) / 2;
   const off = Math.abs(Math.log(ours.median / theirs.median));
   return { spread: Math.expm1(reach(ours) + reach(theirs)), effect: Math.expm1(off) };
 }

@@ -93,6 +93,20 @@ test('no ratio is told where the spread is larger than the effect', async () => 
   assert.match(record?.met as string, /^not told: spread \d+ % is larger than the effect \d+ %$/);
 });
 
+test('a single run, whose spread nobody knows, tells a ratio beyond a factor of two alone', async () => {
+  const met = async (ours: number) => {
+    const record = await recordOf(
+      scenario([side('hare', [ours]), side('snail', [4])], { runs: { full: 1, quick: 1 } }),
+    );
+    return [record?.ratio, record?.met];
+  };
+  assert.equal(await met(9), [2.25, true]);
+  assert.equal(await met(7), [
+    null,
+    'not told: what a single run may be off, 100 %, is larger than the effect 75 %',
+  ]);
+});
+
 test('sides take turns, and the warm-up is not measured', async () => {
   const order: string[] = [];
   const noting = (name: string) =>
