@@ -250,7 +250,7 @@ if (process.platform === 'linux') {
   test('frames carry every figure, and null for what the driver does not give', async () => {
     const gone = join(scratch, 'gone');
     const [one, none, silent, falls, mig, unified, narrow, forbidden] = await play<Sampled>(modern, [
-      frames({ FAKE_GPU_COUNT: '2' }, { count: 4 }),
+      frames({ FAKE_GPU_COUNT: '2' }, { count: 4, hz: 10 }),
       frames({ FAKE_GPU_COUNT: '0' }),
       frames({
         FAKE_GPU_FAIL:
@@ -336,7 +336,7 @@ if (process.platform === 'linux') {
   test('a driver that hangs costs its own figures and nothing else', async () => {
     // Its threads stay in the driver for good, so that these are the last of their process.
     const [sampled] = await play<Sampled>(modern, [
-      frames({ FAKE_GPU_HANG: 'nvmlDeviceGetPowerUsage' }, { count: 5 }),
+      frames({ FAKE_GPU_HANG: 'nvmlDeviceGetPowerUsage' }, { count: 5, late: true }),
     ]);
     assert.is(sampled?.frames.length && sampled.frames.at(-1)?.gpuState, 'late');
     assert.ok((sampled?.frames.at(-1)?.gpuLateMs ?? 0) > 0);

@@ -1,6 +1,6 @@
 /*
  * Preloaded into a process, it makes the disk full for files whose name ends in `.partial` after
- * FAKE_DISK_BYTES bytes, as a real one would: write(2) fails with ENOSPC.
+ * FAKE_DISK_BYTES bytes, as a real one would: write(2) and its kin fail with ENOSPC.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,4 +47,14 @@ ssize_t writev(int descriptor, const struct iovec *parts, int count) {
     return -1;
   }
   return real(descriptor, parts, count);
+}
+
+ssize_t pwrite64(int descriptor, const void *data, size_t bytes, off64_t offset) {
+  static ssize_t (*real)(int, const void *, size_t, off64_t) = NULL;
+  if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
+  if (is_full(descriptor, bytes)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return real(descriptor, data, bytes, offset);
 }
