@@ -29,7 +29,7 @@ export function summarize(values: readonly number[]): Summary {
   };
 }
 
-/** What is taken for the spread of a single run: no ratio in bench/README.md was seen to move by a factor of two. */
+/** What a single run is taken to be off by: medians of whole runs moved by less (bench/README.md). An assumption. */
 const unknownSpread = 2;
 
 /**
