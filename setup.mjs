@@ -1,29 +1,38 @@
 #!/usr/bin/env node
-// Everything that a fresh clone needs, with Node alone; every npm script and the command `hone` come here.
+// Sets up a fresh clone using only Node. Every npm script and the command `hone` start here.
 
 const VERBS = {
   serve: 'start the service (the default)   --port 8000  --host 0.0.0.0  --log-level info',
-  stop: 'stop the training that is running, with or without a running service',
+  stop: 'stop the current training, with or without a running service',
   demo: 'fine-tune a small model and ask it ten questions   --model owner/name  --port N',
-  test: 'check and test everything; with a pattern only the files that match it',
-  'test:long': 'the tests that take longer   --seed N  --count N',
-  bench: 'measure   NAME…  --quick  --json FILE',
-  doctor: 'print what is there, and try it',
+  test: 'run linters and all tests, or the files that match a pattern',
+  check: 'run linters and the tests that start no process (under a minute)',
+  'test:long': 'run the long tests   --seed N  --count N',
+  'test:nodes': 'run setup, demo and tests on each supported Node   18 20 22 24 26  --quick',
+  generate: 'write the files that are generated from src/contract/',
+  bench: 'run benchmarks   NAME…  --quick  --json FILE',
+  doctor: 'check each part of the installation',
 };
 
 const usage = () =>
   [
-    'Usage: hone [VERB] [OPTIONS]   (or npm start, npm run demo, npm test …; options after --)',
+    'Usage: hone [COMMAND] [OPTIONS]   (or npm start, npm run demo, npm test …; options after --)',
     '',
     ...Object.entries(VERBS).map(([verb, text]) => `  ${verb.padEnd(10)} ${text}`),
     '',
-    'Every verb first sets up what is missing; a second run finds it done.',
+    'Every command first sets up what is missing.',
   ].join('\n');
+
+/** Shown when starting the service or the demo on Node 20. */
+const END_OF_20 =
+  'Node 20 reached its end of life on 30 April 2026 and no longer gets security fixes. Please upgrade to Node 24.';
 
 async function main() {
   const major = Number(process.versions.node.split('.')[0]);
-  if (major < 20) {
-    console.error(`hone: Node ${process.versions.node} is too old. Install Node 20, 22 or 24.`);
+  if (major < 18) {
+    console.error(
+      `hone: Node ${process.versions.node} is too old. Install Node 24: https://nodejs.org/en/download`,
+    );
     return 1;
   }
   const args = process.argv.slice(2);
@@ -32,15 +41,23 @@ async function main() {
     console.log(usage());
     return 0;
   }
-  if (!Object.hasOwn(VERBS, verb)) {
-    console.error(`hone: there is no verb "${verb}".\n\n${usage()}`);
+  if (!Object.keys(VERBS).includes(verb)) {
+    console.error(`hone: unknown command "${verb}".\n\n${usage()}`);
     return 2;
   }
+  const { isSupported } = await import('./setup/supported.mjs');
+  if (!isSupported(process.versions.node)) {
+    const { runWithOwnNode } = await import('./setup/own-node.mjs');
+    return runWithOwnNode([verb, ...args]);
+  }
+  if (major === 20 && (verb === 'serve' || verb === 'demo')) console.error(END_OF_20);
   const { setUp } = await import('./setup/set-up.mjs');
   const { runVerb } = await import('./setup/verbs.mjs');
   return (await setUp(verb)) ? runVerb(verb, args) : 1;
 }
 
-// `undefined` leaves the end to what the verb started.
-const code = await main();
-if (code !== undefined) process.exitCode = code;
+// Old releases of Node must be able to parse this file to report that they are too old: no newer syntax here.
+// With `undefined`, what the command started ends the process.
+main().then((code) => {
+  if (code !== undefined) process.exitCode = code;
+});

@@ -5,8 +5,8 @@ import type { Scenario, Trial } from './harness/scenario.ts';
 import { type MeasuredServer, startHone, startServer } from './harness/server.ts';
 
 /*
- * From the start of the process to the first answer that says `healthy`, on a data directory that has been used
- * before. The peer has one route that answers the same and imports nothing else.
+ * From process start to the first `healthy` response, with an existing data directory. The peer has a single route with
+ * the same response and imports nothing else.
  */
 
 const answer = { status: 'healthy', version: 'v2' };
@@ -64,7 +64,7 @@ export const scenario: Scenario = {
     },
     { metric: 'until healthy', figure: 'wall', unit: 'ms', better: 'less', peer: null, goal: { below: 300 } },
     {
-      metric: 'processor time until healthy',
+      metric: 'CPU time until healthy',
       figure: 'cpu',
       unit: 'ms',
       better: 'less',

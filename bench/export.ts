@@ -7,20 +7,20 @@ import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario } from './harness/scenario.ts';
 
 /*
- * From a trained adapter to a Q8_0 GGUF of the merged model: the time, and the resident memory of the largest
- * process on the way. The peer does what tutorials do: merge in memory, save, convert to F16, quantize. Ours
- * goes on to verify the file, which the peer has nothing like, and which is not measured: the time ends where
- * the journal tells that the verification begins, the memory is that of the exporting process.
+ * From a trained adapter to a Q8_0 GGUF of the merged model: time, and the peak resident memory of the largest process.
+ * The peer does what tutorials do: merge in memory, save, convert to F16, quantize. Ours also verifies the file, which
+ * the peer does not, so verification is excluded: time ends when the journal reports the start of verification, and
+ * memory is that of the exporting process.
  */
 
 const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 const dist = (name: string) => join(root, 'dist', name);
 const converter = join(root, 'build', 'llama.cpp');
 const reader = join(programs, 'gguf_tensors.py');
-/** What 8 bits a weight and one more rounding to bf16 may make of a difference between the two files. */
+/** The difference between the two files that 8-bit weights and one more rounding to bf16 may cause. */
 const nearness = 0.02;
 
-/** A job folder as it is when training is over. @returns its specification. */
+/** A job folder as it is after training. @returns its specification. */
 function writeJob(dir: string, job: string): string {
   cpSync(join(dir, 'trained'), job, { recursive: true });
   const golden = JSON.parse(readFileSync(join(root, 'test', 'contract', 'spec.golden.json'), 'utf8'));
@@ -51,7 +51,7 @@ export const scenario: Scenario = {
   sides: [
     {
       name: 'hone',
-      about: 'python -m trainer export, to where it verifies',
+      about: 'python -m trainer export, without verification',
       trial: async ({ dir, number }) => {
         const job = join(dir, `job-${number}`);
         const begun = Date.now();
@@ -119,6 +119,6 @@ export const scenario: Scenario = {
     if (hone === undefined || PEFT === undefined) return;
     const args = [reader, join(converter, 'gguf-py'), 'distance', hone as string, PEFT as string];
     const { distance } = JSON.parse(execFileSync(python, args, { encoding: 'utf8' }));
-    if (!(distance < nearness)) throw new Error(`the two files differ by ${distance} of a tensor's norm`);
+    if (!(distance < nearness)) throw new Error(`the relative distance between the two files is ${distance}`);
   },
 };

@@ -7,20 +7,19 @@ import { programs } from './harness/places.ts';
 import type { Scenario, Side, Size, TrialInput } from './harness/scenario.ts';
 
 /*
- * What sampling costs. `sample`: processor time of one sample of everything, against that of one `nvidia-smi`
- * query. Where there is no GPU a fake driver plays one, and the cheapest process there is (`true`) shows what any
- * program that is started for a query costs at least.
+ * The cost of sampling. `sample`: CPU time of one complete sample, compared with one `nvidia-smi` query. Without a GPU,
+ * a fake driver is used, and the cheapest process (`true`) shows the minimum cost of starting any program for a query.
  *
- * `driverWait`: the longest wait of the event loop's thread for a call of the driver, the worst of all runs, while
- * every call takes 500 ms, samplers come and go, and facts are asked for. A watcher of its own
- * (test/native/fake/loop-watch.c) tells waiting from working and from being ready while other processes have the
- * processor, so that a busy machine does not count. That it catches a driver is shown each time by two controls: the
- * driver called on the loop's thread, and a lock held by a thread that is inside the driver.
+ * `driverWait`: how long the event loop thread waits for a driver call at most, in the worst of all runs, while every
+ * call takes 500 ms, samplers are started and stopped, and GPU facts are requested. A separate watcher
+ * (test/native/fake/loop-watch.c) distinguishes waiting from running and from being runnable, so that other load on the
+ * machine does not count. Two controls verify in each run that it detects a driver call: a call on the loop's own
+ * thread, and a lock held by a thread that is inside the driver.
  *
- * `wait`: the same for whatever the loop waits. Now and then that is, presumably, the lock in which Node hands a batch
- * over, whose holder lost the processor just then. V8's helpers are off: a loop waits for them up to 4 ms when garbage is
- * collected. `turn`: what a turn costs in which anything of the sampler runs (processor time and waiting), beside an
- * empty callback of a timer and the controls.
+ * `wait`: the same for any wait of the loop. Occasionally that is, presumably, the lock with which Node hands over a
+ * batch, when its holder was just preempted. V8's helper threads are disabled, because the loop waits up to 4 ms for
+ * them during garbage collection. `turn`: the cost of a loop iteration that runs sampler code (CPU time and waiting),
+ * compared with an empty timer callback and the controls.
  */
 
 const query =
@@ -45,14 +44,14 @@ interface Watched {
   readonly frames: number;
 }
 
-/** Runs a mode of programs/loop.ts beside a driver that is slow. */
+/** Runs a mode of programs/loop.ts with a slow driver. */
 const watch = (mode: string, { dir, size }: TrialInput): Promise<Watched> =>
   run('loop.ts', [mode, String(watchedMs[size]), join(dir, 'loop-watch.node')], {
     LD_LIBRARY_PATH: driver(dir),
     FAKE_GPU_DELAY_MS: String(callMs),
   });
 
-/** A side that is there to be watched alone. */
+/** A side that only runs the watcher. */
 const watched = (name: string, mode: string, about: string): Side => ({
   name,
   about,
@@ -64,7 +63,7 @@ const watched = (name: string, mode: string, about: string): Side => ({
 
 export const scenario: Scenario = {
   name: 'hardware',
-  about: 'one sample of processor, memory and GPU; and what a slow driver does to the service',
+  about: 'one sample of CPU, memory and GPU; and the effect of a slow driver on the event loop',
   prepare: async ({ dir }) => {
     renameSync(fakeDriver('modern'), driver(dir));
     loopWatch(dir);
@@ -74,9 +73,8 @@ export const scenario: Scenario = {
   sides: [
     {
       name: 'hone',
-      about: () =>
-        `the addon, on ${hasGpu() ? "the machine's own GPU" : 'a fake driver: there is no GPU here'}`,
-      missing: () => (process.platform === 'linux' ? null : 'the fake driver and the watcher are for Linux'),
+      about: () => `the addon, on ${hasGpu() ? "the machine's own GPU" : 'a fake driver (no GPU)'}`,
+      missing: () => (process.platform === 'linux' ? null : 'the fake driver and the watcher need Linux'),
       trial: async (input) => {
         const playing: NodeJS.ProcessEnv = hasGpu() ? {} : { LD_LIBRARY_PATH: driver(input.dir) };
         const { microseconds, gpus } = await run('sample.ts', [String(samples[input.size])], playing);
@@ -94,8 +92,8 @@ export const scenario: Scenario = {
     },
     {
       name: 'nvidia-smi',
-      about: 'one query of the same figures',
-      missing: () => (hasGpu() ? null : 'there is no NVIDIA GPU here, or no nvidia-smi (part of its driver)'),
+      about: 'one query of the same metrics',
+      missing: () => (hasGpu() ? null : 'no NVIDIA GPU, or no nvidia-smi (part of its driver)'),
       trial: async () => {
         const run = await runMeasured('nvidia-smi', [`--query-gpu=${query}`, '--format=csv,noheader']);
         return {
@@ -106,44 +104,46 @@ export const scenario: Scenario = {
     },
     {
       name: 'true',
-      about: 'starting and ending a program that does nothing',
+      about: 'starting a program that exits immediately',
       trial: async () => {
         const script = `i=0; while [ $i -lt ${startsOfTrue} ]; do /bin/true; i=$((i + 1)); done`;
         const { cpuSeconds } = await runMeasured('sh', ['-c', script]);
         return { figures: { sample: (cpuSeconds / startsOfTrue) * 1e6 }, answer: null };
       },
     },
-    watched('empty timer', 'timer', 'a callback that does nothing, as often as a batch comes'),
-    watched('driver on the loop', 'driver', 'control: one call of the driver by the thread of the loop'),
-    watched('lock of the driver', 'lock', 'control: a lock held by another thread during one call'),
+    watched('empty timer', 'timer', 'an empty callback at the rate of batches'),
+    watched('driver on the loop', 'driver', 'control: one driver call on the event loop thread'),
+    watched('driver lock', 'lock', 'control: a lock held by another thread during one driver call'),
   ],
   check: ({ hone, 'nvidia-smi': other, ...rest }) => {
     const [ours, theirs] = [hone, other] as { gpus: number; frames: number }[];
     if ((ours?.gpus ?? 0) < 1) throw new Error('No GPU was sampled');
-    if ((ours?.frames ?? 0) < 1) throw new Error('No frame came from beside the slow driver');
+    if ((ours?.frames ?? 0) < 1) throw new Error('No frame arrived while the driver was slow');
     if (theirs !== undefined && theirs.gpus !== ours?.gpus) {
-      throw new Error(`${ours?.gpus} GPUs were sampled, and nvidia-smi tells of ${theirs.gpus}`);
+      throw new Error(`${ours?.gpus} GPUs were sampled, but nvidia-smi lists ${theirs.gpus}`);
     }
-    for (const control of ['driver on the loop', 'lock of the driver']) {
+    for (const control of ['driver on the loop', 'driver lock']) {
       const { longestDriverWait } = rest[control] as { longestDriverWait: number };
-      // The call sleeps; its end may be seen by a hair early on another clock.
+      // The call sleeps; on another clock it may appear slightly shorter.
       if (longestDriverWait < 0.95 * callMs) {
-        throw new Error(`The watcher is blind: ${control} made the loop wait ${longestDriverWait} ms`);
+        throw new Error(
+          `The watcher missed the control "${control}": it measured a wait of ${longestDriverWait} ms`,
+        );
       }
     }
   },
   comparisons: [
     {
-      metric: 'CPU of a sample',
+      metric: 'CPU per sample',
       figure: 'sample',
       unit: 'µs',
       better: 'less',
       peer: 'nvidia-smi',
       goal: { share: 0.01 },
     },
-    { metric: 'CPU of a sample', figure: 'sample', unit: 'µs', better: 'less', peer: 'true', goal: null },
+    { metric: 'CPU per sample', figure: 'sample', unit: 'µs', better: 'less', peer: 'true', goal: null },
     {
-      metric: "the loop's longest wait for the driver, worst run",
+      metric: 'longest event loop wait for the driver, worst run',
       figure: 'driverWait',
       unit: 'ms',
       better: 'less',
@@ -152,7 +152,7 @@ export const scenario: Scenario = {
       worst: true,
     },
     {
-      metric: "the loop's longest wait for anything, worst run",
+      metric: 'longest event loop wait for anything, worst run',
       figure: 'wait',
       unit: 'ms',
       better: 'less',
@@ -160,8 +160,8 @@ export const scenario: Scenario = {
       goal: null,
       worst: true,
     },
-    ...['empty timer', 'driver on the loop', 'lock of the driver'].map((peer) => ({
-      metric: 'a turn of the loop',
+    ...['empty timer', 'driver on the loop', 'driver lock'].map((peer) => ({
+      metric: 'event loop iteration',
       figure: 'turn',
       unit: 'µs',
       better: 'less' as const,

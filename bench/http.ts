@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { compiled } from './harness/compiled.ts';
+import { missingUws, onNode, onUws } from './harness/engines.ts';
 import { writeHistory } from './harness/history.ts';
 import { runMeasured } from './harness/measured.ts';
 import { missingPython, programs, python, pythonVersion } from './harness/places.ts';
@@ -8,14 +9,14 @@ import type { Scenario, Side, Size, Trial } from './harness/scenario.ts';
 import { type MeasuredServer, startHone, startServer } from './harness/server.ts';
 
 /*
- * What one status request costs the server in processor time, over 64 connections that are kept. The client is a
- * C program in its own process; the account is the server process's own. Hone answers with 10,000 models and 1,000
- * jobs in its database; the peers answer the same objects from memory. All must answer the same body.
+ * Server CPU time per status request, over 64 keep-alive connections. The client is a C program in its own process;
+ * only the server process is measured. Hone has 10,000 models and 1,000 jobs in its database and runs on each of its
+ * HTTP engines; the peers return the same objects from memory. All must return the same body.
  */
 
 const connections = 64;
 const paths = { status: '/api/finetune/status', flat: '/api/training_status' } as const;
-/** What the service says after the newest job of `writeHistory`. */
+/** The status response for the newest job of `writeHistory`. */
 const answers = {
   [paths.status]: { status: 'completed', progress: 100, message: 'Training completed', error: null },
   [paths.flat]: {
@@ -25,9 +26,10 @@ const answers = {
   },
 };
 
-/** How long each path is asked, in seconds. */
+/** How long each path is requested, in seconds. */
 const lasting: Record<Size, number> = { full: 2, quick: 0.5, test: 0.05 };
 const warmUpShare = 0.4;
+const onNodeName = "hone on Node's http";
 
 async function load(server: MeasuredServer, size: Size): Promise<Trial> {
   const figures: Record<string, number> = {};
@@ -48,15 +50,16 @@ async function load(server: MeasuredServer, size: Size): Promise<Trial> {
   return { figures, answer };
 }
 
-/** Our side, on a copy of a database that `prepare` wrote. */
-const hone = (name: string, about: string, database: string): Side => ({
+/** Our side, on a copy of the database that `prepare` wrote. */
+const hone = (name: string, about: string, database: string, env: NodeJS.ProcessEnv = onUws): Side => ({
   name,
   about,
+  ...(env === onUws ? { missing: missingUws } : {}),
   trial: async ({ dir, size, number }) => {
-    const dataDir = join(dir, `${database}-${number}`);
+    const dataDir = join(dir, `${name.replaceAll(/\W/g, '-')}-${number}`);
     mkdirSync(join(dataDir, 'database'), { recursive: true });
     copyFileSync(join(dir, `${database}.sqlite`), join(dataDir, 'database', 'hone.sqlite'));
-    const server = await startHone(dataDir);
+    const server = await startHone(dataDir, { env });
     try {
       return await load(server, size);
     } finally {
@@ -78,7 +81,7 @@ const peer = (command: string, args: readonly string[]): Side['trial'] => {
 
 export const scenario: Scenario = {
   name: 'http',
-  about: 'server processor time of a status request',
+  about: 'server CPU time per status request',
   runs: { full: 4, quick: 2 },
   warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {
@@ -102,12 +105,17 @@ export const scenario: Scenario = {
       trial: peer(python, [join(programs, 'fastapi_server.py')]),
     },
     hone('hone, new', 'the service with one job', 'small'),
+    hone(onNodeName, "the service on Node's own HTTP server", 'full', onNode),
   ],
   comparisons: Object.entries({ status: '/api/finetune/status', flat: '/api/training_status' }).flatMap(
     ([figure, metric]) => [
       { metric, figure, unit: 'µs', better: 'less', peer: 'node:http', goal: { share: 0.6 } } as const,
       { metric, figure, unit: 'µs', better: 'less', peer: 'FastAPI', goal: { share: 0.1 } } as const,
       { metric, figure, unit: 'µs', better: 'less', peer: 'hone, new', goal: null } as const,
+      {
+        ...{ ours: onNodeName, metric: `${metric}, ${onNodeName}`, figure, unit: 'µs', better: 'less' },
+        ...{ peer: 'node:http', goal: { share: 1.25 } },
+      } as const,
     ],
   ),
 };

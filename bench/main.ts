@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- NAME…] [--quick] [--json FILE] [--table]`: runs the scenarios of this folder, one file
- * each, and prints what each measured beside what it is measured against. `--table` writes the rows into
- * bench/README.md. How to add a scenario stands in harness/scenario.ts.
+ * `npm run bench [-- NAME…] [--quick] [--json FILE] [--table]`: runs the scenarios in this folder, one per file, and
+ * prints the results next to those of the peers. `--table` writes the rows into bench/README.md. harness/scenario.ts
+ * explains how to add a scenario.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ const scenarios = await Promise.all(
     async (name) => ((await import(join(here, `${name}.ts`))) as { scenario: Scenario }).scenario,
   ),
 );
-// Making small inputs is mostly importing libraries, so all are made side by side before anything is measured.
+// Making small inputs mostly means importing libraries, so all are made in parallel before measuring.
 show('making inputs …');
 const prepared = await Promise.allSettled(
   size === 'quick' ? scenarios.map((scenario) => prepareScenario(scenario, size)) : [],

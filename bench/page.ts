@@ -9,12 +9,12 @@ import type { Scenario, Size } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
 
 /*
- * How fast the page is, in Chromium against the real service, whose trainer is a program that only writes its
- * journal (programs/page-trainer.mjs): a first view with nothing in any cache, what shifts while pages come, the
- * page of a run of 100,000 steps while ten more come each second, and the memory after an hour of such frames.
+ * Performance of the page, in Chromium with the real service. The trainer is a program that only writes its journal
+ * (programs/page-trainer.mjs). Measured: a first view with empty caches, layout shifts while pages load, the page of a
+ * run of 100,000 steps with ten more per second, and memory after an hour of such frames.
  */
 
-/** Steps that are there, and how many frames make the hour (10 a second). */
+/** The number of existing steps, and of frames in the simulated hour (10 per second). */
 const amounts: Readonly<Record<Size, { points: number; hour: number; watchMs: number }>> = {
   full: { points: 100_000, hour: 36_000, watchMs: 8_000 },
   quick: { points: 100_000, hour: 36_000, watchMs: 4_000 },
@@ -43,7 +43,7 @@ function installation(dir: string, size: Size): NodeJS.ProcessEnv {
   };
 }
 
-/** Asks the service. @throws where it does not answer with a success. */
+/** Sends a request to the service. @throws when it does not succeed. */
 async function call(url: string, method: string, path: string, body?: unknown) {
   const response = await fetch(url + path, {
     method,
@@ -58,7 +58,7 @@ async function call(url: string, method: string, path: string, body?: unknown) {
   return JSON.parse(text);
 }
 
-/** Starts the run that never ends, and waits for its first steps. @returns its folder. */
+/** Starts the endless run, and waits for its first steps. @returns its folder. */
 async function startRun(url: string, dataDir: string): Promise<string> {
   const form = new FormData();
   form.append('file', new Blob([supportRows()]), 'support.jsonl');
@@ -73,7 +73,7 @@ async function startRun(url: string, dataDir: string): Promise<string> {
   return join(dataDir, 'jobs', 'train_1');
 }
 
-/** A page that nothing is cached for, and its sessions's account of the network. */
+/** A page with empty caches, and its DevTools session. */
 async function freshPage(width = 1280): Promise<{ page: Page; cdp: CDPSession; close(): Promise<void> }> {
   const context = await (await theBrowser()).newContext({ viewport: { width, height: 900 } });
   const page = await context.newPage();
@@ -96,7 +96,7 @@ async function freshPage(width = 1280): Promise<{ page: Page; cdp: CDPSession; c
   return { page, cdp: await context.newCDPSession(page), close: () => context.close() };
 }
 
-/** Bytes on the wire of a first view, and when it could be used: all shown, and no long task under way. */
+/** Bytes transferred for a first view, and when it was usable: everything visible, and no long task running. */
 async function firstView(url: string): Promise<{ kilobytes: number; milliseconds: number }> {
   const { page, cdp, close } = await freshPage();
   await cdp.send('Network.enable');
@@ -105,7 +105,7 @@ async function firstView(url: string): Promise<{ kilobytes: number; milliseconds
     bytes += encodedDataLength;
   });
   await page.goto(url);
-  // What a newcomer waits for: the first button, and the machine's figures beside it.
+  // What a new user waits for: the first button, and the machine's figures.
   const shown = await page.waitForFunction(
     () =>
       document.querySelector('.welcome button.primary') !== null &&
@@ -119,14 +119,14 @@ async function firstView(url: string): Promise<{ kilobytes: number; milliseconds
   await sleep(1_000);
   const busyUntil = await page.evaluate((until) => {
     const { busyUntil } = (globalThis as unknown as { seen: { busyUntil: number } }).seen;
-    // A long task that began after everything was there is none of the first view's.
+    // A long task that started after everything was visible does not belong to the first view.
     return busyUntil < until + 200 ? busyUntil : until;
   }, shownMs);
   await close();
   return { kilobytes: bytes / 1000, milliseconds: Math.max(shownMs, busyUntil) };
 }
 
-/** The largest sum of layout shifts of any page while it comes. */
+/** The largest cumulative layout shift of any page while it loads. */
 async function largestShift(url: string, size: Size): Promise<number> {
   const all = ['/', '/training', '/training/train_1', '/training/runs', '/playground', '/models'];
   const shiftOf = async (path: string, width: number) => {
@@ -148,7 +148,7 @@ async function largestShift(url: string, size: Size): Promise<number> {
   return largest;
 }
 
-/** Frames that the browser draws each second while a page does what it does. */
+/** Frames per second that the browser draws while the page is active. */
 const framesPerSecond = (page: Page, forMs: number) =>
   page.evaluate(async (duration) => {
     const begun = performance.now();
@@ -160,7 +160,7 @@ const framesPerSecond = (page: Page, forMs: number) =>
     return (count / (performance.now() - begun)) * 1000;
   }, forMs);
 
-/** The heap in use once all that can go is gone. */
+/** The heap in use after garbage collection. */
 async function heapMegabytes(cdp: CDPSession): Promise<number> {
   for (let round = 0; round < 3; round += 1) await cdp.send('HeapProfiler.collectGarbage');
   return (await cdp.send('Runtime.getHeapUsage')).usedSize / 1e6;
@@ -181,7 +181,7 @@ export const scenario: Scenario = {
         mkdirSync(dataDir);
         const server = await startHone(dataDir, { env: installation(dir, size) });
         try {
-          // The browser's own first page is not the first view of ours: the middle one of three counts.
+          // The browser's own start page is excluded; the median of three loads counts.
           const views = [
             await firstView(server.url),
             await firstView(server.url),
@@ -195,7 +195,7 @@ export const scenario: Scenario = {
           const { page, cdp, close } = await freshPage();
           await page.goto(`${server.url}/training/train_1`);
           await page.locator('.chart-wide .chart-area').waitFor();
-          /** How many points the chart says that it has; what the page says instead, where there is none. */
+          /** The number of points that the chart reports; the page's text if there is no chart. */
           const charted = async () => {
             const said = await page.evaluate(
               () =>
@@ -205,10 +205,10 @@ export const scenario: Scenario = {
             );
             const found = /chart of (\d+) points/.exec(said);
             if (found === null)
-              throw new Error(`There is no chart: ${said.replace(/\s+/g, ' ').slice(0, 500)}`);
+              throw new Error(`The page shows no chart: ${said.replace(/\s+/g, ' ').slice(0, 500)}`);
             return Number(found[1]);
           };
-          /** Has the trainer write many steps, and waits until the chart has them all. */
+          /** Makes the trainer write many steps, and waits until the chart has them all. */
           const flood = async (name: string, count: number) => {
             const had = await charted();
             writeFileSync(join(folder, name), '');
@@ -232,7 +232,7 @@ export const scenario: Scenario = {
             answer: { points, hour },
           };
         } finally {
-          // The trainer outlives its service, unless it is asked to end.
+          // The trainer outlives its service unless it is told to stop.
           await call(server.url, 'POST', '/api/stop_training').catch(() => undefined);
           await closeBrowser();
           await server.end();
@@ -250,7 +250,7 @@ export const scenario: Scenario = {
       goal: { atMost: 150 },
     },
     {
-      metric: 'first view usable after',
+      metric: 'time until the first view is usable',
       figure: 'milliseconds',
       unit: 'ms',
       better: 'less',

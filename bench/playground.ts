@@ -8,10 +8,10 @@ import type { Scenario, Size } from './harness/scenario.ts';
 import { startServer } from './harness/server.ts';
 
 /*
- * A Llama shape of random weights, quantized to Q4_0. `second turn`: the time to the first token of a second
- * question behind a long first one, whose tokens are still there, beside the same conversation asked of a model
- * that has seen nothing of it. `decode`: tokens a second of one answer, beside transformers' generate in bfloat16.
- * `beside a training`: the same while a training takes every core, beside node-llama-cpp with its own threads.
+ * A Llama architecture with random weights, quantized to Q4_0. `second turn`: time to the first token of a second
+ * question after a long first one whose tokens are cached, compared with the same conversation without a cache.
+ * `decode`: tokens per second of one answer, compared with transformers' generate in bfloat16. `beside a training`: the
+ * same while a training uses every core, compared with node-llama-cpp and its own thread count.
  */
 
 const shapes: Record<
@@ -56,10 +56,10 @@ async function play(dir: string, size: Size, conversations: unknown[], training 
 const rateOf = (said: Said) =>
   ((said.generatedTokens - 1) / (said.durationMs - said.timeToFirstTokenMs)) * 1000;
 
-/** Runs beside a process that trains with all the threads that it takes; answers alone need none. */
+/** Runs `work` while a process trains with its default thread count. */
 async function besideTraining<T>(size: Size, work: () => Promise<T>): Promise<T> {
   if (size === 'test') return work();
-  // As the service starts a trainer.
+  // The same environment as for a trainer of the service.
   const env = { OMP_WAIT_POLICY: 'passive' };
   const training = await startServer({
     command: python,
@@ -73,12 +73,12 @@ async function besideTraining<T>(size: Size, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** The prompt of the short conversation as the stored template renders it (ChatML). */
+/** The prompt of the short conversation as rendered by the stored template (ChatML). */
 const rendered = '<|im_start|>user\nMy parcel has not come.<|im_end|>\n<|im_start|>assistant\n';
 
 export const scenario: Scenario = {
   name: 'playground',
-  about: 'answers of a model: the second turn, decoding, and decoding beside a training',
+  about: 'answers of a model: the second turn, decoding, and decoding during a training',
   runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: async (input) => {
@@ -104,7 +104,7 @@ export const scenario: Scenario = {
     },
     {
       name: 'no cache',
-      about: 'the same engine, which has seen nothing of the conversation',
+      about: 'the same engine without the cached conversation',
       trial: async ({ dir, size }) => {
         const [said] = (await play(dir, size, [conversation(size).second])) as [Said];
         return { figures: { turn: said.timeToFirstTokenMs }, answer: { second: said.text } };
@@ -130,7 +130,7 @@ export const scenario: Scenario = {
       name: 'node-llama-cpp',
       about: () => {
         const file = join(root, 'node_modules', 'node-llama-cpp', 'package.json');
-        return `node-llama-cpp ${JSON.parse(readFileSync(file, 'utf8')).version} with its own threads`;
+        return `node-llama-cpp ${JSON.parse(readFileSync(file, 'utf8')).version} with its default threads`;
       },
       trial: async ({ dir, size }) => {
         const { tokens, mostMs } = shapes[size];
@@ -157,11 +157,11 @@ export const scenario: Scenario = {
     const same = (what: string, ours: unknown, theirs: unknown) => {
       if (ours !== theirs) throw new Error(`${what}: ${JSON.stringify(ours)} and ${JSON.stringify(theirs)}`);
     };
-    // A prompt that is read in other pieces gives sums that differ in their last bits, and random weights have
-    // near ties: later characters may rightly be others. Half a character at the end is shown by one side alone.
+    // Evaluating a prompt in different batches changes the last bits of sums, and random weights produce near ties, so
+    // later characters may legitimately differ. Only one side shows an incomplete character at the end.
     const start = (text: unknown) => [...String(text).replace(/\ufffd+$/, '')].slice(0, 3).join('');
-    same('The second turn, with and without what was kept', start(hone?.second), start(second));
-    same('The answer beside a training, and without one', start(hone?.busy), start(hone?.text));
+    same('The second turn, with and without the cache', start(hone?.second), start(second));
+    same('The answer with and without a training', start(hone?.busy), start(hone?.text));
     const length = start(beginning).length;
     same('The answer, and that of node-llama-cpp', start(hone?.text).slice(0, length), start(beginning));
     if (transformers !== undefined) same("The prompt's tokens", hone?.prompt, transformers.prompt);
@@ -184,7 +184,7 @@ export const scenario: Scenario = {
       goal: { times: 4 },
     },
     {
-      metric: 'decode beside a training',
+      metric: 'decode during a training',
       figure: 'busy',
       unit: 'tokens/s',
       better: 'more',

@@ -6,9 +6,9 @@ import { missingPython, programs, python, pythonVersion, root } from './harness/
 import type { Scenario, Size } from './harness/scenario.ts';
 
 /*
- * How fast a GGUF is quantized. The peer is gguf-py, the Python package with which llama.cpp's converter writes
- * Q8_0, on the same tensors, already in memory; both write a file and sync it, on one thread. Both must write the
- * same bytes. The other types have no peer in Python.
+ * Speed of GGUF quantization. The peer is gguf-py, the Python package with which llama.cpp's converter writes Q8_0, on
+ * the same tensors, already in memory. Both write and sync a file, on one thread, and must write the same bytes. The
+ * other types have no peer in Python.
  */
 
 const types = ['Q8_0', 'Q4_0', 'Q4_K_M', 'IQ4_XS'] as const;
@@ -24,7 +24,7 @@ const megabytes = (dir: string) => statSync(model(dir)).size / 1e6;
 
 export const scenario: Scenario = {
   name: 'quantize',
-  about: 'megabytes of 32-bit floats quantized per second of processor time',
+  about: 'megabytes of 32-bit floats quantized per CPU second',
   runs: { full: 3, quick: 2 },
   warmUps: { full: 0, quick: 0 },
   prepare: async ({ dir, size }) => {

@@ -9,10 +9,10 @@ import type { Scenario } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
 
 /*
- * How long a person waits between "start" and the first step of a small model. Ours: from the request to the
- * frame of the first step on the socket, with a trainer that was warmed by the question what the training
- * would need. The peer: from the start of a script with stock TRL to its first step. Both on one thread; both
- * with the same model, rows, seed and settings, and with the same loss at that step.
+ * How long a user waits between "start" and the first step of a small model. Ours: from the request to the frame of the
+ * first step on the socket, with a trainer that was warmed up by a request for the training's requirements. The peer:
+ * from the start of a script with plain TRL to its first step. Both use one thread and the same model, rows, seed and
+ * settings, and must have the same loss at that step.
  */
 
 const learningRate = 1e-3;
@@ -24,7 +24,7 @@ export const scenario: Scenario = {
   about: 'from the request to the first optimizer step',
   runs: { full: 3, quick: 1 },
   warmUps: { full: 1, quick: 0 },
-  // A small model: what is measured is the way to the step, not the step.
+  // The model is small, because the startup is measured and not the step.
   prepare: (input) => makeInputs('training_inputs.py', ['test'], input),
   sides: [
     {

@@ -6,9 +6,9 @@ import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Size, Trial } from './harness/scenario.ts';
 
 /*
- * Supervised fine-tuning with LoRA on one processor: real tokens (no padding) per second of the process's own
- * processor time, from the end of the second step to the end of the last. Both sides train the same rows in the
- * same steps, and every step's loss must be equal to 1 %.
+ * Supervised fine-tuning with LoRA on a CPU: real tokens (without padding) per second of the process's CPU time, from
+ * the end of the second step to the end of the last. Both sides train the same rows in the same steps, and the losses
+ * of every step must agree to 1 %.
  */
 
 interface Step {
@@ -19,11 +19,11 @@ interface Step {
 
 const steps: Record<Size, number> = { full: 12, quick: 6, test: 4 };
 const learningRate = 1e-3;
-/** Steps that are not measured: the first ones choose kernels. */
+/** Steps that are not measured: kernels are selected in the first ones. */
 const unmeasured = 2;
-/** How far the losses of a step may differ, as a share. */
+/** The largest relative difference between the losses of a step. */
 const nearness = 0.01;
-/** A second thread would wait for whatever else the machine does, and its waiting is accounted. */
+/** A second thread would spin while it waits for other load on the machine, and that time is counted. */
 const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 
 async function trained(program: string, args: readonly string[]): Promise<Trial> {
@@ -40,7 +40,7 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
   };
 }
 
-/** The job as the service would write it for a request that names no more than the peer's script does. */
+/** The job as the service would write it for a request with only the peer's settings. */
 function writeSpec(dir: string, job: string, size: Size): string {
   mkdirSync(job);
   const golden = JSON.parse(readFileSync(join(root, 'test', 'contract', 'spec.golden.json'), 'utf8'));
@@ -66,15 +66,15 @@ function writeSpec(dir: string, job: string, size: Size): string {
 
 export const scenario: Scenario = {
   name: 'training',
-  about: 'real tokens per second of processor time, at equal loss in every step',
-  // A step of ours is a third of a second: of three runs a burst beside one of them is left out by the median.
+  about: 'real tokens per CPU second, at equal loss in every step',
+  // One of our steps takes a third of a second, so other load can distort a run; the median of three discards it.
   runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', [input.size], input),
   sides: [
     {
       name: 'hone',
-      about: 'python -m trainer, nothing set but what the peer sets',
+      about: 'python -m trainer, with the same settings as the peer',
       trial: ({ dir, size, number }) =>
         trained('training_hone.py', [writeSpec(dir, join(dir, `job-${number}`), size)]),
     },

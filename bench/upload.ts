@@ -9,10 +9,10 @@ import type { Scenario, Size, Trial } from './harness/scenario.ts';
 import { type MeasuredServer, startHone, startServer } from './harness/server.ts';
 
 /*
- * An upload of almost 500 MiB, the largest that is taken, with every row checked: megabytes per second of the
- * server's processor time, and by how much its memory grows. Hone parses the form, checks the rows and writes the
- * file, synced. The peers: multer with JSON.parse on every line, which writes nothing; and a Python program that
- * reads the file's lines from disk with `json`, without any server.
+ * An upload of almost 500 MiB, the maximum size, with every row checked: MB per second of server CPU time, and growth
+ * of the server's memory. Hone parses the form, checks the rows, and writes and syncs the file. The peers: multer with
+ * JSON.parse on every line, which writes nothing; and a Python program that reads the file's lines from disk with
+ * `json`, without a server.
  */
 
 const megabytes: Record<Size, number> = { full: 520, quick: 50, test: 2 };
@@ -20,7 +20,7 @@ const file = (dir: string) => join(dir, 'rows.jsonl');
 const boundary = '----bench-boundary';
 const rowCounts = new Map<string, number>();
 
-/** Rows of about 700 bytes, as in a dataset of support answers; some have escapes, some letters beyond ASCII. */
+/** Rows of about 700 bytes, as in a dataset of support answers; some have escapes, some non-ASCII letters. */
 async function writeRows(path: string, bytes: number): Promise<number> {
   const words = 'the parcel has not come yet and I would like to know where it is now please'.split(' ');
   const out = await open(path, 'w');
@@ -41,7 +41,7 @@ async function writeRows(path: string, bytes: number): Promise<number> {
   return rows;
 }
 
-/** Sends the file as a browser does, in one part of a form, and gives the answer. */
+/** Sends the file like a browser, as one part of a form, and returns the response. */
 function send(url: string, path: string): Promise<{ status: number; body: { num_examples: number } }> {
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="rows.jsonl"\r\nContent-Type: application/octet-stream\r\n\r\n`;
   const tail = `\r\n--${boundary}--\r\n`;
@@ -67,13 +67,13 @@ function send(url: string, path: string): Promise<{ status: number; body: { num_
   });
 }
 
-/** Uploads once, and notes what it cost the server. */
+/** Uploads once, and measures the server's resource usage. */
 async function upload(server: MeasuredServer, path: string, warmUp: string): Promise<Trial> {
   await send(server.url, warmUp);
   const { bytes } = server.memory();
   const before = server.cpuSeconds();
   const { status, body } = await send(server.url, path);
-  if (status !== 200) throw new Error(`The upload was answered with ${status}: ${JSON.stringify(body)}`);
+  if (status !== 200) throw new Error(`The upload returned ${status}: ${JSON.stringify(body)}`);
   const seconds = Math.max(server.cpuSeconds() - before, 0.01);
   const { peakBytes } = server.memory();
   return {
@@ -107,14 +107,14 @@ export const scenario: Scenario = {
           return trial;
         } finally {
           await server.end();
-          // Its pages in memory are the next trial's: a virtual machine pays dearly for pages that nobody had before.
+          // Its page cache memory is reused by the next trial: in a virtual machine, untouched memory is expensive.
           rmSync(dataDir, { recursive: true });
         }
       },
     },
     {
       name: 'json',
-      about: 'json.loads of CPython on every line of the file, and no server',
+      about: 'json.loads of CPython on every line of the file, without a server',
       trial: async ({ dir }) => {
         const { stdout, cpuSeconds, peakBytes } = await runMeasured(python, [
           join(programs, 'json_lines.py'),
@@ -169,13 +169,13 @@ export const scenario: Scenario = {
       goal: { atLeast: 200 },
     },
     {
-      metric: 'growth of memory',
+      metric: 'memory growth',
       figure: 'growth',
       unit: 'MB',
       better: 'less',
       peer: null,
       goal: { atMost: 100 },
     },
-    { metric: 'growth of memory', figure: 'growth', unit: 'MB', better: 'less', peer: 'multer', goal: null },
+    { metric: 'memory growth', figure: 'growth', unit: 'MB', better: 'less', peer: 'multer', goal: null },
   ],
 };

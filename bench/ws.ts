@@ -7,15 +7,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { openStore } from '../src/db/store.ts';
 import { compiled } from './harness/compiled.ts';
+import { missingUws, onNode, onUws } from './harness/engines.ts';
 import { programs, root } from './harness/places.ts';
-import type { Scenario, Size, Trial } from './harness/scenario.ts';
+import type { Scenario, Side, Size, Trial } from './harness/scenario.ts';
 import { type MeasuredServer, startHone, startServer } from './harness/server.ts';
 
 /*
- * What one frame to 500 sockets costs the server in processor time. Metrics come twenty times a second. Hone reads
- * them from a trainer's journal, stores them and publishes them; frames of its hardware sampler, which go to the
- * same sockets, count as frames, too. The peer reads the same lines from its standard input and stores nothing.
- * One socket checks that every metric comes, in order; a C program holds the others.
+ * Server CPU time per frame to 500 sockets, with twenty metrics per second. Hone reads them from a trainer's journal,
+ * stores them and publishes them; frames of its hardware sampler, which go to the same sockets, count as well. The peer
+ * reads the same lines from standard input and stores nothing. One socket checks that every metric arrives in order; a
+ * C program holds the others.
  */
 
 const socketCount = 500;
@@ -33,7 +34,7 @@ const lineOf = (seq: number, step: number) => ({
   ...{ memory_bytes: 734_003_200, extra: { mean_token_accuracy: 0.31 } },
 });
 
-/** The steps and losses that came over one socket, in order. */
+/** The steps and losses received on one socket, in order. */
 async function listenTo(
   url: string,
 ): Promise<{ heard: [number, number][]; until(step: number): Promise<void>; close(): void }> {
@@ -54,7 +55,9 @@ async function listenTo(
       while (heard.at(-1)?.[0] !== step) {
         await new Promise<void>((done, fail) => {
           wake = done;
-          deadline.addEventListener('abort', () => fail(new Error(`The frame of step ${step} did not come`)));
+          deadline.addEventListener('abort', () =>
+            fail(new Error(`The frame of step ${step} did not arrive`)),
+          );
         });
       }
     },
@@ -62,7 +65,7 @@ async function listenTo(
   };
 }
 
-/** The program that holds all sockets but one. `count` gives the frames that each of them got since `begin`. */
+/** The program that holds all sockets but one. `count` returns the number of frames per socket since `begin`. */
 async function holdSockets(
   server: MeasuredServer,
 ): Promise<{ begin(): Promise<void>; count(): Promise<number>; end(): void }> {
@@ -78,7 +81,7 @@ async function holdSockets(
     child.stdin.write(`${question}\n`);
     return (await next()).split(' ').map(Number) as [sum: number, least: number, most: number];
   };
-  /** Waits until no frame is on its way: then all sockets have got the same. */
+  /** Waits until no frame is in flight: then all sockets have received the same number. */
   const quiet = async () => {
     for (let before = -1; ; await sleep(intervalMs / 2)) {
       const told = await ask('');
@@ -127,7 +130,7 @@ async function publish(server: MeasuredServer, size: Size, tell: (line: string) 
   }
 }
 
-/** A data directory with a running job, and a process that the service takes for its trainer. */
+/** A data directory with a running job, and a process that the service recognizes as its trainer. */
 function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProcess } {
   const folder = join(dataDir, 'jobs', 'train_1');
   mkdirSync(folder, { recursive: true });
@@ -138,7 +141,7 @@ function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProce
   });
   store.jobs.update(id, { startedAt: new Date().toISOString(), phase: 'train' });
   store.close();
-  // The service finds a trainer of an earlier one by its argument.
+  // The service finds the trainer of an earlier service by its argument.
   const argv = ['-e', 'setInterval(() => {}, 1e6)', join(folder, 'spec.json')];
   return {
     journal: join(folder, 'journal.jsonl'),
@@ -146,28 +149,40 @@ function pretendTrainer(dataDir: string): { journal: string; trainer: ChildProce
   };
 }
 
+/** Our side, on one of its HTTP engines. */
+const hone = (name: string, about: string, env: NodeJS.ProcessEnv, missing?: Side['missing']): Side => ({
+  name,
+  about,
+  ...(missing === undefined ? {} : { missing }),
+  trial: async ({ dir, size, number }) => {
+    const dataDir = join(dir, `${name.replaceAll(/\W/g, '-')}-${number}`);
+    mkdirSync(dataDir);
+    const { journal, trainer } = pretendTrainer(dataDir);
+    const server = await startHone(dataDir, { env });
+    try {
+      return await publish(server, size, (line) => appendFileSync(journal, line));
+    } finally {
+      await server.end();
+      trainer.kill('SIGKILL');
+    }
+  },
+});
+const onNodeName = "hone on Node's http";
+const row = {
+  metric: 'a frame to 500 sockets',
+  figure: 'frame',
+  unit: 'µs',
+  better: 'less',
+  peer: 'ws',
+} as const;
+
 export const scenario: Scenario = {
   name: 'ws',
-  about: `server processor time of a frame to ${socketCount} sockets`,
+  about: `server CPU time per frame to ${socketCount} sockets`,
   runs: { full: 4, quick: 2 },
   warmUps: { full: 1, quick: 0 },
   sides: [
-    {
-      name: 'hone',
-      about: 'from the line in the journal, through the database, to the sockets',
-      trial: async ({ dir, size, number }) => {
-        const dataDir = join(dir, `data-${number}`);
-        mkdirSync(dataDir);
-        const { journal, trainer } = pretendTrainer(dataDir);
-        const server = await startHone(dataDir);
-        try {
-          return await publish(server, size, (line) => appendFileSync(journal, line));
-        } finally {
-          await server.end();
-          trainer.kill('SIGKILL');
-        }
-      },
-    },
+    hone('hone', 'from the line in the journal, through the database, to the sockets', onUws, missingUws),
     {
       name: 'ws',
       about: () =>
@@ -186,15 +201,10 @@ export const scenario: Scenario = {
         }
       },
     },
+    hone(onNodeName, 'the same with `ws`, each frame encoded once for all sockets', onNode),
   ],
   comparisons: [
-    {
-      metric: 'a frame to 500 sockets',
-      figure: 'frame',
-      unit: 'µs',
-      better: 'less',
-      peer: 'ws',
-      goal: { share: 0.5 },
-    },
+    { ...row, goal: { share: 0.5 } },
+    { ...row, ours: onNodeName, metric: `${row.metric}, ${onNodeName}`, goal: { share: 1.1 } },
   ],
 };

@@ -54,10 +54,10 @@ CudaView ReadCuda() {
   const auto name_of = cuda.Symbol<int (*)(char*, int, int)>({"cuDeviceGetName"});
   const auto total_of = cuda.Symbol<int (*)(size_t*, int)>({"cuDeviceTotalMem_v2"});
   const auto attribute_of = cuda.Symbol<int (*)(int*, int, int)>({"cuDeviceGetAttribute"});
-  // The first version gives the UUID of the whole GPU even for a MIG instance.
+  // The original version returns the UUID of the whole GPU even for a MIG instance.
   const auto uuid_of = cuda.Symbol<int (*)(Uuid*, int)>({"cuDeviceGetUuid_v2", "cuDeviceGetUuid"});
   const auto error_text = cuda.Symbol<int (*)(int, const char**)>({"cuGetErrorString"});
-  // It keeps threads and exit handlers of its own once it is initialized.
+  // Once initialized, the library has its own threads and exit handlers.
   cuda.Keep();
   if (init == nullptr || count_of == nullptr || device_of == nullptr) {
     view.failure = {"library_unloadable", "The CUDA driver library lacks the functions that list devices."};

@@ -53,7 +53,7 @@ void Delivery::Close() {
     function = std::exchange(function_, nullptr);
   }
   napi_remove_env_cleanup_hook(env_, OnEnvironmentEnd, this);
-  // Jobs already queued still run (or are freed, when the environment ends): release, not abort.
+  // Queued jobs still run (or are freed when the environment shuts down): release, not abort.
   napi_release_threadsafe_function(function, napi_tsfn_release);
   if (on_close_) on_close_();
   callback_.Reset();
@@ -61,13 +61,13 @@ void Delivery::Close() {
 
 void Delivery::Run(napi_env raw_env, napi_value, void*, void* data) {
   const std::unique_ptr<Job> job(static_cast<Job*>(data));
-  if (raw_env == nullptr) return;  // the environment is ending: free the job, call nothing
+  if (raw_env == nullptr) return;  // the environment is shutting down: free the job without calling it
   const Napi::Env env(raw_env);
   const Napi::HandleScope scope(env);
   try {
     (*job)(env);
   } catch (const Napi::Error& error) {
-    // What the callback threw goes where an exception of an event listener goes: `uncaughtException`.
+    // Exceptions from the callback are treated like those of an event listener: `uncaughtException`.
     napi_fatal_exception(env, error.Value());
   } catch (const std::exception& error) {
     napi_fatal_exception(env, Napi::Error::New(env, error.what()).Value());

@@ -8,30 +8,32 @@
 
 namespace hone {
 
-/// Hands work from a thread of ours to JavaScript's, in order. It owns the JavaScript object that the work
-/// may call. The thread may outlive the environment (a driver that hangs cannot be joined): a `Post` after
-/// the end is refused, never delivered and never a crash.
+/// Sends work from one of our threads to the JavaScript thread, in order. It owns the JavaScript object that
+/// the work may call. The thread may outlive the environment (a thread hanging in a driver cannot be joined):
+/// `Post` after shutdown is rejected, never delivered and never a crash.
 class Delivery : public std::enable_shared_from_this<Delivery> {
  public:
   using Job = std::function<void(Napi::Env)>;
 
-  /// Opens a way to this environment; call it on JavaScript's thread. `callback` is a function or an object
-  /// with some. With `keeps_alive` the process does not end by itself while the way is open. `on_close` runs
-  /// on JavaScript's thread when the way closes for any reason, the end of the environment included.
+  /// Opens a queue to this environment; call it on the JavaScript thread. `callback` is a function or an
+  /// object of functions. With `keeps_alive` the process does not exit while the queue is open. `on_close`
+  /// runs on the JavaScript thread when the queue closes for any reason, including shutdown of the
+  /// environment.
   static std::shared_ptr<Delivery> Open(Napi::Env env, const char* name, Napi::Object callback,
                                         bool keeps_alive, std::function<void()> on_close);
 
-  /// Runs `work` on a thread of its own, which nobody waits for. When the system gives no thread, the way is
-  /// closed and a `std::system_error` thrown. Call it on JavaScript's thread.
+  /// Runs `work` on a new, detached thread. If the system cannot create a thread, the queue is closed and
+  /// `std::system_error` is thrown. Call it on the JavaScript thread.
   void RunAside(std::function<void()> work);
 
-  /// Queues the job for JavaScript's thread; false when the way is closed. Call it on any thread.
+  /// Queues a job for the JavaScript thread; false if the queue is closed. Call it on any thread.
   bool Post(Job job);
 
-  /// Closes the way and lets go of the callback; call it on JavaScript's thread, any number of times.
+  /// Closes the queue and releases the callback. Call it on the JavaScript thread; repeated calls are
+  /// allowed.
   void Close();
 
-  /// The callback; empty after `Close`. On JavaScript's thread alone.
+  /// The callback; empty after `Close`. Call it only on the JavaScript thread.
   Napi::ObjectReference& callback() { return callback_; }
 
  private:
@@ -43,7 +45,8 @@ class Delivery : public std::enable_shared_from_this<Delivery> {
   napi_threadsafe_function function_ = nullptr;
   Napi::ObjectReference callback_;
   std::function<void()> on_close_;
-  std::shared_ptr<Delivery> self_;  // held while open, so that the hook below always finds us
+  std::shared_ptr<Delivery>
+      self_;  // held while open, so that the environment's cleanup hook always finds this object
 };
 
 }  // namespace hone

@@ -38,7 +38,7 @@ GpuFigures GpuReader::ReadOne(size_t index) {
   const Nvml& nvml = *inventory_.nvml;
   const Nvml::MemoryAnswer answer = nvml.MemoryOf(gpu.handle);
   if (answer.lost) {
-    figures.lost = true;  // and ask it nothing more: every call may take seconds now
+    figures.lost = true;  // make no further calls: each may now take seconds
     return figures;
   }
   if (answer.memory) {
@@ -51,7 +51,8 @@ GpuFigures GpuReader::ReadOne(size_t index) {
     figures.utilization_percent = utilization->gpu;
     figures.memory_utilization_percent = utilization->memory;
   }
-  // An instance has the heat and the clocks of its board; power and traffic are not told apart by instances.
+  // An instance shares the temperature and clocks of its board; power and PCIe traffic are not reported per
+  // instance.
   const Nvml::Device board = gpu.is_mig ? gpu.board : gpu.handle;
   figures.temperature_celsius = OrUnknown(nvml.TemperatureCelsius(board));
   figures.sm_clock_mhz = OrUnknown(nvml.SmClockMHz(board));
@@ -75,7 +76,7 @@ void GpuReader::ReadPcie(size_t index, GpuFigures& figures) {
   if (counters.tx || counters.rx) {
     const double seconds = std::chrono::duration<double>(now - previous.time).count();
     const auto rate = [seconds](const std::optional<double>& current, const std::optional<double>& before) {
-      // A counter that went back has wrapped: that interval is unknown.
+      // A counter that decreased has wrapped: the rate of this interval is unknown.
       if (!current || !before || *current < *before || !(seconds > 0)) return kUnknown;
       return (*current - *before) / seconds;
     };
@@ -86,8 +87,8 @@ void GpuReader::ReadPcie(size_t index, GpuFigures& figures) {
     previous.rx = counters.rx;
     return;
   }
-  // An older driver measures only on request and blocks 20 ms for each direction: one GPU a reading, and each
-  // at most once in five.
+  // Older drivers measure only on request and block for 20 ms per direction: query one GPU per reading, and
+  // each GPU in at most every fifth reading.
   const uint64_t turns = std::max<uint64_t>(5, inventory_.gpus.size());
   if (readings_ % turns == index) {
     previous.tx_rate = OrUnknown(nvml.PcieThroughput(handle, false));

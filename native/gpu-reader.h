@@ -11,23 +11,23 @@
 
 namespace hone {
 
-/// Live figures of one GPU; `kUnknown` where the driver does not give one.
+/// Live metrics of one GPU; `kUnknown` if the driver does not report a value.
 struct GpuFigures {
   double utilization_percent = kUnknown, memory_utilization_percent = kUnknown;
   double used_bytes = kUnknown, total_bytes = kUnknown;
   double temperature_celsius = kUnknown, power_watts = kUnknown, energy_joules = kUnknown;
   double sm_clock_mhz = kUnknown, memory_clock_mhz = kUnknown;
-  double throttle_reasons = kUnknown;  ///< NVML's bits, as a number
+  double throttle_reasons = kUnknown;  ///< NVML's bit mask, as a number
   double pcie_tx_bytes_per_second = kUnknown, pcie_rx_bytes_per_second = kUnknown;
   bool lost = false;
   std::optional<std::vector<Nvml::Process>> processes;
 };
 
-/// Reads the live figures of the GPUs that training sees. Rates are between two readings of one reader. It
-/// belongs to one thread, which may wait in the driver for as long as the driver likes.
+/// Reads the live metrics of the GPUs that training sees. Rates are measured between two readings of one
+/// reader. It belongs to one thread, which may block in the driver for any length of time.
 class GpuReader {
  public:
-  /// Figures in the order of the inventory; empty when there is no GPU or the driver is broken.
+  /// Metrics in the order of the inventory; empty if there is no GPU or the driver is broken.
   std::vector<GpuFigures> Read();
 
  private:
@@ -36,7 +36,7 @@ class GpuReader {
   struct Previous {
     Clock::time_point time;
     std::optional<double> tx, rx;
-    double tx_rate = kUnknown, rx_rate = kUnknown;  // of the slow call, until it is made again
+    double tx_rate = kUnknown, rx_rate = kUnknown;  // of the last slow call
   };
 
   GpuFigures ReadOne(size_t index);

@@ -81,7 +81,7 @@ Napi::Value ProcessesOrNull(Napi::Env env, const std::optional<std::vector<Nvml:
   return list;
 }
 
-/// CUDA writes 12.4 as 12040.
+/// CUDA encodes 12.4 as 12040.
 std::optional<std::string> Dotted(const std::optional<int>& version) {
   if (!version || *version <= 0) return std::nullopt;
   return std::to_string(*version / 1000) + "." + std::to_string(*version % 1000 / 10);
@@ -145,7 +145,7 @@ Napi::Value ReadGpus(const Napi::CallbackInfo& info) {
       facts->nvml = {"internal", error.what()};
     }
     delivery->Post([delivery, facts](Napi::Env job_env) {
-      // Closed first: the answer may throw, and comes once.
+      // Closed first, because the callback may throw and must be called only once.
       const auto answer = delivery->callback().Value().As<Napi::Function>();
       delivery->Close();
       answer.Call({ToObject(job_env, *facts)});

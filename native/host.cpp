@@ -19,7 +19,7 @@ namespace hone {
 namespace {
 
 #if defined(__linux__)
-constexpr const char* kReadMode = "re";  // a trainer that is started meanwhile inherits no descriptor
+constexpr const char* kReadMode = "re";  // close-on-exec: no descriptor leaks to a trainer
 #else
 constexpr const char* kReadMode = "r";
 #endif
@@ -42,7 +42,7 @@ double ReadNumber(const std::string& path) {
 
 #if !defined(_WIN32) && !defined(__APPLE__)
 
-/// The number behind `key` at the beginning of a line, as `/proc/meminfo` and cgroup files have it.
+/// The number after `key` at the start of a line, as in `/proc/meminfo` and cgroup files.
 double ReadKey(const std::string& path, const char* key) {
   const File file = OpenFile(path);
   if (file == nullptr) return kUnknown;
@@ -54,7 +54,7 @@ double ReadKey(const std::string& path, const char* key) {
   return kUnknown;
 }
 
-/// Sums busy and all ticks of the processors in `cpus` (all when empty).
+/// Sums the busy and total ticks of the CPUs in `cpus` (all if empty).
 bool ReadProcStat(const std::string& path, const std::vector<int>& cpus, double& busy, double& all) {
   const File file = OpenFile(path);
   if (file == nullptr) return false;
@@ -67,7 +67,7 @@ bool ReadProcStat(const std::string& path, const std::vector<int>& cpus, double&
                        steal = 0;
     if (std::sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &number, &user, &nice, &system,
                     &idle, &io_wait, &irq, &soft_irq, &steal) < 5) {
-      continue;  // the line of all processors has no number
+      continue;  // the aggregate line has no CPU number
     }
     if (!cpus.empty() && std::find(cpus.begin(), cpus.end(), number) == cpus.end()) continue;
     const unsigned long long used = user + nice + system + irq + soft_irq;
@@ -103,7 +103,7 @@ double HostReader::CpuPercent([[maybe_unused]] double seconds) {
     const auto ticks = [](const FILETIME& time) {
       return static_cast<double>((static_cast<uint64_t>(time.dwHighDateTime) << 32) | time.dwLowDateTime);
     };
-    all = ticks(kernel_time) + ticks(user_time);  // the kernel's time includes the idle one
+    all = ticks(kernel_time) + ticks(user_time);  // kernel time includes idle time
     busy = all - ticks(idle_time);
   }
 #elif defined(__APPLE__)
@@ -128,7 +128,7 @@ double HostReader::CpuPercent([[maybe_unused]] double seconds) {
   const double all_since = all - previous_all_;
   previous_busy_ = busy;
   previous_all_ = all;
-  // Less than a clock tick has passed, or the first reading.
+  // Less than one clock tick has passed, or this is the first reading.
   if (!(all_since > 0) || std::isnan(busy_since)) return kUnknown;
   return std::clamp(100 * busy_since / all_since, 0.0, 100.0);
 }
@@ -173,8 +173,8 @@ void HostReader::ReadMemory(HostFigures& figures) const {
     figures.ram_total_bytes =
         std::isnan(total) ? sources_.memory_limit_bytes : std::min(total, sources_.memory_limit_bytes);
     const double current = ReadNumber(sources_.cgroup_memory);
-    // Cached file pages are given back under pressure; `total_` is version 1's spelling for the whole
-    // subtree.
+    // Cached file pages are reclaimed under memory pressure. The `total_` prefix is cgroup v1's name for
+    // values of the whole subtree.
     double cached = ReadKey(sources_.cgroup_memory_stat, "total_inactive_file ");
     if (std::isnan(cached)) cached = ReadKey(sources_.cgroup_memory_stat, "inactive_file ");
     if (!std::isnan(current))
@@ -192,7 +192,7 @@ double HostReader::PackageWatts(double seconds) {
     double used = now - previous_energy_[i];
     previous_energy_[i] = now;
     if (used < 0 && i < sources_.energy_range.size()) used += sources_.energy_range[i];
-    joules += used / 1e6;  // unknown stays unknown
+    joules += used / 1e6;  // NaN propagates
   }
   return seconds > 0 && joules >= 0 ? joules / seconds : kUnknown;
 }

@@ -10,28 +10,28 @@ namespace hone {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Where the figures of this machine, or of the container we are in, are read. An empty path is not there.
+/// The sources for metrics of this machine or container. An empty path means that the source does not exist.
 struct HostSources {
   std::string proc_stat;           ///< Linux: `/proc/stat`
-  std::vector<int> cpus;           ///< the processors that we may run on; empty means all
+  std::vector<int> cpus;           ///< the CPUs that this process may run on; empty means all
   std::string cgroup_cpu;          ///< `cpu.stat` (v2, has `usage_usec`) or `cpuacct.usage` (v1, nanoseconds)
-  double quota_cores = 0;          ///< processor time that the container may use, in cores; 0 is no limit
+  double quota_cores = 0;          ///< CPU limit of the container, in cores; 0 means none
   std::string meminfo;             ///< Linux: `/proc/meminfo`
-  double memory_limit_bytes = 0;   ///< of the container; 0 is no limit
+  double memory_limit_bytes = 0;   ///< of the container; 0 means none
   std::string cgroup_memory;       ///< `memory.current` (v2) or `memory.usage_in_bytes` (v1)
   std::string cgroup_memory_stat;  ///< `memory.stat`
   std::vector<std::string> energy;   ///< microjoule counters, one per processor package (RAPL)
-  std::vector<double> energy_range;  ///< microjoules after which each of them begins again
+  std::vector<double> energy_range;  ///< the values in microjoules at which the counters wrap
 };
 
 struct HostFigures {
-  double cpu_percent = kUnknown;  ///< of what we may use, since the last reading; unknown the first time
+  double cpu_percent = kUnknown;  ///< of the available CPUs since the last reading; unknown at first
   double ram_used_bytes = kUnknown;
   double ram_total_bytes = kUnknown;
   double package_watts = kUnknown;  ///< mean since the last reading
 };
 
-/// Reads processor, memory and power figures; the rates are between two readings of the same reader.
+/// Reads CPU, memory and power metrics; rates are measured between two readings of the same reader.
 class HostReader {
  public:
   explicit HostReader(HostSources sources) : sources_(std::move(sources)) {}

@@ -7,8 +7,8 @@ namespace hone {
 
 namespace {
 
-/// The part of a UUID that NVML (`GPU-…`, `MIG-…`) and CUDA (no prefix) share, in lower case. Drivers before
-/// 470 name an instance `MIG-GPU-…/1/0`, and CUDA then tells the UUID of its board.
+/// The part of a UUID that NVML (`GPU-…`, `MIG-…`) and CUDA (no prefix) have in common, in lower case.
+/// Drivers before 470 name an instance `MIG-GPU-…/1/0`, and CUDA then reports the UUID of its board.
 std::string Key(const std::string& uuid) {
   std::string key = uuid.substr(0, uuid.find('/'));
   for (const char* prefix : {"MIG-", "GPU-"}) {
@@ -32,8 +32,8 @@ Gpu Describe(const Nvml& nvml, Nvml::Device handle, int index) {
   return gpu;
 }
 
-/// The one of `known` that CUDA shows as `device`; the end when there is none, or when the UUID does not
-/// tell.
+/// The entry of `known` for the CUDA device `device`; the end iterator if there is none or the UUID is
+/// ambiguous.
 std::vector<Gpu>::const_iterator Find(const std::vector<Gpu>& known, const CudaDevice& device) {
   const auto is_it = [&device](const Gpu& gpu) { return Key(gpu.uuid) == Key(device.uuid); };
   const auto found = std::find_if(known.begin(), known.end(), is_it);
@@ -41,7 +41,7 @@ std::vector<Gpu>::const_iterator Find(const std::vector<Gpu>& known, const CudaD
   return found;
 }
 
-/// What NVML knows: physical devices, and in their place the instances of those that are divided.
+/// The devices that NVML lists: physical devices, or the MIG instances in place of a partitioned one.
 std::vector<Gpu> ReadKnown(Inventory& inventory) {
   std::vector<Gpu> known;
   const Nvml& nvml = *inventory.nvml;
@@ -63,7 +63,7 @@ std::vector<Gpu> ReadKnown(Inventory& inventory) {
       known.push_back(Describe(nvml, slot.device, index));
       continue;
     }
-    // With MIG on, only its instances can compute. They have no compute capability of their own.
+    // With MIG enabled, only the instances can compute. They do not report a compute capability.
     for (Nvml::Device instance : nvml.MigInstances(slot.device)) {
       Gpu gpu = Describe(nvml, instance, index);
       gpu.is_mig = true;
@@ -89,7 +89,7 @@ Inventory ReadInventory() {
   inventory.cuda = ReadCuda();
   inventory.cuda_usable = !inventory.cuda.failure && !inventory.cuda.devices.empty();
   if (!inventory.cuda_usable) {
-    // Hidden by CUDA_VISIBLE_DEVICES is no fault: then training sees none of them.
+    // Hidden by CUDA_VISIBLE_DEVICES is not an error; training then sees no GPU.
     if (inventory.cuda.failure.code != "cuda_no_device") inventory.gpus = std::move(known);
     return inventory;
   }

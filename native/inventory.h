@@ -10,29 +10,29 @@
 
 namespace hone {
 
-/// One device that training can see, or, where CUDA cannot be used, one that is there.
+/// A device that training can see; if CUDA cannot be used, a device that is installed.
 struct Gpu {
-  Nvml::Device handle = nullptr;  ///< null when NVML does not know the device
-  Nvml::Device board = nullptr;   ///< the physical device, where `handle` is an instance of it
-  std::optional<int> nvml_index;  ///< of the physical device, as `nvidia-smi` counts
+  Nvml::Device handle = nullptr;  ///< null if NVML does not know the device
+  Nvml::Device board = nullptr;   ///< the physical device, if `handle` is an instance of it
+  std::optional<int> nvml_index;  ///< of the physical device, as shown by `nvidia-smi`
   bool is_mig = false;
-  std::optional<bool> is_integrated;  ///< whether it computes in the machine's memory; as CUDA says
+  std::optional<bool> is_integrated;  ///< whether it uses system memory, as reported by CUDA
   std::string name, uuid;
   std::optional<uint64_t> total_bytes;
   std::optional<std::pair<int, int>> compute_capability;
-  std::optional<std::string> lost;  ///< why the driver cannot reach it any more
+  std::optional<std::string> lost;  ///< why the driver can no longer reach it
 };
 
 struct Inventory {
-  std::shared_ptr<Nvml> nvml;  ///< null when it cannot be used
-  Failure nvml_failure;        ///< of the library, or of a device of ours that cannot be opened
+  std::shared_ptr<Nvml> nvml;  ///< null if it cannot be used
+  Failure nvml_failure;        ///< of the library, or of a device available to us that cannot be opened
   CudaView cuda;
   std::vector<Gpu> gpus;     ///< in the order that training sees
-  size_t installed = 0;      ///< what NVML counts, hidden ones included
+  size_t installed = 0;      ///< the number that NVML reports, including hidden ones
   bool cuda_usable = false;  ///< whether `gpus` is what training sees
 };
 
-/// Joins what NVML knows with what CUDA shows. It may take as long as the driver likes.
+/// Merges what NVML and CUDA report. The call may block for any length of time.
 Inventory ReadInventory();
 
 }  // namespace hone

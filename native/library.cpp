@@ -21,8 +21,8 @@ std::wstring Wide(const std::string& text) {
 
 void* OpenOne(const std::string& name, bool& missing, std::string& words) {
   const bool is_path = name.find_first_of("/\\") != std::string::npos;
-  // By path, the library's own folder is searched for what it needs; by name, the system's folder alone, so
-  // that no file of the working directory is taken for a driver.
+  // With a path, dependencies are searched for in the library's own folder. With a bare name, only the system
+  // folder is searched, so that a file in the working directory cannot be loaded as a driver.
   const DWORD flags = is_path ? LOAD_WITH_ALTERED_SEARCH_PATH : LOAD_LIBRARY_SEARCH_SYSTEM32;
   HMODULE module = LoadLibraryExW(Wide(name).c_str(), nullptr, flags);
   if (module != nullptr) return module;
@@ -39,7 +39,8 @@ void* OpenOne(const std::string& name, bool& missing, std::string& words) {
   if (handle != nullptr) return handle;
   const char* reason = dlerror();
   words = reason == nullptr ? name : reason;
-  // glibc and musl name the missing file first; a missing dependency of a file that is there names that.
+  // For a missing library, the message of glibc and musl starts with its name; for a missing dependency, with
+  // the dependency's.
   missing = words.compare(0, name.size(), name) == 0 && (words.find("No such file") != std::string::npos ||
                                                          words.find("no such file") != std::string::npos);
   return nullptr;

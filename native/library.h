@@ -8,7 +8,7 @@
 
 namespace hone {
 
-/// A shared library that was opened at run time. Move-only; closes what it opened unless it is kept.
+/// A shared library opened at run time. Move-only; closed on destruction unless it is kept open.
 class Library {
  public:
   Library() = default;
@@ -19,13 +19,13 @@ class Library {
   ~Library();
 
   /// Opens the first of `names` (paths or bare names, UTF-8) that the loader finds. On failure the library
-  /// stays closed and `failure` says `library_missing` (none of the names exists) or `library_unloadable`
-  /// (one exists and the loader refuses it), with the loader's own words.
+  /// stays closed and `failure` is `library_missing` (none of the names exists) or `library_unloadable` (one
+  /// exists but cannot be loaded), with the loader's message.
   static Library Open(const std::vector<std::string>& names, Failure& failure);
 
   explicit operator bool() const { return handle_ != nullptr; }
 
-  /// The first of `names` that the library exports, or null. Newest first, so that an old driver still works.
+  /// The first of `names` that the library exports, or null. List the newest first; older drivers lack it.
   template <typename Function>
   Function Symbol(std::initializer_list<const char*> names) const {
     for (const char* name : names) {
@@ -34,7 +34,7 @@ class Library {
     return nullptr;
   }
 
-  /// Never closes the library: its threads or exit handlers may outlive us.
+  /// Never closes the library: its threads or exit handlers may outlive this object.
   void Keep() { handle_ = nullptr; }
 
  private:

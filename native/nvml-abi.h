@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// Numbers and structures of NVML's public ABI, as `nvml.h` of its releases fixes them. They are only ever
-/// added to; a versioned structure begins with its size and version, `size | version << 24`.
+/// Constants and structures of NVML's public ABI, as defined in its `nvml.h`. Releases only add to them. A
+/// versioned structure begins with its size and version, `size | version << 24`.
 namespace hone::nvml_abi {
 
 constexpr int kSuccess = 0;
@@ -12,7 +12,7 @@ constexpr int kNoPermission = 4;
 constexpr int kInsufficientSize = 7;
 constexpr int kGpuIsLost = 15;
 constexpr int kResetRequired = 16;
-/// A figure that the driver does not have, such as a process's memory under Windows' own display driver.
+/// A value that the driver cannot report, such as a process's memory under WDDM on Windows.
 constexpr uint64_t kValueNotAvailable = ~uint64_t{0};
 
 template <typename Structure>
@@ -33,13 +33,13 @@ struct ProcessV1 {
   unsigned pid;
   unsigned long long bytes;
 };
-/// Of `_v2` and of `_v3` alike.
+/// Used by both `_v2` and `_v3`.
 struct ProcessV2 {
   unsigned pid;
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
 };
-/// Drivers 525 to 530 wrote this under the name `_v3`.
+/// Drivers 525 to 530 used this layout for `_v3`.
 struct ProcessWithProtectedMemory {
   unsigned pid;
   unsigned long long bytes;
@@ -71,7 +71,7 @@ enum ValueType { kDouble, kUnsignedInt, kUnsignedLong, kUnsignedLongLong, kSigne
 struct FieldValue {
   unsigned field, scope;
   long long timestamp_us, latency_us;
-  unsigned type;  // a ValueType, or a later one
+  unsigned type;  // a ValueType, or one added later
   int status;
   union {
     double real;

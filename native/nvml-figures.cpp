@@ -7,8 +7,8 @@ using namespace nvml_abi;
 
 namespace {
 
-/// Bytes of a counter; empty for one of 32 bits, which wraps several times between two samples of a fast
-/// link.
+/// The counter's value in bytes; empty for a 32-bit counter, which wraps several times between two samples on
+/// a fast link.
 std::optional<double> Counted(const FieldValue& field) {
   if (field.status != kSuccess) return std::nullopt;
   if (field.type == kUnsignedLongLong) return static_cast<double>(field.value.u64);
@@ -68,7 +68,7 @@ Nvml::Pcie Nvml::PcieCounters(Device device) const {
   FieldValue fields[2] = {};
   fields[0].field = kFieldPcieTransmittedBytes;
   fields[1].field = kFieldPcieReceivedBytes;
-  // A driver that leaves a field alone has not answered it.
+  // Unsupported drivers leave the field unchanged.
   fields[0].status = fields[1].status = kNotSupported;
   if (function == nullptr || function(device, 2, fields) != kSuccess) return {};
   return {Counted(fields[0]), Counted(fields[1])};

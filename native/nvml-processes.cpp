@@ -13,14 +13,14 @@ std::optional<std::vector<Nvml::Process>> Nvml::Processes(Device device) const {
   bool any_answer = false;
   const auto add = [&all](unsigned pid, unsigned long long bytes) {
     const auto same = [pid](const Process& process) { return process.pid == pid; };
-    if (std::any_of(all.begin(), all.end(), same)) return;  // in two lists
+    if (std::any_of(all.begin(), all.end(), same)) return;  // listed twice
     all.push_back({pid, bytes == kValueNotAvailable ? std::nullopt : std::optional<uint64_t>(bytes)});
   };
-  // Room for the longest structure that drivers wrote under these names. What lies behind the answer tells
-  // which one it was.
+  // Sized for the largest structure that drivers have used with these names. The position of untouched bytes
+  // reveals which one was used.
   constexpr size_t kLongStructure = sizeof(ProcessWithProtectedMemory);
   constexpr unsigned char kUntouched = 0xA5;
-  // Clients of MPS, through which several processes share a GPU, are in a list of their own.
+  // MPS clients, which share a GPU between processes, are listed separately.
   for (const char* kind : {"Compute", "MPSCompute", "Graphics"}) {
     const std::string base = std::string("nvmlDeviceGet") + kind + "RunningProcesses";
     const auto newer =
@@ -29,7 +29,7 @@ std::optional<std::vector<Nvml::Process>> Nvml::Processes(Device device) const {
     const auto function = newer != nullptr ? newer : oldest;
     if (function == nullptr) continue;
     unsigned capacity = 64;
-    for (int attempt = 0; attempt < 4; ++attempt) {  // processes come and go between two calls
+    for (int attempt = 0; attempt < 4; ++attempt) {  // the list may grow between two calls
       std::vector<unsigned char> bytes(capacity * kLongStructure, kUntouched);
       unsigned count = capacity;
       const int status = function(device, &count, bytes.data());

@@ -51,12 +51,12 @@ std::string StatusCode(int status) {
 
 std::vector<std::string> LibraryNames() {
 #if defined(_WIN32)
-  // Drivers before 2019 have it beside nvidia-smi alone.
+  // Drivers before 2019 install it only next to nvidia-smi.
   return {"nvml.dll", "C:\\Program Files\\NVIDIA Corporation\\NVSMI\\nvml.dll"};
 #elif defined(__APPLE__)
   return {};
 #else
-  // By path: WSL, NixOS, and containers into which a cluster mounts the driver.
+  // With full paths for WSL, NixOS, and containers where a cluster mounts the driver.
   return {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1",
           "/run/opengl-driver/lib/libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1"};
 #endif
@@ -167,7 +167,7 @@ Nvml::MemoryAnswer Nvml::MemoryOf(Device device) const {
     if (status == kGpuIsLost || status == kResetRequired) answer.lost = ErrorText(status);
     return answer.lost.has_value();
   };
-  // Version 1 counts what the driver reserves for itself as used; version 2 tells it apart.
+  // Version 1 counts memory reserved by the driver as used; version 2 reports it separately.
   if (const auto newest = library_.Symbol<int (*)(Device, MemoryV2*)>({"nvmlDeviceGetMemoryInfo_v2"})) {
     MemoryV2 memory{};
     memory.version = Versioned<MemoryV2>(2);
@@ -182,7 +182,7 @@ Nvml::MemoryAnswer Nvml::MemoryOf(Device device) const {
     if (status == kSuccess) answer.memory = Memory{memory.total, memory.free, memory.used};
     is_lost(status);
   }
-  // A GPU that computes in the machine's own memory has none that NVML counts: some drivers say 0.
+  // GPUs that use system memory have no memory of their own; some drivers report 0.
   if (answer.memory && answer.memory->total == 0) answer.memory.reset();
   return answer;
 }

@@ -10,7 +10,7 @@ namespace hone {
 
 namespace {
 
-// Constant-initialized and trivially destroyed, so that they are valid until the very end.
+// Constant-initialized and trivially destructible, so that they stay valid until the process is gone.
 std::atomic<bool> ending{false};
 std::atomic<int> inside{0};
 

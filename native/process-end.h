@@ -2,15 +2,15 @@
 
 namespace hone {
 
-/// Whether the process has begun to end: a thread of ours must then call no library any more, since exit
-/// handlers are taking those libraries apart.
+/// Whether the process has started to exit. Our threads must then no longer call libraries, because exit
+/// handlers are shutting them down.
 bool ProcessEnding();
 
-/// Holds a thread of ours still until the process is gone: it must neither go on nor give back what it has.
+/// Blocks a thread until the process is gone, so that it neither continues nor releases its resources.
 [[noreturn]] void AwaitProcessEnd();
 
-/// Counts a thread as being inside a library while it lives. The end of the process waits for it a little
-/// (100 ms at most: a driver that hangs must not keep the process).
+/// Marks a thread as being inside a library during its lifetime. Process exit waits for it for up to 100 ms,
+/// so that a hanging driver cannot block the exit.
 class InsideLibrary {
  public:
   InsideLibrary();

@@ -24,8 +24,8 @@ namespace hone {
 
 namespace {
 
-/// Bytes of tensor rows that llama.cpp may hold at once. Its default of 8 GiB would undo the promise that
-/// export needs little more memory than one shard.
+/// The most tensor data, in bytes, that llama.cpp may buffer. With its default of 8 GiB, an export would need
+/// far more memory than one shard.
 constexpr size_t kBufferBytes = size_t{256} << 20;
 
 const std::map<std::string, llama_ftype>& Types() {
@@ -38,7 +38,7 @@ const std::map<std::string, llama_ftype>& Types() {
   return *types;
 }
 
-/// The functions of the engine that quantizing needs.
+/// The engine's functions that quantization needs.
 struct Engine {
   decltype(&llama_backend_init) backend_init;
   decltype(&llama_model_quantize_default_params) default_params;
@@ -54,13 +54,14 @@ struct Engine {
   decltype(&gguf_get_data_offset) gguf_data_offset;
 };
 
-/// Serializes runs: the engine's log callback is one for the whole process.
+/// Serializes runs, because the engine's log callback is global to the process.
 std::mutex& RunMutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
 
-/// Opens the engine's libraries once and for good (they keep static state). Call it under `RunMutex`.
+/// Opens the engine's libraries once and never closes them (they keep static state). Call it with `RunMutex`
+/// held.
 const Engine* OpenEngine(const std::string& llama_path, const std::string& base_path, Failure& failure) {
   static auto* engines = new std::map<std::string, Engine>;
   const auto known = engines->find(llama_path);
@@ -68,7 +69,8 @@ const Engine* OpenEngine(const std::string& llama_path, const std::string& base_
 
   Library llama = Library::Open({llama_path}, failure);
   if (!llama) return nullptr;
-  // Its functions are looked up in its own file: Windows does not search the dependencies of a library.
+  // Functions are looked up in the library that defines them: Windows does not search the dependencies of a
+  // library.
   Library base = Library::Open({base_path}, failure);
   if (!base) return nullptr;
 
@@ -113,13 +115,13 @@ struct Outcome {
   double fallback_tensors = 0;
 };
 
-/// Stops the engine from within its log callback: the engine has no other way to be cancelled, and catches
-/// every standard exception itself.
+/// Aborts the engine from its log callback. The engine has no other way to cancel, and it catches every
+/// standard exception itself.
 struct Cancellation : std::runtime_error {
   Cancellation() : std::runtime_error("cancelled") {}
 };
 
-/// One call of the engine; lives on the thread that makes it.
+/// One call of the engine; lives on the calling thread.
 struct Run {
   const Engine* engine = nullptr;
   std::shared_ptr<std::atomic<bool>> cancelled;
@@ -130,8 +132,8 @@ struct Run {
   size_t current_bytes = 0;
   int started = 0;
   int fallback = 0;
-  int write_error = 0;         // errno when the engine gave up
-  std::string error;           // what the engine gave as the reason
+  int write_error = 0;         // errno when the engine failed
+  std::string error;           // the error that the engine reported
   std::string last_complaint;  // the last warning or error before that
   ggml_log_callback previous = nullptr;
   void* previous_data = nullptr;
@@ -159,17 +161,17 @@ bool IsWriteError(int number) {
   return number == ENOSPC || number == EFBIG || number == EIO;
 }
 
-/// Reads the engine's log. `llama_model_quantize` of this release reports progress nowhere else: it prints
-/// `[ index/ total] tensor name - [shape], type = ...` when it begins a tensor.
+/// Parses the engine's log. In this release `llama_model_quantize` reports progress only there: it prints
+/// `[ index/ total] tensor name - [shape], type = ...` when it starts a tensor.
 void OnLog(ggml_log_level level, const char* text, void* data) {
   Run* run = current_run;
-  if (run == nullptr) {  // another thread's line: to whom it went before
+  if (run == nullptr) {  // a line from another thread: forward it to the previous callback
     const auto* first = static_cast<const Run*>(data);
     if (first->previous != nullptr) first->previous(level, text, first->previous_data);
     return;
   }
-  // The engine's stream keeps quiet about a failed write until it is used again, so that the reason is here
-  // when the next line is logged, or not at all.
+  // The engine's stream reports a failed write only when it is used again; until then only errno has the
+  // cause.
   if (IsWriteError(errno) && run->write_error == 0) run->write_error = errno;
   errno = 0;
   constexpr const char* kGivesUp = "failed to quantize: ";
@@ -188,13 +190,13 @@ void OnLog(ggml_log_level level, const char* text, void* data) {
     const auto found = run->bytes_of.find(name);
     if (found != run->bytes_of.end()) run->current_bytes = found->second;
     run->started = index;
-    // A split file has tensors that its first part does not list: then the count is what is known.
+    // A split file has tensors that its first part does not list; then only the tensor count is known.
     const bool knows_bytes = run->total_bytes > 0 && static_cast<size_t>(total) == run->bytes_of.size();
     PostProgress(*run, knows_bytes
                            ? static_cast<double>(run->done_bytes) / static_cast<double>(run->total_bytes)
                            : static_cast<double>(index - 1) / total);
   }
-  // Lines of 128 bytes and more are in a buffer that unwinding would leak.
+  // Lines of 128 bytes or more are in a heap buffer that unwinding would leak.
   if (run->cancelled->load() && std::strlen(text) < 127) throw Cancellation();
 }
 
@@ -228,7 +230,7 @@ Gguf OpenGguf(const Engine& engine, const std::string& path) {
               GgufCloser{&engine});
 }
 
-/// Where the last tensor of the file ends, in bytes from its beginning.
+/// The end of the last tensor in the file, as an offset in bytes.
 size_t EndOfData(const Engine& engine, const gguf_context* file) {
   size_t end = engine.gguf_data_offset(file);
   for (int64_t i = 0; i < engine.gguf_tensors(file); ++i) {
@@ -280,7 +282,7 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
     {
       const Gguf input = OpenGguf(*engine, request.input);
       if (input == nullptr) {
-        outcome.failure = {"bad_model", "The file is no readable GGUF" +
+        outcome.failure = {"bad_model", "The file is not a readable GGUF" +
                                             (run.last_complaint.empty() ? "." : ": " + run.last_complaint)};
         return outcome;
       }
@@ -292,7 +294,7 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
       const size_t end = EndOfData(*engine, input.get());
       const auto size = std::filesystem::file_size(std::filesystem::u8path(request.input));
       if (size < end) {
-        outcome.failure = {"bad_model", "The file is cut short: it has " + std::to_string(size) +
+        outcome.failure = {"bad_model", "The file is truncated: it has " + std::to_string(size) +
                                             " bytes and its tensors need " + std::to_string(end) + "."};
         return outcome;
       }
@@ -312,7 +314,7 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
       outcome.failure = WhyItFailed(run);
       return outcome;
     }
-    // A stream that failed to write its last bytes does not always say so: the file itself is asked.
+    // A stream does not always report that its last bytes were not written, so the file size is checked.
     const Gguf output = OpenGguf(*engine, request.output);
     const auto size = std::filesystem::file_size(std::filesystem::u8path(request.output));
     if (output == nullptr || size < EndOfData(*engine, output.get())) {

@@ -17,7 +17,8 @@ struct Text {
 /// Bytes that end a run of plain characters within a JSON string: quotes, backslashes and control characters.
 bool IsSpecial(unsigned char byte) { return byte < 0x20 || byte == '"' || byte == '\\'; }
 
-/// The first special byte from `at` on, eight bytes at a time (Bit Twiddling Hacks, "haszero" and "hasless").
+/// The first special byte at or after `at`, found eight bytes at a time (Bit Twiddling Hacks, "haszero" and
+/// "hasless").
 const char* SkipPlain(const char* at, const char* end) {
   constexpr uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
   while (end - at >= 8) {
@@ -35,7 +36,7 @@ const char* SkipPlain(const char* at, const char* end) {
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-/// Past the string that begins at `at`, or null where there is none that is closed before `end`. Sets `plain`
+/// The position after the string that starts at `at`, or null if it is not closed before `end`. Sets `plain`
 /// to whether it has no escapes.
 const char* SkipString(const char* at, const char* end, bool* plain) {
   *plain = true;
@@ -62,7 +63,8 @@ const char* SkipBlanks(const char* at, const char* end) {
   return at;
 }
 
-/// Past the row that begins at `at`, newline included, or null where it is not one beyond doubt.
+/// The position after the row that starts at `at`, including its newline, or null if it is not certainly a
+/// row.
 const char* SkipRow(const char* at, const char* end, const std::vector<std::string>& fields) {
   uint64_t missing = (uint64_t{1} << fields.size()) - 1;
   at = SkipBlanks(at, end);
@@ -102,7 +104,7 @@ Napi::Value ScanRows(const Napi::CallbackInfo& info) {
   const double from = info[1].As<Napi::Number>().DoubleValue(), to = info[2].As<Napi::Number>().DoubleValue();
   const auto names = info[3].As<Napi::Array>();
   if (!(from >= 0 && from <= to && to <= size) || names.Length() > 32) {
-    throw Napi::RangeError::New(info.Env(), "scanRows: the bounds are not within the bytes");
+    throw Napi::RangeError::New(info.Env(), "scanRows: the bounds are out of range");
   }
   std::vector<std::string> fields;
   for (uint32_t i = 0; i < names.Length(); ++i) fields.push_back(names.Get(i).As<Napi::String>().Utf8Value());

@@ -4,10 +4,10 @@
 
 namespace hone {
 
-/// `scanRows(bytes, from, to, fields)` -> `{ rows, offset }`: how many lines from byte `from` on are, one
-/// after the other and beyond doubt, JSON objects of strings alone that have all of `fields`; and where the
-/// first line begins that is not, or is not ended by a newline before `to`. Such a line may be right all the
-/// same: whoever asks looks at it more closely. That the bytes are UTF-8 is not checked here.
+/// `scanRows(bytes, from, to, fields)` -> `{ rows, offset }`: the number of consecutive lines from byte
+/// `from` that are certainly JSON objects with only string values and all of `fields`, and the offset of the
+/// first other line, or of one without a newline before `to`. That line may still be valid: the caller parses
+/// it fully. UTF-8 is not checked.
 Napi::Value ScanRows(const Napi::CallbackInfo& info);
 
 }  // namespace hone

@@ -27,15 +27,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxWaitingFrames = 512;
-/// How long a frame waits for the driver when the sampler runs as fast as it can.
+/// How long a frame waits for the driver when sampling as fast as possible.
 constexpr std::chrono::milliseconds kPatience{10000};
 
-// What the field `gpuState` of a frame says.
+// Values of the field `gpuState` of a frame.
 constexpr double kNoGpu = 0;
 constexpr double kGpuRead = 1;
 constexpr double kGpuLate = 2;
 
-/// The thread that waits for the driver. It reads when asked, one reading at a time.
+/// The thread that waits for the driver. It makes one reading at a time, on request.
 class DriverThread {
  public:
   DriverThread() : state_(std::make_shared<State>()) {
@@ -51,8 +51,8 @@ class DriverThread {
   DriverThread(const DriverThread&) = delete;
   DriverThread& operator=(const DriverThread&) = delete;
 
-  /// The figures of a reading that ended since the last call, asking for one first unless one is under way.
-  /// Waits until `deadline` at most; empty when the driver is later than that.
+  /// The result of a reading that ended since the last call; requests a reading first unless one is in
+  /// progress. Waits until `deadline` at most; empty if the driver takes longer.
   std::optional<std::vector<GpuFigures>> Ask(Clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(state_->mutex);
     if (!state_->answer) state_->asked = true;
@@ -93,12 +93,12 @@ class DriverThread {
       }
       state.changed.notify_all();
     }
-    if (ProcessEnding()) AwaitProcessEnd();  // shutting NVML down would race with its exit handlers
+    if (ProcessEnding()) AwaitProcessEnd();  // NVML's shutdown would race with its exit handlers
     const InsideLibrary inside;
     reader.reset();
   }
 
-  std::shared_ptr<State> state_;  // outlives us while the thread hangs
+  std::shared_ptr<State> state_;  // outlives this object while the thread hangs
 };
 
 struct Settings {
@@ -108,12 +108,12 @@ struct Settings {
   HostSources host;
 };
 
-/// Shared by JavaScript's thread and the one that keeps time.
+/// Shared by the JavaScript thread and the timer thread.
 struct Sampler {
   std::mutex mutex;
   std::condition_variable stopping;
   bool stop = false;
-  bool posted = false;  // a batch is on its way: more frames wait for the next one
+  bool posted = false;  // a batch is being delivered: further frames wait for the next one
   std::deque<std::vector<double>> waiting;
   double dropped = 0;
   std::shared_ptr<Delivery> delivery;
@@ -137,7 +137,7 @@ std::vector<double> MakeFrame(const HostFigures& host, const std::optional<std::
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const double late_ms = std::chrono::duration<double, std::milli>(Clock::now() - last_answer).count();
   const double state = !asked ? kNoGpu : gpus ? (gpus->empty() ? kNoGpu : kGpuRead) : kGpuLate;
-  std::vector<double> frame = {0,  // its length, below
+  std::vector<double> frame = {0,  // the length, set below
                                std::chrono::duration<double, std::milli>(since_epoch).count(),
                                host.cpu_percent,
                                host.ram_used_bytes,
@@ -153,7 +153,7 @@ std::vector<double> MakeFrame(const HostFigures& host, const std::optional<std::
   return frame;
 }
 
-/// On JavaScript's thread: takes what waits and calls `onBatch`.
+/// Runs on the JavaScript thread: takes the waiting frames and calls `onBatch`.
 void DeliverBatch(Napi::Env env, const std::shared_ptr<Sampler>& sampler) {
   std::deque<std::vector<double>> frames;
   double dropped = 0;
@@ -173,7 +173,7 @@ void DeliverBatch(Napi::Env env, const std::shared_ptr<Sampler>& sampler) {
   sampler->delivery->callback().Value().As<Napi::Function>().Call({batch});
 }
 
-/// Null while the system gives no thread: then the driver is as good as late.
+/// Null if the system cannot create a thread; the driver then counts as late.
 std::unique_ptr<DriverThread> OpenDriver() {
   try {
     return std::make_unique<DriverThread>();
@@ -214,7 +214,7 @@ void KeepTime(const Settings& settings, const std::shared_ptr<Sampler>& sampler)
       lock.lock();
     }
     next += settings.interval;
-    // After a pause (a machine that slept) begin again from now, instead of catching up.
+    // After a pause (such as system sleep) continue from now instead of catching up.
     next = std::max(next, Clock::now());
     if (sampler->stopping.wait_until(lock, next, [&sampler] { return sampler->stop; })) return;
   }
@@ -287,7 +287,7 @@ Napi::Value StartSampler(const Napi::CallbackInfo& info) {
     try {
       KeepTime(settings, sampler);
     } catch (const std::exception&) {
-      // Out of memory: the sampling ends, the process goes on.
+      // Out of memory: sampling stops, the process continues.
     }
   });
 

@@ -6,12 +6,13 @@ namespace hone {
 
 /// `startSampler({ intervalMs, batchMs, gpus, host, onBatch }) -> { stop() }`.
 ///
-/// Two threads of its own: one keeps time and reads the host's figures, the other waits for the GPU driver.
-/// A frame is made every `intervalMs`; when the driver is late, the frame goes without GPU figures and says
-/// so. About every `batchMs` the frames go to `onBatch` as one `Float64Array` (see `src/hardware/frames.ts`
-/// for its layout), NaN standing for unknown. When JavaScript is busy, frames wait, up to a bound; the oldest
-/// are then dropped and counted. `intervalMs` 0 samples as fast as it can. `host` is a `HostSources` record.
-/// The sampler does not keep the process alive; `stop()` never waits for the driver. Thrown:
+/// Uses two threads: one keeps time and reads host metrics, the other waits for the GPU driver. A frame is
+/// made every `intervalMs`; if the driver is late, the frame has no GPU metrics and says so. About every
+/// `batchMs` the frames are passed to `onBatch` as one `Float64Array` (see `src/hardware/sample.ts` for its
+/// layout), with NaN for unknown values. While JavaScript is busy, frames are queued up to a limit; then the
+/// oldest are dropped and counted. With `intervalMs` 0 it samples as fast as possible. `host` is a
+/// `HostSources` record. The sampler does not keep the process alive; `stop()` never waits for the driver.
+/// Throws
 /// `invalid_argument`, `no_thread`.
 Napi::Value StartSampler(const Napi::CallbackInfo& info);
 

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 300;
 
-/** When a process started, as the kernel counts it; '' where that cannot be known. */
+/** When a process started, in the kernel's units; '' if unknown. */
 function startOf(pid) {
   try {
-    // The name in parentheses may hold anything; the 20th field after it is the start time (proc(5)).
+    // The name in parentheses can contain anything; the 20th field after it is the start time (proc(5)).
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
   } catch {
@@ -33,7 +33,7 @@ function holderOf(path) {
   }
 }
 
-/** Removes the lock of a dead process. Of several who find it dead, one renames it. */
+/** Removes the lock of a dead process. Of several processes that try, one renames it. */
 function takeAway(path, mine) {
   const aside = `${mine}.old`;
   try {
@@ -42,15 +42,15 @@ function takeAway(path, mine) {
     return;
   }
   const holder = holderOf(aside);
-  // Another was faster, and what was renamed is its new lock: it is put back.
+  // Another process was faster and this is its new lock, so put it back.
   if (holder !== null && lives(holder)) linkSync(aside, path);
   rmSync(aside, { force: true });
 }
 
 /**
- * Waits until no other set-up holds the lock, and takes it; the lock of a dead process is taken over.
- * @param onWait called once with the holder's pid when there is something to wait for.
- * @returns gives the lock back.
+ * Waits until no other setup holds the lock and acquires it; takes over the lock of a dead process.
+ * @param onWait called once with the holder's pid if it has to wait.
+ * @returns a function that releases the lock.
  */
 export async function takeLock(path, onWait) {
   mkdirSync(dirname(path), { recursive: true });
@@ -60,7 +60,7 @@ export async function takeLock(path, onWait) {
   try {
     while (true) {
       try {
-        // A link appears with its content or not at all, unlike a file that is created and then written.
+        // A link is created atomically with its content, unlike a file.
         linkSync(mine, path);
         return () => rmSync(path, { force: true });
       } catch (error) {

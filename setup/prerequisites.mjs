@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 
 const windows = process.platform === 'win32';
 
-/** Where a program lies on the search path, or null. */
+/** The path of a program on the search path, or null. */
 export function onPath(name, path = process.env.PATH ?? '') {
   const endings = windows ? (process.env.PATHEXT ?? '.EXE;.CMD').split(';') : [''];
   for (const folder of path.split(delimiter).filter(Boolean)) {
@@ -21,7 +21,7 @@ export function onPath(name, path = process.env.PATH ?? '') {
   return null;
 }
 
-/** What the platform's package manager is called with for each prerequisite. */
+/** The package manager's arguments for each prerequisite. */
 const INSTALL = {
   'apt-get': {
     command: 'apt-get install -y',
@@ -33,7 +33,7 @@ const INSTALL = {
   },
   dnf: {
     command: 'dnf install -y',
-    python: 'python3.12',
+    python: 'python3.13',
     compiler: 'gcc-c++',
     cmake: 'cmake',
     make: 'make',
@@ -77,7 +77,7 @@ const INSTALL = {
 export function installHint(name, platform = process.platform) {
   if (platform === 'darwin' && name !== 'python' && name !== 'cmake') return 'xcode-select --install';
   const fixed = { darwin: 'brew', win32: 'winget' }[platform];
-  // The package manager itself is looked for where it lies on every system, however short the path is.
+  // Also look in the standard folders, in case the search path is short.
   const system = `${process.env.PATH ?? ''}${delimiter}/usr/bin${delimiter}/bin`;
   const manager = fixed ?? ['apt-get', 'dnf', 'pacman', 'zypper'].find((tool) => onPath(tool, system));
   if (manager === undefined) return `install ${name} with your system's package manager`;
@@ -90,7 +90,7 @@ const PROBE =
   'import sys,struct,venv,ensurepip; print(sys.version_info[0], sys.version_info[1], struct.calcsize("P")*8)';
 
 /**
- * Looks for a Python from 3.10 to 3.13 of 64 bits with venv and ensurepip; `HONE_PYTHON` names one.
+ * Finds a 64-bit Python 3.10 to 3.13 with venv and ensurepip; `HONE_PYTHON` overrides the search.
  * @returns {{ command: string[], version: string } | { missing: string }} `missing` says what was found.
  */
 export function findPython() {
@@ -146,7 +146,7 @@ function hasCompiler() {
 }
 
 /**
- * What is missing of `names` (python, compiler, cmake, make, git).
+ * Returns the missing ones of `names` (python, compiler, cmake, make, git).
  * @returns {{ what: string, install: string }[]}
  */
 export function missingPrerequisites(names) {
@@ -161,7 +161,7 @@ export function missingPrerequisites(names) {
   return missing;
 }
 
-/** Whether there is an NVIDIA driver, by the files that one leaves (no program is started). */
+/** Whether an NVIDIA driver is installed, judged by its files, without starting a program. */
 export function hasNvidiaDriver() {
   if (process.platform === 'darwin') return false;
   if (windows) return existsSync(join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'nvcuda.dll'));

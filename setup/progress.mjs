@@ -1,6 +1,6 @@
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const FRAME_MS = 100;
-/** Without a terminal, a line this often: enough to see life, few enough to read. */
+/** Interval of progress lines without a terminal. */
 const PLAIN_MS = 10_000;
 
 const seconds = (ms) =>
@@ -9,8 +9,7 @@ const seconds = (ms) =>
     : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 
 /**
- * Shows steps as they go, several at once: on a terminal a line each that is rewritten, elsewhere plain
- * lines.
+ * Shows the progress of several steps at once: updated lines on a terminal, plain lines elsewhere.
  * @param stream where to write, a terminal or not.
  */
 export function createProgress(stream = process.stderr) {
@@ -49,9 +48,9 @@ export function createProgress(stream = process.stderr) {
   };
 
   return {
-    /** Says something that stays on the screen. */
+    /** Prints a permanent line. */
     say,
-    /** Begins a step; `label` is its place and title. */
+    /** Starts a step; `label` is its number and title. */
     begin(label) {
       const step = { label, detail: '', began: performance.now() };
       active.add(step);
@@ -59,7 +58,7 @@ export function createProgress(stream = process.stderr) {
       timer ??= live ? setInterval(draw, FRAME_MS) : setInterval(drawPlain, PLAIN_MS);
       return {
         say,
-        /** Says how far the step is. */
+        /** Updates the step's progress. */
         update(text) {
           step.detail = text;
         },
@@ -67,7 +66,7 @@ export function createProgress(stream = process.stderr) {
           leave(step);
           say(`${label}: ${note} (${seconds(performance.now() - step.began)})`);
         },
-        /** Leaves the step with an error and what its tool said last. */
+        /** Ends the step with an error and the last output of its tool. */
         fail(error) {
           leave(step);
           say(

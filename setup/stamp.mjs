@@ -25,9 +25,9 @@ function filesUnder(path) {
 }
 
 /**
- * A digest of what a step is made from.
- * @param paths files and folders, relative to the repository; their contents count.
- * @param facts strings that count, too (versions, platform).
+ * A digest of a step's inputs.
+ * @param paths files and folders, relative to the repository.
+ * @param facts further inputs (versions, platform).
  */
 export function digest(paths, facts = []) {
   const hash = createHash('sha256').update(facts.join('\0'));
@@ -37,7 +37,7 @@ export function digest(paths, facts = []) {
   return hash.digest('hex');
 }
 
-/** What the last finished run of a step was made from, or null. */
+/** The digest of the last completed run of a step, or null. */
 export function readStamp(name) {
   try {
     return readFileSync(stampPath(name), 'utf8');
@@ -46,7 +46,7 @@ export function readStamp(name) {
   }
 }
 
-/** Written last: a step without its stamp is done again. */
+/** Written last: a step without a stamp runs again. */
 export function writeStamp(name, text) {
   mkdirSync(inRoot('build', 'stamps'), { recursive: true });
   const aside = `${stampPath(name)}.${process.pid}`;

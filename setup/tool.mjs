@@ -3,24 +3,32 @@ import { spawn } from 'node:child_process';
 const TAIL_LINES = 20;
 const running = new Set();
 
-/** A tool that failed: `tail` is what it said last. */
+/** A tool that failed: `tail` has its last output, `timedOut` whether it exceeded its deadline. */
 export class ToolError extends Error {
-  constructor(message, tail) {
+  constructor(message, tail, timedOut = false) {
     super(message);
     this.name = 'ToolError';
     this.tail = tail;
+    this.timedOut = timedOut;
   }
 }
 
 /**
- * Runs a program to its end and gives its output, a line at a time, to `onLine(line)`.
+ * Runs a program until it ends or for `deadlineMs`, and passes each line of output to `onLine(line)`.
  * @returns everything it wrote to stdout.
  * @throws ToolError with the last lines of stdout and stderr when it cannot start or does not exit with 0.
  */
-export function runTool(command, args, { onLine = () => {}, cwd, env = process.env } = {}) {
+export function runTool(command, args, { onLine = () => {}, cwd, env = process.env, deadlineMs } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
     running.add(child);
+    let timedOut = false;
+    const late =
+      deadlineMs &&
+      setTimeout(() => {
+        timedOut = true;
+        child.kill('SIGKILL');
+      }, deadlineMs);
     const tail = [];
     let output = '';
     const listen = (stream, keep) => {
@@ -44,18 +52,20 @@ export function runTool(command, args, { onLine = () => {}, cwd, env = process.e
     listen(child.stderr, false);
     child.on('error', (error) => {
       running.delete(child);
-      reject(new ToolError(`${command} cannot be started: ${error.message}`, tail));
+      clearTimeout(late);
+      reject(new ToolError(`${command} could not be started: ${error.message}`, tail));
     });
     child.on('close', (code, signal) => {
       running.delete(child);
+      clearTimeout(late);
       if (code === 0) return resolve(output);
       const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
-      reject(new ToolError(`${[command, ...args].join(' ')} ${how}`, tail));
+      reject(new ToolError(`${[command, ...args].join(' ')} ${how}`, tail, timedOut));
     });
   });
 }
 
-/** Ends every tool that still runs. */
+/** Ends all running tools. */
 export function endTools(signal) {
   for (const child of running) child.kill(signal);
 }

@@ -9,19 +9,21 @@ import { AppError } from './errors.ts';
 export type Verb = 'serve' | 'stop' | 'doctor';
 const verbs: readonly Verb[] = ['serve', 'stop', 'doctor'];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+/** The HTTP engines (`src/http/engines`). */
+const httpEngines = ['uws', 'node'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Everything that flags and environment decide, read once and frozen. Paths are absolute. */
+/** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
   readonly logLevel: LogLevel;
-  /** Host names beside localhost, IP literals and this machine's own that requests may name. */
+  /** Allowed host names besides localhost, IP addresses and this machine's own. */
   readonly allowedHosts: readonly string[];
   readonly dataDir: string;
-  /** What can be made again, such as the starter model of the demo. */
+  /** Files that can be recreated, such as the demo's starter model. */
   readonly cacheDir: string;
   readonly databasePath: string;
   readonly datasetsDir: string;
@@ -29,37 +31,39 @@ export interface Config {
   readonly logsDir: string | null;
   readonly jobsDir: string;
   readonly defaultBatchSize: number | null;
-  /** Never printed, stored or passed to a process other than a trainer that downloads. */
+  /** `null` for the best one that works. */
+  readonly httpEngine: (typeof httpEngines)[number] | null;
+  /** Never printed or stored, and passed only to a trainer that downloads. */
   readonly hubToken: string | null;
   readonly hubEndpoint: string;
   readonly hubOffline: boolean;
-  /** The environment with what `.env` adds, for trainers, which are given it without its secrets. */
+  /** The environment with the additions of `.env`; trainers get it without secrets. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Where this installation lies: the folder of package.json. */
+  /** The installation folder, which contains package.json. */
   readonly installDir: string;
   readonly pythonPath: string;
   readonly converterDir: string;
   readonly limits: Limits;
 }
 
-/** Bounds and waiting times; tests set shorter ones by `HONE_TEST_LIMITS`. */
+/** Limits and timeouts; tests set shorter ones with `HONE_TEST_LIMITS`. */
 export interface Limits {
   readonly uploadBytes: number;
   readonly jsonBytes: number;
-  /** How long a trainer may take to stop after the ask, and again after SIGTERM, before the next rung. */
+  /** How long to wait after a stop request before SIGTERM. */
   readonly stopAskMs: number;
   readonly stopTermMs: number;
   /** A trainer whose heartbeat is older is stalled. */
   readonly heartbeatMs: number;
-  /** How long a trainer that is done may linger before its group is killed. */
+  /** How long a finished trainer may keep running before its group is killed. */
   readonly lingerMs: number;
   readonly shutdownMs: number;
   readonly playgroundIdleMs: number;
-  /** How long a trainer that has imported everything waits for a job; 0: there is none. */
+  /** How long a warm trainer waits for a job; 0 disables it. */
   readonly warmTrainerIdleMs: number;
   /** How long a preview of rows may take. */
   readonly previewMs: number;
-  /** Patience with the model hub: silence, first wait between attempts, all waits of one request. */
+  /** Timeouts for the model hub: silence, first wait between attempts, all waits of one request. */
   readonly hubTimeoutMs: number;
   readonly hubBackoffMs: number;
   readonly hubWaitMs: number;
@@ -88,7 +92,7 @@ function platformDataDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'hone');
 }
 
-/** The platform's per-user folder for what can be made again. */
+/** The platform's per-user cache directory. */
 function platformCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
   if (platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'hone');
   if (platform === 'win32')
@@ -99,7 +103,7 @@ function platformCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): st
 function integer(name: string, text: string, min: number, max: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new AppError('invalid', `${name} must be a whole number from ${min} to ${max}, not "${text}".`);
+    throw new AppError('invalid', `${name} must be an integer from ${min} to ${max}, not "${text}".`);
   }
   return value;
 }
@@ -113,7 +117,7 @@ function oneOf<T extends string>(name: string, text: string, allowed: readonly T
 
 /**
  * Reads flags, environment and the `.env` file of the working directory (the environment wins).
- * @throws AppError `invalid` with a sentence for the terminal.
+ * @throws AppError `invalid` with a message for the terminal.
  */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv, cwd: string): Config {
   const dotenvPath = join(cwd, '.env');
@@ -150,6 +154,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     defaultBatchSize: env.SERVICE_DEFAULT_BATCH_SIZE
       ? integer('SERVICE_DEFAULT_BATCH_SIZE', env.SERVICE_DEFAULT_BATCH_SIZE, 1, 1024)
       : null,
+    httpEngine: env.HONE_HTTP ? oneOf('HONE_HTTP', env.HONE_HTTP, httpEngines) : null,
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
     hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
     hubOffline: ['1', 'true', 'yes', 'on'].includes((env.HF_HUB_OFFLINE ?? '').toLowerCase()),

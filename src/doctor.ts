@@ -5,15 +5,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from './config.ts';
 import { openStore } from './db/store.ts';
-import { readMachine } from './domain/machine.ts';
+import { readMachine } from './domain/machine/machine.ts';
 import { asAppError } from './errors.ts';
 import { checkEngine } from './inference/check.ts';
+import { chooseHttpEngine } from './serve.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { trainerEnvironment } from './trainer/supervisor.ts';
 
 const run = promisify(execFile);
 
-/** A product that a broken or mismatched build gets wrong, on the device that training would use. */
+/** A matrix product on the training device. It detects a broken or mismatched build. */
 const matrixProduct = `
 import torch
 device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
@@ -24,18 +25,20 @@ print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest erro
 `;
 
 /**
- * `hone doctor`: says what is there, and runs a real piece of work of each part.
+ * `hone doctor`: reports what is installed and tests each part with real work.
  * @returns the exit code: 0 when training and playground can run.
  */
 export async function runDoctor(config: Config): Promise<number> {
-  const command = {
-    pythonPath: config.pythonPath,
-    installDir: config.installDir,
-    environment: config.environment,
-  };
-  const env = trainerEnvironment(command, null);
+  const env = trainerEnvironment(config, null);
   const checks: readonly [string, () => Promise<string>][] = [
     ['Node', async () => `${process.version} on ${process.platform} ${process.arch}`],
+    [
+      'HTTP',
+      async () => {
+        const { engine, reason } = await chooseHttpEngine(config);
+        return `${engine.description}${reason === null ? '' : `: ${reason}`}`;
+      },
+    ],
     [
       'Machine',
       async () => {
@@ -61,7 +64,7 @@ export async function runDoctor(config: Config): Promise<number> {
           const read = store.session.get('check');
           store.close();
           if (JSON.stringify(read) !== '{"written":true}')
-            throw new Error('what was written was not read back');
+            throw new Error('the data read back differs from the data written');
           return 'written, synced and read back';
         } finally {
           rmSync(dir, { recursive: true, force: true });
@@ -72,7 +75,7 @@ export async function runDoctor(config: Config): Promise<number> {
     [
       'Trainer',
       async () => {
-        const { tasks, strategies, providers } = await describeTrainer(command, config.converterDir);
+        const { tasks, strategies, providers } = await describeTrainer(config, config.converterDir);
         const list = (entries: readonly { name: string }[]) => entries.map(({ name }) => name).join(', ');
         const missing = providers
           .filter(({ available }) => !available)
@@ -99,8 +102,8 @@ export async function runDoctor(config: Config): Promise<number> {
   }
   process.stdout.write(
     failures === 0
-      ? 'All is well.\n'
-      : `${failures} of ${checks.length} checks failed. "npm start" repairs what set-up can repair.\n`,
+      ? 'Everything works.\n'
+      : `${failures} of ${checks.length} checks failed. "npm start" repairs what setup can repair.\n`,
   );
   return failures === 0 ? 0 : 1;
 }

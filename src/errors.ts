@@ -1,4 +1,4 @@
-/** What went wrong, in terms of the domain; each API face spells it in its own way. */
+/** Kinds of errors; each API set has its own format for them. */
 export type ErrorKind =
   | 'invalid'
   | 'forbidden'
@@ -10,7 +10,7 @@ export type ErrorKind =
   | 'disk_full'
   | 'internal';
 
-/** One field that was refused, named by its path within the request. */
+/** An invalid field, named by its path in the request. */
 export interface FieldIssue {
   readonly loc: readonly string[];
   readonly msg: string;
@@ -18,9 +18,8 @@ export interface FieldIssue {
 }
 
 /**
- * The one error that crosses rooms. `message` is written for the user: what happened, why, what to do next.
- * `upstream` means that the model hub did not answer or failed; `unavailable` that a part of this machine
- * (the trainer's environment, the addon) is missing or busy.
+ * The error class shared by all rooms. `message` is for the user: what happened, why, and what to do. `upstream` means that
+ * the model hub failed, `unavailable` that a local component (the trainer's environment, the addon) is missing or busy.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind;
@@ -40,7 +39,13 @@ export class AppError extends Error {
   }
 }
 
-/** Turns anything thrown into an AppError; a full disk is told apart from other internal failures. */
+/** Joins several messages as sentences; returns a single one unchanged. */
+export const inSentences = (messages: readonly string[]): string =>
+  messages.length === 1
+    ? (messages[0] as string)
+    : messages.map((message) => (/[.!?]$/.test(message) ? message : `${message}.`)).join(' ');
+
+/** Converts anything thrown to an AppError; a full disk gets its own kind. */
 export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const code = (thrown as NodeJS.ErrnoException | null)?.code;

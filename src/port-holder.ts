@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Which process listens on a TCP port, as "process 123 (node)"; `null` where it cannot be told. */
+/** The process that listens on a TCP port, as "process 123 (node)"; `null` if unknown. */
 export async function portHolder(port: number): Promise<string | null> {
   const pid = process.platform === 'linux' ? await linuxHolder(port) : await lsofHolder(port);
   if (pid === null) return null;

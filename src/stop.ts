@@ -1,22 +1,15 @@
+import { compose } from './compose.ts';
 import type { Config } from './config.ts';
 import { lockInstance, readInstance } from './db/instance.ts';
-import { jobName } from './domain/job.ts';
-import type { Jobs } from './domain/jobs.ts';
+import { jobName } from './domain/job-record/job.ts';
 import { AppError } from './errors.ts';
-
-/** As much of the composed core as stopping needs. */
-type Compose<L> = (
-  config: Config,
-  logger: L,
-  publish: () => void,
-) => { services: { jobs: Jobs }; store: { close(): void }; engine: { close(): Promise<void> } };
+import type { Logger } from './logger.ts';
 
 /**
- * `hone stop`: does what `/api/stop_training` does, through the running server if there is one and by
- * itself otherwise.
+ * `hone stop`: stops the training like `/api/stop_training`, through the running service or directly.
  * @returns the exit code: 0 when a training was stopped, 1 when there was none.
  */
-export async function stopService<L>(config: Config, compose: Compose<L>, logger: L): Promise<number> {
+export async function stopService(config: Config, logger: Logger): Promise<number> {
   let lock: ReturnType<typeof lockInstance>;
   try {
     lock = lockInstance(config.dataDir);
@@ -25,7 +18,7 @@ export async function stopService<L>(config: Config, compose: Compose<L>, logger
     if (url == null) throw error;
     return stopThrough(url);
   }
-  const { services, store, engine } = compose(config, logger, () => undefined);
+  const { services, close } = compose(config, logger, () => undefined);
   try {
     const job = services.jobs.unfinished();
     if (job === null) {
@@ -34,15 +27,13 @@ export async function stopService<L>(config: Config, compose: Compose<L>, logger
     }
     process.stdout.write(`hone: stopping ${jobName(job.id)} …\n`);
     await services.jobs.recover();
-    // What ran may have ended by itself meanwhile; then there is nothing left to stop.
+    // The training may have ended in the meantime.
     const ended =
       services.jobs.unfinished() === null ? services.jobs.get(job.id) : await services.jobs.stop();
     process.stdout.write(`hone: ${jobName(ended.id)} is ${ended.state}.\n`);
     return 0;
   } finally {
-    await services.jobs.close();
-    await engine.close();
-    store.close();
+    await close();
     lock.release();
   }
 }

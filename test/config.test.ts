@@ -4,10 +4,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '../src/config.ts';
 import { trainerEnvironment } from '../src/trainer/supervisor.ts';
-import { endAll, temporaryFolder } from './service.ts';
+import { temporaryFolder } from './folders.ts';
 
 const empty = temporaryFolder();
-test.after(endAll);
 
 test('the defaults are those of the specification', () => {
   const config = readConfig([], { XDG_DATA_HOME: '/data' }, empty);
@@ -51,7 +50,7 @@ test('flags and variables are heeded', () => {
 
 test('what is wrong is said in a sentence', () => {
   for (const [args, env, words] of [
-    [['--port', '70000'], {}, '--port must be a whole number from 0 to 65535'],
+    [['--port', '70000'], {}, '--port must be an integer from 0 to 65535'],
     [['--port', '8k'], {}, '--port'],
     [['--log-level', 'loud'], {}, 'trace, debug, info'],
     [['dance'], {}, 'serve, stop, doctor'],

@@ -1,4 +1,4 @@
-/** How many tests of a file passed and failed. */
+/** The numbers of passed and failed tests of a file. */
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
@@ -7,10 +7,10 @@ export interface Counts {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequences of colours begin with one
 const colours = /\u001b\[[0-9;]*m/g;
 
-/** A run that ended badly counts as a failure, also when none of its tests did. */
+/** A run with a nonzero exit code counts as a failure even if no test failed. */
 const atLeastOne = (failed: number, exitCode: number) => (failed === 0 && exitCode !== 0 ? 1 : failed);
 
-/** Reads uvu's closing lines; a file that never reached them, or ran nothing, has failed. */
+/** Parses uvu's summary; a file without a summary, or without tests, has failed. */
 export function countUvu(output: string, exitCode: number): Counts {
   const text = output.replace(colours, '');
   const found = (label: string) =>
@@ -21,7 +21,7 @@ export function countUvu(output: string, exitCode: number): Counts {
   return { passed, failed: atLeastOne(failed, exitCode) };
 }
 
-/** Reads pytest's last line; errors of collection and of fixtures are failures. */
+/** Parses pytest's last line; errors during collection and in fixtures count as failures. */
 export function countPytest(output: string, exitCode: number): Counts {
   const closing = output
     .replace(colours, '')

@@ -4,34 +4,56 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** An import as the source has it: `typeOnly` when nothing of it is left at run time. */
+/** An import in a source file; `typeOnly` if it is erased at compile time. */
 interface Import {
   readonly specifier: string;
   readonly typeOnly: boolean;
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const adapters = ['db', 'trainer', 'inference', 'hub', 'hardware'];
-const rooms = ['http', 'domain', ...adapters, 'demo'];
+const adapters = ['db', 'trainer', 'inference', 'hub', 'hardware', 'native'];
+const rooms = ['contract', 'http', 'domain', ...adapters, 'demo'];
 
-/** What each room may import of the others: the table of CONTRIBUTING.md. */
+/** What each room may import from the others, as in the table of CONTRIBUTING.md. */
 const mayImport: Record<string, readonly string[]> = {
-  main: ['main', 'config', 'errors', 'http', 'domain', 'api', ...adapters],
-  api: ['http', 'domain', 'errors'],
-  domain: [...adapters, 'errors'],
-  http: ['config', 'errors'],
-  ...Object.fromEntries(adapters.map((room) => [room, ['config', 'errors']])),
+  contract: [],
+  main: ['main', 'contract', 'config', 'errors', 'http', 'domain', 'api', ...adapters],
+  api: ['contract', 'http', 'domain', 'errors'],
+  domain: ['contract', ...adapters, 'errors'],
+  http: ['contract', 'config', 'errors'],
+  ...Object.fromEntries(adapters.map((room) => [room, ['contract', 'config', 'errors']])),
+  // It loads the addon, which also contains the functions for GPUs and metrics that hardware uses.
+  hardware: ['contract', 'config', 'errors', 'native'],
   demo: [],
   config: ['errors'],
   errors: [],
 };
 
-/** Libraries that one room alone may import. */
-const ownLibrary: Record<string, string> = {
-  'uWebSockets.js': 'http',
-  'better-sqlite3': 'db',
-  'node-llama-cpp': 'inference',
-  '@huggingface/hub': 'hub',
+/** The layers within a room, from the bottom up: a folder may import itself and the layers below. */
+const floors: Record<string, readonly string[]> = {
+  'src/domain': [
+    'job-record',
+    'events',
+    'machine',
+    'base-models',
+    'datasets',
+    'training',
+    'models',
+    'playground',
+    'jobs',
+  ],
+  ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
+};
+
+/** Libraries, and the path prefixes of the only files that may import them. */
+const ownLibrary: Record<string, readonly string[]> = {
+  'uWebSockets.js': ['src/http/engines/'],
+  'node:http': ['src/http/engines/'],
+  ws: ['src/http/engines/', 'src/demo/'],
+  'better-sqlite3': ['src/db/'],
+  'better-sqlite3-node20': ['src/db/'],
+  'node-llama-cpp': ['src/inference/'],
+  '@huggingface/hub': ['src/hub/'],
 };
 
 const importLine =
@@ -51,15 +73,35 @@ function importsOf(text: string): Import[] {
   }));
 }
 
-/** The room of a file: a folder of src, a face of the API, `config`, `errors`, or `main` for what wires. */
+/** The room of a file: a folder of src, an API set, `config`, `errors`, or `main` for the wiring. */
 function roomOf(file: string): string {
   if (file.startsWith('ui/')) return 'ui';
   const [, first = '', second = ''] = file.split('/');
   if (first === 'api') return `api/${second}`;
   if (rooms.includes(first)) return first;
   if (file === 'src/config.ts') return 'config';
-  if (file === 'src/errors.ts') return 'errors';
+  if (file === 'src/errors.ts' || file === 'src/faults.ts') return 'errors';
   return file.split('/').length === 2 ? 'main' : `unknown room ${first}`;
+}
+
+/** What is wrong with an import between two folders of a room, or null. */
+function floorFault(file: string, target: string): string | null {
+  for (const [room, order] of Object.entries(floors)) {
+    if (!file.startsWith(`${room}/`) || !target.startsWith(`${room}/`)) continue;
+    const [from, to] = [file, target].map((path) => path.slice(room.length + 1).split('/')) as [
+      string[],
+      string[],
+    ];
+    // Files directly in a room rank above its folders.
+    const [above, below] = [from, to].map((path) =>
+      path.length === 1 ? order.length : order.indexOf(path[0] as string),
+    ) as [number, number];
+    if (below > above) return `${room}/${from[0]} may not import ${room}/${to[0]}, which lies above it`;
+    if (from[0] === 'pages' && to[0] === 'pages' && from[1] !== to[1]) {
+      return 'a page may not import another page';
+    }
+  }
+  return null;
 }
 
 /** What is wrong with one import, or null. */
@@ -67,21 +109,26 @@ function fault(file: string, { specifier, typeOnly }: Import): string | null {
   const from = roomOf(file);
   if (!specifier.startsWith('.')) {
     const owner = Object.entries(ownLibrary).find(([name]) => `${specifier}/`.startsWith(`${name}/`));
-    return owner && owner[1] !== from ? `only ${owner[1]} may import ${specifier}` : null;
+    if (from === 'contract') return 'contract may import its own files alone';
+    return owner && !owner[1].some((start) => file.startsWith(start))
+      ? `only ${owner[1].join(' and ')} may import ${specifier}`
+      : null;
   }
   const target = posix.normalize(posix.join(posix.dirname(file), specifier));
   const to = roomOf(target);
-  if (from === to) return null;
+  if (from === to) return floorFault(file, target);
+  if (from === 'contract') return 'contract may import its own files alone';
   if (from === 'ui') {
+    if (to === 'contract') return null;
     const described = /^src\/(api\/[^/]+\/(schemas|face)|http\/route)\.ts$/.test(target);
-    return typeOnly && described ? null : 'ui may import its own, and types of the route tables';
+    return typeOnly && described ? null : 'ui may import its own, contract, and types of the route tables';
   }
   const allowed = mayImport[from.split('/')[0] as string];
   if (allowed === undefined) return `${from} is no room of the house`;
   return allowed.includes(to.split('/')[0] as string) ? null : `${from} may not import ${to}`;
 }
 
-/** The first circle of imports, as a path, or null. */
+/** The first import cycle, as a path, or null. */
 function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | null {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): string[] | null => {
@@ -153,17 +200,24 @@ test('the table refuses what it should', () => {
     assert.type(fault(file, { specifier, typeOnly }), 'string', `${file} imports ${specifier}`);
   refused('src/demo/main.ts', '../errors.ts');
   refused('src/api/flat/face.ts', '../finetune/schemas.ts');
-  refused('src/db/jobs.ts', '../domain/job.ts');
+  refused('src/db/jobs.ts', '../domain/job-record/job.ts');
   refused('src/db/jobs.ts', '../hub/model-info.ts');
-  refused('src/domain/jobs.ts', '../http/route.ts');
-  refused('src/domain/jobs.ts', '../api/flat/face.ts');
+  refused('src/domain/jobs/jobs.ts', '../../http/route.ts');
+  refused('src/domain/jobs/jobs.ts', '../../api/flat/face.ts');
   refused('src/main.ts', './demo/main.ts');
-  refused('src/domain/jobs.ts', 'better-sqlite3');
+  refused('src/domain/jobs/jobs.ts', 'better-sqlite3');
   refused('ui/api/client.ts', '../../src/api/flat/schemas.ts');
   refused('ui/api/client.ts', '../../src/api/flat/face.ts');
-  refused('ui/api/client.ts', '../../src/domain/job.ts', true);
+  refused('ui/api/client.ts', '../../src/domain/job-record/job.ts', true);
+  refused('src/contract/settings.ts', '../errors.ts', true);
+  refused('src/contract/settings.ts', 'valibot');
+  refused('src/domain/events/frame-log.ts', '../jobs/jobs.ts');
+  refused('src/domain/training/planner.ts', '../services.ts');
+  refused('ui/elements/parts.ts', '../pages/runs/run.ts');
+  refused('ui/pages/models/model.ts', '../runs/run.ts');
   assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/face.ts', typeOnly: true }), null);
   assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/schemas.ts', typeOnly: true }), null);
+  assert.is(fault('ui/state/draft.ts', { specifier: '../../src/contract/rows.ts', typeOnly: false }), null);
   assert.is(fault('src/main.ts', { specifier: './db/store.ts', typeOnly: false }), null);
   assert.equal(
     findCycle(

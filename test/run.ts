@@ -1,33 +1,57 @@
 /**
- * Runs everything that `npm test` checks: linters, the Node tests, each file in its own process, and the
- * trainer's tests. Two at a time at most. Arguments: patterns that a file's path must contain; `--long` for
- * the tests that take longer, with `--seed N` and `--count N`, which they find in HONE_SEED and HONE_COUNT.
+ * Runs the checks of `npm test`, `npm run check` and `npm run test:long`: linters, the Node tests (each file in its own
+ * process), and the trainer's tests, longest first. Arguments: patterns that a file's path must contain. `--check`:
+ * only linters and tests that start no process. `--long`: the slow tests. `--workers N`: number of parallel processes.
+ * `--seed N`, `--count N`: passed to tests as HONE_SEED and HONE_COUNT.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { cpus } from 'node:os';
-import { dirname, join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { availableParallelism, totalmem } from 'node:os';
+import { join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Counts, countPytest, countUvu } from './counts.ts';
+import { balanced, type Durations, pytestDurations, readDurations, rememberDurations } from './durations.ts';
+import { root } from './folders.ts';
+import { makeModels } from './models.ts';
+import { isUnit } from './unit-files.ts';
 
 interface Job {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** The expected duration in seconds. */
+  readonly seconds: number;
   readonly count: (output: string, exitCode: number) => Counts;
+  /** The duration of each of its files, for a job that took `seconds`. */
+  readonly durations: (output: string, seconds: number) => Durations;
 }
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = join(root, 'trainer', '.venv', process.platform === 'win32' ? 'Scripts' : 'bin');
 const python = join(bin, 'python');
 const node = process.execPath;
-const trainerProcesses = 4;
+/** Each process of the trainer's tests imports torch again; with few tests, one process would run alone at the end. */
+const trainerProcesses = 6;
+/** The peak memory of a test file: a service, a browser or a trainer. */
+const workerBytes = 3 * 2 ** 30;
 
 const { values, positionals: patterns } = parseArgs({
   allowPositionals: true,
-  options: { long: { type: 'boolean', default: false }, seed: { type: 'string' }, count: { type: 'string' } },
+  options: {
+    check: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
+    workers: { type: 'string' },
+    seed: { type: 'string' },
+    count: { type: 'string' },
+  },
 });
+const secondsOf = readDurations();
+
+/** Tests often wait for a page, a timer or a process, so 1.5 times as many processes as cores keep the cores busy. */
+function workerCount(): number {
+  if (values.workers !== undefined) return Number(values.workers);
+  const byCores = values.check ? availableParallelism() : Math.ceil(availableParallelism() * 1.5);
+  return Math.max(1, Math.min(byCores, Math.floor(totalmem() / workerBytes)));
+}
 
 function filesUnder(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -36,16 +60,25 @@ function filesUnder(folder: string, ending: string): string[] {
     .sort();
 }
 
-const wanted = (name: string) =>
+const isWanted = (name: string) =>
   patterns.length === 0 || patterns.some((pattern) => name.includes(pattern.split(sep).join('/')));
 
-/** A linter is one test: it passes or fails. */
+/** A linter counts as one test. */
 const lint = (name: string, command: string, args: string[]): Job => ({
   name: `lint/${name}`,
   command,
   args,
+  seconds: secondsOf(`lint/${name}`),
   count: (_output, exitCode) => ({ passed: exitCode === 0 ? 1 : 0, failed: exitCode === 0 ? 0 : 1 }),
+  durations: (_output, seconds) => ({ [`lint/${name}`]: seconds }),
 });
+
+/** Validates the files in a folder with a schema that check-jsonschema includes. */
+const githubSchema = (schema: string, folder: string) => [
+  ...['-m', 'check_jsonschema', '--builtin-schema', `vendor.github-${schema}`],
+  // The configuration of the issue page is not a form.
+  ...filesUnder(folder, '.yml').filter((file) => !file.endsWith('/config.yml')),
+];
 
 function linters(): Job[] {
   const module = (...path: string[]) => join(root, 'node_modules', ...path);
@@ -56,37 +89,45 @@ function linters(): Job[] {
     lint('ruff', python, ['-m', 'ruff', 'check', 'trainer']),
     lint('ruff-format', python, ['-m', 'ruff', 'format', '--check', 'trainer']),
     lint('clang-format', join(bin, 'clang-format'), ['--dry-run', '--Werror', ...cpp]),
-  ];
+    lint('workflows', python, githubSchema('workflows', '.github/workflows')),
+    lint('issue-forms', python, githubSchema('issue-forms', '.github/ISSUE_TEMPLATE')),
+  ].filter((job) => isWanted(job.name));
 }
 
-function nodeTests(ending: string): Job[] {
-  return filesUnder('test', ending).map((file) => ({
-    name: file,
-    command: node,
-    args: ['--import', 'tsx', file],
-    count: countUvu,
-  }));
-}
+const nodeTest = (file: string, ...nodeArgs: string[]): Job => ({
+  name: file,
+  command: node,
+  args: ['--import', 'tsx', ...nodeArgs, file],
+  seconds: secondsOf(file),
+  count: countUvu,
+  durations: (_output, seconds) => ({ [file]: seconds }),
+});
 
-/**
- * The trainer's tests in a few processes: each new one imports torch again, and with a single one the other
- * half of the machine would wait for it at the end.
- */
-function trainerTests(): Job[] {
-  const files = filesUnder('trainer/tests', '.py').filter(
-    (file) => /\/test_[^/]+$/.test(file) && wanted(file),
-  );
-  const size = Math.max(1, Math.ceil(files.length / trainerProcesses));
-  const groups = Array.from({ length: Math.ceil(files.length / size) }, (_, i) =>
-    files.slice(i * size, (i + 1) * size),
-  );
+const nodeFiles = (ending: string) => filesUnder('test', ending).filter(isWanted);
+
+function trainerTests(mark: 'long' | 'not long'): Job[] {
+  const files = filesUnder('trainer/tests', '.py').filter((file) => /\/test_[^/]+$/.test(file));
+  const groups = balanced(files.filter(isWanted), trainerProcesses, secondsOf);
   return groups.map((group) => ({
     name: group.join(' '),
     command: python,
-    args: ['-m', 'pytest', ...group],
-    count: countPytest,
+    args: ['-m', 'pytest', '--durations=0', '--durations-min=0', '-m', mark, ...group],
+    seconds: group.reduce((sum, file) => sum + secondsOf(file), 0),
+    // A group may have no test with this mark; pytest then exits with code 5.
+    count: (output, exitCode) => countPytest(output, exitCode === 5 ? 0 : exitCode),
+    durations: mark === 'long' ? () => ({}) : pytestDurations,
   }));
 }
+
+const running = new Set<ReturnType<typeof spawn>>();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const child of running) child.kill(signal);
+    process.exit(1);
+  });
+}
+
+const measured: Durations = {};
 
 /** Runs a job, prints its line, and its output if it failed. */
 function run(job: Job): Promise<Counts> {
@@ -94,7 +135,7 @@ function run(job: Job): Promise<Counts> {
   return new Promise((resolve) => {
     const env = {
       ...process.env,
-      // Two threads of torch beside a busy neighbour are many times slower than one.
+      // Two torch threads next to a busy process are many times slower than one.
       OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1',
       ...(values.seed === undefined ? {} : { HONE_SEED: values.seed }),
       ...(values.count === undefined ? {} : { HONE_COUNT: values.count }),
@@ -108,10 +149,11 @@ function run(job: Job): Promise<Counts> {
       running.delete(child);
       const output = Buffer.concat(chunks).toString('utf8') + trouble;
       const counts = job.count(output, exitCode);
-      const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(6);
+      const seconds = Math.round((performance.now() - began) / 100) / 10;
       const failed = counts.failed > 0;
+      if (!failed) Object.assign(measured, job.durations(output, seconds));
       console.log(
-        `${failed ? 'FAIL' : ' ok '} ${seconds} s  ${job.name}  ${counts.passed} passed, ${counts.failed} failed`,
+        `${failed ? 'FAIL' : ' ok '} ${seconds.toFixed(1).padStart(6)} s  ${job.name}  ${counts.passed} passed, ${counts.failed} failed`,
       );
       if (failed) console.log(output.replace(/^/gm, '    '));
       resolve(counts);
@@ -121,22 +163,23 @@ function run(job: Job): Promise<Counts> {
   });
 }
 
-const running = new Set<ReturnType<typeof spawn>>();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => {
-    for (const child of running) child.kill(signal);
-    process.exit(1);
-  });
+function wantedJobs(): Job[] {
+  if (values.long) {
+    return [...nodeFiles('.long.ts').map((file) => nodeTest(file)), ...trainerTests('long')];
+  }
+  const files = nodeFiles('.test.ts');
+  if (values.check) {
+    const guard = ['--import', './test/no-processes.mjs'];
+    return [...linters(), ...files.filter((file) => isUnit(file)).map((file) => nodeTest(file, ...guard))];
+  }
+  return [...linters(), ...trainerTests('not long'), ...files.map((file) => nodeTest(file))];
 }
 
-const jobs = values.long
-  ? nodeTests('.long.ts').filter((job) => wanted(job.name))
-  : [
-      ...linters().filter((job) => wanted(job.name)),
-      ...trainerTests(),
-      ...nodeTests('.test.ts').filter((job) => wanted(job.name)),
-    ];
-
+const began = performance.now();
+// Made once here, so that test files that start at the same time do not each make them.
+if (!values.check) makeModels();
+const jobs = wantedJobs().sort((a, b) => b.seconds - a.seconds);
+const failures: string[] = [];
 const total = { passed: 0, failed: 0 };
 const queue = jobs.values();
 const worker = async () => {
@@ -144,12 +187,16 @@ const worker = async () => {
     const counts = await run(job);
     total.passed += counts.passed;
     total.failed += counts.failed;
+    if (counts.failed > 0) failures.push(job.name);
   }
 };
-await Promise.all(Array.from({ length: Math.min(2, cpus().length) }, worker));
+await Promise.all(Array.from({ length: workerCount() }, worker));
+rememberDurations(measured);
 if (jobs.length === 0) {
   console.log(`No test matches ${patterns.join(' ') || 'this'}.`);
   process.exitCode = 1;
 }
+if (failures.length > 0) console.log(`Failed: ${failures.join(' ')}`);
+console.log(`${Math.round((performance.now() - began) / 1000)} s with ${workerCount()} processes at a time`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (total.failed > 0) process.exitCode = 1;

@@ -1,35 +1,33 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { root, temporaryFolder } from './folders.ts';
+import { makeModels, tinyModel } from './models.ts';
 
-/** The repository. */
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const python = join(root, 'trainer', '.venv', 'bin', 'python');
+export { root, temporaryFolder, tinyModel };
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers field by field and fail where one is missing
 export type Json = any;
 
-/** An answer: its status, and its body parsed where it is JSON. */
+/** A response: its status, and its body, parsed if it is JSON. */
 export interface Answer {
   readonly status: number;
   readonly body: Json;
   readonly headers: Headers;
 }
 
-/** A real service in a process of its own, on a port and a data directory of its own. */
+/** A real service in its own process, with its own port and data directory. */
 export interface TestService {
   readonly url: string;
   readonly dataDir: string;
   readonly process: ChildProcess;
-  /** The structured log so far, a record a line. */
+  /** The structured log so far, one record per line. */
   readonly log: Json[];
   call(method: string, path: string, body?: unknown): Promise<Answer>;
   upload(filename: string, content: string | Uint8Array): Promise<Answer>;
-  /** Ends it and waits. */
+  /** Ends the service and waits for its exit. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -38,24 +36,24 @@ export interface ServiceOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly limits?: Record<string, number>;
   readonly args?: readonly string[];
+  /** Enables the warm trainer, for test files with several trainings. */
+  readonly warm?: boolean;
 }
 
 const started: TestService[] = [];
-const folders: string[] = [];
 
-/** A folder that is removed when the test file ends. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'hone-test-'));
-  folders.push(folder);
-  return folder;
-}
-
-/** Starts the built service (`dist/main.js`) and waits until it answers. */
+/** Starts the built service (`dist/main.js`) and waits until it responds. */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  // Made before the start, because this blocks the event loop and the service would close idle connections.
+  makeModels();
   const dataDir = options.dataDir ?? temporaryFolder();
   const child = spawn(
     process.execPath,
-    [join(root, 'dist', 'main.js'), 'serve', '--port', '0', '--host', '127.0.0.1', ...(options.args ?? [])],
+    [
+      ...[join(root, 'dist', 'main.js'), 'serve', '--port', '0', '--host', '127.0.0.1'],
+      ...(options.warm ? ['--log-level', 'debug'] : []),
+      ...(options.args ?? []),
+    ],
     {
       cwd: dataDir,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -63,8 +61,10 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
         ...process.env,
         OMP_NUM_THREADS: '1',
         SERVICE_DATA_DIR: dataDir,
-        // Most tests start many services and few trainings: nothing is imported ahead for them.
-        HONE_TEST_LIMITS: JSON.stringify({ warmTrainerIdleMs: 0, ...options.limits }),
+        HONE_TEST_LIMITS: JSON.stringify({
+          warmTrainerIdleMs: options.warm ? 600_000 : 0,
+          ...options.limits,
+        }),
         ...options.env,
       },
     },
@@ -91,7 +91,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       return answerOf(
         await fetch(url + path, {
           method,
-          // A connection of its own: one that is kept may be closed by the server just as it is used again.
+          // A new connection, because the server may close a kept-alive one just as it is reused.
           headers: {
             connection: 'close',
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -121,7 +121,21 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     },
   };
   started.push(service);
+  if (options.warm) await untilWarm(service);
   return service;
+}
+
+/** How long to wait for the warm trainer. Without it, for lack of memory or time, trainings are only slower. */
+const warmMs = 180_000;
+
+/** Waits until the warm trainer is ready, where it is possible: on Linux without a GPU. */
+async function untilWarm(service: TestService): Promise<void> {
+  const { gpus } = (await service.call('GET', '/api/hardware')).body;
+  if (process.platform !== 'linux' || gpus.length > 0) return;
+  // Requesting the recommended settings starts the warm-up imports.
+  await service.call('GET', '/api/finetune/load_settings');
+  const isWarm = () => service.log.some((line) => line.msg === 'A trainer is warm');
+  await until(isWarm, 'a trainer is warm', warmMs).catch(() => undefined);
 }
 
 async function answerOf(response: Response): Promise<Answer> {
@@ -130,14 +144,13 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
 }
 
-/** Ends every service and trainer that this file started, and removes its folders. */
+/** Ends every service and trainer that this file started. */
 export async function endAll(): Promise<void> {
   for (const service of started) {
     await service.call('POST', '/api/stop_training').catch(() => undefined);
     await service.end('SIGKILL');
     for (const pid of trainersOf(service.dataDir)) process.kill(pid, 'SIGKILL');
   }
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
 /** The pids of trainers that work in a data directory: by their arguments, or, forked from a warm one, by the
@@ -156,31 +169,10 @@ export function trainersOf(dataDir: string): number[] {
     .map((line) => Number.parseInt(line, 10));
 }
 
-/** A tiny base model of random weights, made once and kept in `build/`. */
-export function tinyModel(kind: string, template: 'none' | 'chatml' = 'none'): string {
-  const folder = join(root, 'build', 'tiny', `${kind}-${template}`);
-  if (!existsSync(folder)) {
-    const aside = `${folder}.${process.pid}`;
-    mkdirSync(dirname(folder), { recursive: true });
-    execFileSync(python, ['-m', 'trainer.tests.tiny', kind, aside, '--template', template], {
-      cwd: root,
-      env: { ...process.env, OMP_NUM_THREADS: '1' },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    try {
-      renameSync(aside, folder);
-    } catch {
-      // Another test made it meanwhile.
-      rmSync(aside, { recursive: true, force: true });
-    }
-  }
-  return folder;
-}
-
 /** Rows of the example dataset for text generation. */
 export const supportRows = () => readFileSync(join(root, 'examples', 'support.jsonl'), 'utf8');
 
-/** A training request that is done in seconds. */
+/** A training request that completes in seconds. */
 export const quickRequest = (changes: Record<string, unknown> = {}) => ({
   task: 'text-generation',
   model_name: tinyModel('llama'),
@@ -192,7 +184,7 @@ export const quickRequest = (changes: Record<string, unknown> = {}) => ({
   ...changes,
 });
 
-/** Waits until `check` gives something that is true; fails with the last thing that it gave. */
+/** Waits until `check` returns a truthy value; on timeout fails with the last value. */
 export async function until<T>(check: () => Promise<T> | T, what: string, timeoutMs = 120_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let last: T;
@@ -204,10 +196,17 @@ export async function until<T>(check: () => Promise<T> | T, what: string, timeou
   throw new Error(`Waited in vain until ${what}; the last answer was ${JSON.stringify(last)}`);
 }
 
-/** Waits until no training runs, and gives the status answer of then. */
+/** On a busy machine, a training with an export takes minutes. */
+const endMs = 300_000;
+
+/** Waits until no training runs. @returns the last status response. */
 export async function untilEnded(service: TestService): Promise<Json> {
-  return until(async () => {
-    const { body } = await service.call('GET', '/api/finetune/status');
-    return body.status === 'running' ? null : body;
-  }, 'the training ended');
+  return until(
+    async () => {
+      const { body } = await service.call('GET', '/api/finetune/status');
+      return body.status === 'running' ? null : body;
+    },
+    'the training ended',
+    endMs,
+  );
 }

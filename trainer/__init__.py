@@ -1,1 +1,1 @@
-"""Hone's trainer: one process per job, told what to do by a specification file, heard through a journal."""
+"""Hone's trainer: one process per job, which reads a specification file and writes a journal."""

@@ -1,10 +1,10 @@
 """The trainer's verbs:
 
-python -m trainer describe [--converter DIR]   what there is and what runs here, as JSON
+python -m trainer describe [--converter DIR]   prints tasks, strategies, providers … as JSON
 python -m trainer run SPEC                     trains one job, then becomes `export`
-python -m trainer export SPEC                  makes the GGUF of a trained job
-python -m trainer preview SPEC --rows N         what training sees of the first rows, as JSON
-python -m trainer warm                          imports everything, then forks a trainer for each order
+python -m trainer export SPEC                  makes the GGUF files of a trained job
+python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
+python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -16,7 +16,7 @@ import sys
 
 
 def main(argv: list[str]) -> int:
-    """Runs one verb and returns the exit status. Each verb imports what it needs, and nothing before."""
+    """Runs one verb and returns the exit status. Each verb imports only what it needs."""
     if argv[:1] == ["starter"]:
         from trainer.starter.main import main as starter
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from trainer.hardware import WIDE, multiplies_bf16
+from trainer.model.check import model_types
+from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.registry import find_all
+from trainer.training.disk_budget import state_bytes
 
 PACKAGES = (
     "torch",
@@ -55,20 +57,27 @@ def describe(converter: str | None) -> dict[str, Any]:
     """The answer of `python -m trainer describe`; `converter` is the folder of llama.cpp's converter."""
     tasks, strategies, providers = find_all("task"), find_all("strategy"), find_all("provider")
     available = {name: kind().availability() for name, kind in providers.items()}
+    optimizer_names = optimizers()
     return {
         "tasks": [
-            {"name": name, "fields": list(task.fields), "metrics": list(task.metrics)}
-            for name, task in tasks.items()
+            {**_words(task), "row_shape": task.row_shape, "metrics": list(task.metrics)}
+            for task in tasks.values()
         ],
         "strategies": [
-            {"name": name, "fields": list(strategy.fields) if strategy.fields else None}
-            for name, strategy in strategies.items()
+            {**_words(strategy), "row_shape": strategy.row_shape, "tasks": list(strategy.tasks)}
+            for strategy in strategies.values()
         ],
         "providers": [
-            {"name": name, "available": yes, "reason": reason} for name, (yes, reason) in available.items()
+            {**_words(provider), "available": available[name][0], "reason": available[name][1]}
+            for name, provider in providers.items()
         ],
         "combinations": [
-            {"task": task, "strategy": name, "provider": provider}
+            {
+                "task": task,
+                "strategy": name,
+                "provider": provider,
+                "model_types": model_types(tasks[task](), strategy()),
+            }
             for name, strategy in strategies.items()
             for task in tasks
             if task in strategy.tasks
@@ -77,11 +86,17 @@ def describe(converter: str | None) -> dict[str, Any]:
         ],
         "export_architectures": export_architectures(converter),
         "lr_scheduler_types": lr_scheduler_types(),
-        "optimizers": optimizers(),
+        "optimizers": optimizer_names,
+        "optimizer_state_bytes": {name: state_bytes(name) for name in optimizer_names},
         # The smallest hidden size that trains in bfloat16 on this processor, None where none does.
         "bfloat16_from_width": WIDE if multiplies_bf16() else None,
         "versions": versions(PACKAGES),
     }
+
+
+def _words(kind: Any) -> dict[str, str]:
+    """The name of a task, strategy or provider, its label, and what it is in a sentence."""
+    return {"name": kind.name, "label": kind.label, "description": kind.description}
 
 
 def versions(names: tuple[str, ...]) -> dict[str, str | None]:
@@ -124,11 +139,11 @@ def _needs(optimizer: str) -> set[str]:
 
 
 def _enumeration(file: str, name: str) -> list[str]:
-    """The string values of the class `name` in a file of transformers, read from its source: importing
-    it would import torch."""
+    """The values of the enumeration `name`, read from the source: importing transformers imports torch."""
     spec = find_spec("transformers")
     if spec is None or spec.origin is None:
         return []
-    text = (Path(spec.origin).parent / file).read_text(encoding="utf-8")
-    body = re.search(rf"^class {name}\b.*?(?=^\S)", text, re.DOTALL | re.MULTILINE)
-    return re.findall(r'^    [A-Z0-9_]+ = "([a-z0-9_]+)"', body.group(0), re.MULTILINE) if body else []
+    tree = ast.parse((Path(spec.origin).parent / file).read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    assignments = [node for body in classes for node in body.body if isinstance(node, ast.Assign)]
+    return [ast.literal_eval(node.value) for node in assignments]

@@ -1,4 +1,4 @@
-"""What training sees of the first rows: tokens, which of them carry loss, and what is cut off."""
+"""The first rows as training sees them: tokens, which of them have labels, and what is truncated."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import sys
 from itertools import islice
 from typing import Any
 
-from trainer import check, download, preferences, rows, template
-from trainer.contracts import read_spec
-from trainer.encode import IGNORED, encode
-from trainer.failures import explain
-from trainer.heartbeat import Heartbeat
-from trainer.job import Job
-from trainer.journal import Journal
-from trainer.lengths import choose_length
+from trainer.data import preferences, rows, template
+from trainer.data.encode import IGNORED, encode
+from trainer.data.lengths import choose_length
+from trainer.model import check, download
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import read_spec
+from trainer.protocol.failures import explain
 from trainer.registry import create
-from trainer.stop import Stop
+from trainer.training.job import Job
 
-# Rows that -1 for max_seq_length is inferred from here; training looks at all of them.
+# Rows that an inferred max_seq_length (-1) is based on; training uses all rows.
 SAMPLED_ROWS = 1_000
 
 
 def preview(spec_path: str, count: int) -> int:
-    """Prints the first `count` rows of a specification's dataset as JSON; on failure `{"failed": …}` with
-    the fields of a journal's `failed`, and exit status 1."""
+    """Prints the first `count` rows of a specification's dataset as JSON. On failure it prints
+    `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1."""
     try:
         print(json.dumps(_preview(spec_path, count), ensure_ascii=False, allow_nan=False))
         return 0
@@ -38,10 +37,7 @@ def preview(spec_path: str, count: int) -> int:
 def _preview(spec_path: str, count: int) -> dict[str, Any]:
     spec = read_spec(spec_path)
     job = Job(
-        spec=spec,
-        journal=Journal(spec.folder),
-        heartbeat=Heartbeat(spec.folder),
-        stop=Stop(spec.folder),
+        **vars(JobContext.open(spec)),
         task=create("task", spec.task),
         strategy=create("strategy", spec.strategy),
         provider=create("provider", spec.provider),

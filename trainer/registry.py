@@ -1,4 +1,4 @@
-"""Tasks, strategies and providers, found by file: a module in the folder, one class with a `name` in it."""
+"""Finds tasks, strategies and providers: every module of their folders has one class with a `name`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import inspect
 import pkgutil
 from typing import Any
 
-from trainer.failures import Failure
+from trainer.protocol.failures import Failure
 
 FOLDERS = {"task": "tasks", "strategy": "strategies", "provider": "providers"}
 
 
 def find_all(kind: str) -> dict[str, type]:
-    """Every class of `kind` (`task`, `strategy`, `provider`) by its wire name; imports no torch."""
+    """Every class of `kind` (`task`, `strategy`, `provider`) by its wire name, without importing torch."""
     package = importlib.import_module(f"trainer.{FOLDERS[kind]}")
     found: dict[str, type] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -25,7 +25,7 @@ def find_all(kind: str) -> dict[str, type]:
 
 
 def create(kind: str, name: str) -> Any:
-    """The `kind` called `name`; Failure `unsupported` with the known names when there is none."""
+    """An instance of the `kind` called `name`; Failure `unsupported` lists the known names."""
     known = find_all(kind)
     if name not in known:
         raise Failure(

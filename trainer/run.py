@@ -1,4 +1,4 @@
-"""One job from its specification to its model, top to bottom."""
+"""Runs one job from its specification to its model."""
 
 from __future__ import annotations
 
@@ -6,41 +6,48 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainer import check, checkpoints, download, template
-from trainer.contracts import PROTOCOL, ContractError, Spec, read_spec
-from trainer.describe import PACKAGES, versions
-from trainer.durable import write_json
-from trainer.failures import Failure, explain
-from trainer.heartbeat import Heartbeat
-from trainer.job import Job
-from trainer.journal import Journal
-from trainer.registry import create
-from trainer.stop import Stop, Stopped
+import msgspec
 
-# Written when training is over, so that a run taken up again goes straight to the export.
+from trainer.data import template
+from trainer.describe import PACKAGES, versions
+from trainer.model import check, download
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import PROTOCOL, ContractError, read_spec
+from trainer.protocol.durable import write_json
+from trainer.protocol.failures import Failure, explain
+from trainer.protocol.heartbeat import Heartbeat
+from trainer.protocol.journal import Journal
+from trainer.protocol.stop import Stop, Stopped
+from trainer.registry import create
+from trainer.training import checkpoints
+from trainer.training.job import Job
+
+# Written after training: a resumed job that has it goes straight to the export.
 TRAINED = "trained.json"
 
-# Lines of the log that a failure nobody foresaw carries.
+# Log lines in the evidence of an unexpected failure.
 LOG_LINES = 20
 
 
 def run(spec_path: str) -> int:
     """Runs the job of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`."""
-    return _told(spec_path, _run)
+    return _report_failures(spec_path, _run)
 
 
 def export(spec_path: str) -> int:
-    """Makes the GGUF of a job whose training is over; the same exit statuses."""
-    return _told(spec_path, _export)
+    """Exports a trained job; same exit statuses as `run`."""
+    return _report_failures(spec_path, _export)
 
 
-def _run(spec: Spec, journal: Journal, stop: Stop) -> None:
+def _run(context: JobContext) -> None:
+    spec = context.spec
     trained = (spec.folder / TRAINED).exists()
     newest, skipped = checkpoints.newest(spec.folder / "checkpoints", to_train=not trained)
-    journal.write(
+    context.journal.write(
         "hello",
         protocol=PROTOCOL,
         pid=os.getpid(),
@@ -48,18 +55,15 @@ def _run(spec: Spec, journal: Journal, stop: Stop) -> None:
         versions={name: version for name, version in versions(PACKAGES).items() if version},
     )
     if trained:
-        _become_export(spec, journal, stop)
+        _become_export(context)
         return
     for name, reason in skipped:
         message = f"{name} is not used: {reason}. " + (
-            f"The run goes on from step {newest.step}." if newest else "The run starts from the beginning."
+            f"The run continues from step {newest.step}." if newest else "The run starts from the beginning."
         )
-        journal.write("warning", code="checkpoint_skipped", message=message)
+        context.warn("checkpoint_skipped", message)
     job = Job(
-        spec=spec,
-        journal=journal,
-        heartbeat=Heartbeat(spec.folder),
-        stop=stop,
+        **vars(context),
         task=create("task", spec.task),
         strategy=create("strategy", spec.strategy),
         provider=create("provider", spec.provider),
@@ -70,20 +74,17 @@ def _run(spec: Spec, journal: Journal, stop: Stop) -> None:
         _load(job)
         result = _train(job)
     except Stopped:
-        step = newest.step if newest else 0
-        journal.write("done", outcome="stopped", step=step, metrics={}, verification=None)
+        context.done("stopped", newest.step if newest else 0, {})
         return
     if result["stopped"]:
-        journal.write(
-            "done", outcome="stopped", step=result["step"], metrics=result["metrics"], verification=None
-        )
+        context.done("stopped", result["step"], result["metrics"])
         return
-    _keep(job, result)
-    _become_export(spec, journal, stop)
+    _save_artifacts(job, result)
+    _become_export(job)
 
 
 def _check(job: Job) -> None:
-    """Whether this can work at all; then the model comes to this machine, and the hub token goes."""
+    """Refuses what cannot work, downloads the model, and removes the hub token."""
     job.phase("check")
     available, reason = job.provider.availability()
     if not available:
@@ -92,14 +93,14 @@ def _check(job: Job) -> None:
     if job.spec.task not in job.strategy.tasks or job.spec.provider not in job.strategy.providers:
         raise Failure(
             "unsupported",
-            f"{job.spec.strategy} does not go with {job.spec.task} and the provider {job.spec.provider}.",
-            "GET /api/info lists what combines.",
+            f"{job.spec.strategy} does not support {job.spec.task} with the provider {job.spec.provider}.",
+            "GET /api/info lists the supported combinations.",
         )
     directory = download.find_small_files(job)
     job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
     job.provider.refuse(job.config, job.family, job.settings)
-    check.check_exportable(job.config, job.spec)
+    _decide_export(job)
     job.model_dir = download.find_weights(job)
     job.reward_dir = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
     download.forget_token()
@@ -110,10 +111,20 @@ def _check(job: Job) -> None:
         check.check_weights(job.reward_dir, job.settings.reward_model)
 
 
+def _decide_export(job: Job) -> None:
+    """Drops an export that was not requested by name and that llama.cpp could not run, with a warning."""
+    if job.spec.export is None:
+        return
+    possible, reason = check.exportable(job.config, job.spec)
+    if not possible:
+        job.spec = msgspec.structs.replace(job.spec, export=None)
+        job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
+
+
 def _load(job: Job) -> None:
-    """The tokenizer and the template, before the model: what is wrong with them is known in a second."""
+    """Loads tokenizer and template before the model, because their errors show within a second."""
     job.phase("load", None, "tokenizer")
-    job.alive()
+    job.beat_or_stop()
     job.provider.prepare(job)
     job.tokenizer = job.provider.tokenizer(job)
     if job.family == "causal":
@@ -125,71 +136,65 @@ def _load(job: Job) -> None:
 
 
 def _train(job: Job) -> dict[str, Any]:
-    """Rows, model, steps."""
+    """Loads the model and trains it."""
     job.phase("load", None, "model")
-    job.alive()
+    job.beat_or_stop()
     return job.strategy.train(job)
 
 
-def _keep(job: Job, result: dict[str, Any]) -> None:
-    """The adapter with its tokenizer, what the export verifies against, the note that training is over."""
+def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
+    """Saves the adapter with its tokenizer, the reference for the verification, and `trained.json`."""
     adapter = job.artifacts / "adapter"
-    # Adapted output layers would else bring their frozen weights along.
+    # Otherwise an adapted output layer is saved with its frozen weights.
     result["model"].save_pretrained(adapter, safe_serialization=True, save_embedding_layers=False)
     job.tokenizer.save_pretrained(adapter)
-    # The adapter goes where its model goes: it names its base, not a folder of this machine.
+    # The adapter names its base model, not a folder of this machine.
     (adapter / "README.md").unlink(missing_ok=True)
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
     write_json(adapter / "adapter_config.json", {**config, "base_model_name_or_path": job.spec.model.name})
     if job.spec.export is not None and result["references"]:
-        from trainer.export.reference import record
+        from trainer.export.verification.reference import record
 
         def progress(done: int, total: int) -> None:
             job.heartbeat.beat()
 
         record(result["model"], result["references"], job.folder / "reference.safetensors", progress)
     size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
-    _artifact(job, "adapter", adapter, size)
-    told = job.artifacts / "template.json"
-    _artifact(job, "template", told, told.stat().st_size)
+    job.artifact("adapter", adapter, size)
+    saved_template = job.artifacts / "template.json"
+    job.artifact("template", saved_template, saved_template.stat().st_size)
     trained = {"version": 1, "step": result["step"], "metrics": result["metrics"]}
     if job.spec.export is not None:
-        from trainer.export.light_transformers import complete_config
+        from trainer.model.config import complete_config
 
         trained["config"] = complete_config(job.model_dir)
     write_json(job.folder / TRAINED, trained)
 
 
-def _artifact(job: Job, kind: str, path: Path, size: int) -> None:
-    where = path.relative_to(job.folder).as_posix()
-    job.journal.write("artifact", kind=kind, path=where, bytes=size, quantization=None)
-
-
-def _become_export(spec: Spec, journal: Journal, stop: Stop) -> None:
-    """Replaces this process by the export, which then has the memory of a fresh one; without an export,
-    the job is done."""
-    if spec.export is None:
-        trained = json.loads((spec.folder / TRAINED).read_text(encoding="utf-8"))
-        journal.write(
-            "done", outcome="completed", step=trained["step"], metrics=trained["metrics"], verification=None
-        )
+def _become_export(context: JobContext) -> None:
+    """Replaces this process by the export, which then starts with the memory of a fresh one; without an
+    export the job is done."""
+    trained = json.loads((context.folder / TRAINED).read_text(encoding="utf-8"))
+    # A training without an export stores no configuration for the converter.
+    if context.spec.export is None or "config" not in trained:
+        context.done("completed", trained["step"], trained["metrics"])
         return
     if os.name == "nt":
-        _export(spec, journal, stop)
+        _export(context)
         return
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "trainer", "export", str(spec.folder / "spec.json")])
+    os.execv(sys.executable, [sys.executable, "-m", "trainer", "export", str(context.folder / "spec.json")])
 
 
-def _export(spec: Spec, journal: Journal, stop: Stop) -> None:
-    from trainer.export import run_export
+def _export(context: JobContext) -> None:
+    from trainer.export.run import run_export
 
-    run_export(spec, journal, stop)
+    run_export(context)
 
 
-def _told(spec_path: str, work: Any) -> int:
-    """Runs `work` with the specification and the journal; whatever it raises ends as `failed`."""
+def _report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:
+    """Runs `work` with the job's context; an exception ends the journal with `failed`."""
     try:
         spec = read_spec(spec_path)
         journal = Journal(spec.folder)
@@ -199,7 +204,7 @@ def _told(spec_path: str, work: Any) -> int:
         stop = Stop(spec.folder)
         stop.listen()
         os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-        work(spec, journal, stop)
+        work(JobContext(spec, journal, Heartbeat(spec.folder), stop))
         return 0
     except Exception as error:
         traceback.print_exc()
@@ -210,7 +215,7 @@ def _told(spec_path: str, work: Any) -> int:
 
 
 def _log_tail(folder: Path) -> list[str]:
-    """The last lines of the job's log, which is where standard error goes; none where it goes elsewhere."""
+    """The last lines of log.txt, which standard error goes to; empty where there is none."""
     sys.stderr.flush()
     try:
         with open(folder / "log.txt", "rb") as log:
@@ -221,17 +226,19 @@ def _log_tail(folder: Path) -> list[str]:
 
 
 def _refuse(spec_path: str, error: Exception) -> int:
-    """A specification that cannot be read still ends in a journal, beside the specification."""
+    """Reports an unreadable specification in a journal beside it."""
     print(error, file=sys.stderr)
     folder = Path(spec_path).resolve().parent
     if not folder.is_dir():
         return 2
-    failure = Failure("internal", str(error), "The service and the trainer differ in version; set up again.")
+    failure = Failure(
+        "internal", str(error), "The service and the trainer have different versions. Run `npm start` again."
+    )
     return _fail(Journal(folder), failure)
 
 
 def _fail(journal: Journal, failure: Failure) -> int:
-    """Writes `failed`; a full disk may refuse even that, and the exit status is what is left."""
+    """Writes `failed`; on a full disk only the exit status reports the failure."""
     try:
         journal.write("failed", **failure.fields())
     except OSError as error:

@@ -1,12 +1,12 @@
-"""A process that has imported everything and becomes a job's trainer by forking.
+"""A warm trainer: imports everything in advance and forks a trainer for each job.
 
-Importing torch, transformers, TRL and PEFT takes longer than all else before the first step of a small model.
-This process does it before somebody starts a job, and forks for each: the fork is a session leader of its own
-and outlives both this process and the service, as a trainer started from nothing does.
+Importing torch, transformers, TRL and PEFT takes most of the time before the first step of a small model. A
+fork leads a session of its own and outlives this process and the service, like a trainer started without it.
 
-It speaks JSON lines. In, on standard input:  {"run": SPEC, "cwd": DIR, "log": FILE, "env": {…}}
-Out, on standard output:  {"ready": true}, then {"started": SPEC, "pid": N} or {"refused": SPEC, "reason":
-TEXT}, and {"ended": PID, "code": N or null, "signal": NAME or null}. It ends when its standard input does.
+The protocol is JSON lines. On standard input:  {"run": SPEC, "cwd": DIR, "log": FILE, "env": {…}}
+On standard output:  {"ready": true}, then {"started": SPEC, "pid": N} or {"refused": SPEC, "reason":
+TEXT}, and {"ended": PID, "code": N or null, "signal": NAME or null}. It exits when
+its standard input ends.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trainer.durable import write_json
+from trainer.protocol.durable import write_json
 
-# What every run imports, in functions; the architectures are those that most jobs are for.
+# What a run imports inside functions, with the most common architectures.
 MODULES = (
     "datasets",
     "peft",
@@ -36,30 +36,30 @@ MODULES = (
     "transformers.models.qwen3.modeling_qwen3",
     "trl",
     "trl.trainer.sft_trainer",
-    "trainer.export.reference",
+    "trainer.export.verification.reference",
     "trainer.families.causal",
     "trainer.run",
     "trainer.strategies.sft",
+    "trainer.training.reporter",
 )
 
-# Threads that libraries start while they are imported, and that a fork would lack: those of numpy's BLAS and
-# of the memory pool that comes with Arrow.
+# Keeps numpy's BLAS and Arrow's memory pool from starting threads on import, which a fork would lack.
 SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 def warm() -> int:
-    """Imports, says so, and serves until standard input ends. Exit status 1 where forking is not safe."""
+    """Imports everything, then forks on request. Exit status 1 when forking is not safe."""
     import importlib
 
     os.environ.update(SINGLE_THREADED)
     for name in MODULES:
         importlib.import_module(name)
-    # Hundreds of expressions for renamed weights, compiled when the first model of any kind is loaded.
+    # Compiles hundreds of regular expressions, which the first model to be loaded would otherwise do.
     importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
     if len(os.listdir("/proc/self/task")) > 1:
-        print("A library has started a thread while it was imported; forking is not safe.", file=sys.stderr)
+        print("A library started a thread on import, so forking is not safe.", file=sys.stderr)
         return 1
-    # What is here now is for good: a collection in a fork would touch, and so copy, every page of it.
+    # Otherwise a garbage collection in a fork touches, and so copies, every page.
     gc.collect()
     gc.freeze()
     return _Server().serve()
@@ -67,7 +67,7 @@ def warm() -> int:
 
 class _Server:
     def __init__(self) -> None:
-        # The libraries' own prints must not come between the lines.
+        # Keeps what libraries print out of the protocol.
         self.out = os.dup(1)
         os.dup2(2, 1)
         self.children: dict[int, int] = {}
@@ -88,7 +88,7 @@ class _Server:
         os.write(self.out, (json.dumps(line) + "\n").encode())
 
     def read(self) -> bool:
-        """Takes the lines that have come; False at the end of input."""
+        """Handles the complete lines; False at the end of input."""
         chunk = os.read(0, 65_536)
         *lines, self.pending = (self.pending + chunk).split(b"\n")
         for line in lines:
@@ -111,7 +111,7 @@ class _Server:
         self.say(started=order["run"], pid=pid)
 
     def become(self, order: dict[str, Any], log: int) -> None:
-        """Turns the fork into what `python -m trainer run SPEC` is; does not return."""
+        """Turns the fork into `python -m trainer run SPEC`; does not return."""
         code = 1
         try:
             os.setsid()
@@ -124,7 +124,7 @@ class _Server:
             os.environ.clear()
             os.environ.update(order["env"])
             os.chdir(order["cwd"])
-            self.leave_word()
+            self.write_process_file()
             sys.argv = [sys.argv[0], "run", order["run"]]
             from trainer.run import run
 
@@ -134,9 +134,9 @@ class _Server:
         finally:
             os._exit(code)
 
-    def leave_word(self) -> None:
-        """Writes `process.json` into the job's folder: a service that was killed before it could store which
-        process this is finds a trainer by its arguments, and a fork has those of its parent."""
+    def write_process_file(self) -> None:
+        """Writes `process.json` into the job folder. A service that was killed before it stored the pid looks
+        for a trainer by its arguments, and a fork has those of its parent."""
         fields = Path("/proc/self/stat").read_text("latin-1").rpartition(")")[2].split()
         write_json(Path("process.json"), {"pid": os.getpid(), "started": fields[19]})
 

@@ -4,7 +4,7 @@ import './elements/connection-badge.ts';
 import './elements/copy.ts';
 import './elements/dialog.ts';
 import './elements/toasts.ts';
-import './pages/app.ts';
+import './app.ts';
 import { connect } from './state/app.ts';
 
 connect();

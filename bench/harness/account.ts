@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Clock ticks a second in /proc (USER_HZ, which is 100 on every architecture that Node runs on). */
+/** Clock ticks per second in /proc (USER_HZ, which is 100 on every architecture that Node supports). */
 const ticksPerSecond = 100;
 
 /**
- * Processor time of a running process so far, user and system, all its threads, ended ones included; its
- * children are not in it. In steps of 10 ms.
+ * The CPU time of a running process so far, user and system, including threads that have ended but not child processes.
+ * The resolution is 10 ms.
  */
 export function cpuSecondsOf(pid: number): number {
   if (process.platform === 'linux') {
-    // The second field is the name in parentheses, in which anything may stand; fields 14 and 15 are the times.
+    // The second field is the name in parentheses, which may contain any character; fields 14 and 15 are the times.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
@@ -25,7 +25,7 @@ export function cpuSecondsOf(pid: number): number {
   return Number(minutes) * 60 + Number(seconds);
 }
 
-/** Resident memory of a running process now and, where the system keeps it, at its highest. */
+/** Resident memory of a running process: the current value and, if the system records it, the peak. */
 export function memoryOf(pid: number): { readonly bytes: number; readonly peakBytes: number | null } {
   if (process.platform === 'linux') {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { programs, root } from './places.ts';
 
 /**
- * The path of a C program of `bench/programs`, compiled when it is not yet, or is older than its source.
- * @throws what the compiler says, where there is none or it refuses.
+ * The path of a C program from `bench/programs`, compiled if it is missing or older than its source.
+ * @throws the compiler's output, or an error when there is no compiler.
  */
 export function compiled(name: string): string {
   const source = join(programs, `${name}.c`);

@@ -4,22 +4,22 @@ import { join } from 'node:path';
 import { openStore } from '../../src/db/store.ts';
 import { root } from './places.ts';
 
-/** How much a service has been used. */
+/** The size of a service's history. */
 export interface History {
   readonly jobs: number;
   readonly models: number;
-  /** Stored points of the curves of each job. */
+  /** Number of stored metric points per job. */
   readonly points: number;
 }
 
-/** The newest line of metrics of every job that is written here. */
+/** The latest metric line of every generated job. */
 const metric = {
   ...{ step: 150, total_steps: 150, epoch: 3, total_epochs: 3, loss: 0.4172, learning_rate: 0.0000013 },
   ...{ grad_norm: 0.81, tokens: 230_400, tokens_per_second: 512.5, elapsed_seconds: 450, eta_seconds: 0 },
   ...{ memory_bytes: 734_003_200, extra: { mean_token_accuracy: 0.91 } },
 };
 
-/** Writes a database of completed jobs and their models, as a service leaves it. */
+/** Writes a database of completed jobs and their models, as the service would. */
 export function writeHistory(path: string, { jobs, models, points }: History): void {
   const spec = JSON.parse(readFileSync(join(root, 'test', 'contract', 'spec.golden.json'), 'utf8'));
   const store = openStore(path, join(root, 'src', 'db', 'migrations'));

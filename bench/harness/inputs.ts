@@ -6,14 +6,16 @@ import { programs, python, root } from './places.ts';
 import type { Size } from './scenario.ts';
 
 const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', TQDM_DISABLE: '1', PYTHONPATH: root };
-/** Folders with what the programs use of ours, and what they use of others: another version may make other inputs. */
-const used = ['trainer', 'trainer/export', 'trainer/tests'].map((folder) => join(root, folder));
+/** Code that the input programs use: ours by folder, others by package; a change may change the inputs. */
+const used = ['trainer', 'trainer/data', 'trainer/export', 'trainer/export/gguf', 'trainer/tests'].map(
+  (folder) => join(root, folder),
+);
 const pinned = join(root, 'trainer', 'requirements.txt');
 
 /**
- * Fills a scenario's folder with what the Python program `program DIR …args` makes from a configuration and a seed.
- * Importing the libraries takes longer than making it, so it is kept under `build/bench` for the next time; not at the
- * full size, whose models have gigabytes.
+ * Fills a scenario's folder with the output of the Python program `program DIR …args`, made from a configuration and a
+ * seed. Importing the libraries takes longer than generating, so the result is cached under `build/bench`, except at
+ * full size, where models are gigabytes large.
  */
 export async function makeInputs(
   program: string,
@@ -34,7 +36,7 @@ export async function makeInputs(
     mkdirSync(aside, { recursive: true });
     try {
       await make(aside);
-      // Another run may have made it meanwhile.
+      // Another run has made it in the meantime.
       if (!existsSync(kept)) renameSync(aside, kept);
     } finally {
       rmSync(aside, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { arch, cpus, release, totalmem, type } from 'node:os';
 
-/** The machine that measured, in words. */
+/** A description of the measuring machine. */
 export function describeMachine(): string {
   const all = cpus();
   const gibibytes = Math.round(totalmem() / 2 ** 30);

@@ -1,8 +1,8 @@
-"""Runs a program and writes to file descriptor 3 what the operating system accounts to it.
+"""Runs a program and writes its resource usage, as recorded by the operating system, to file descriptor 3.
 
-`wait4` gives the processor time of the process and of all its descendants that were waited for, and the
-largest resident set that any single one of them had: exact, without sampling. The wrapper's own imports are
-small, because a child's peak begins with the size of the process that started it.
+`wait4` returns the CPU time of the process and of all its descendants that were waited for, and the largest
+resident set of any single one of them: exact values, without sampling. The wrapper imports little, because a
+child's peak starts at the size of its parent.
 """
 
 import os

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { python, root } from './places.ts';
 
-/** A program that has ended well, and what the operating system accounts to it and to its descendants. */
+/** A program that has exited successfully, with its resource usage as recorded by the operating system. */
 export interface MeasuredRun {
   readonly stdout: string;
   readonly wallSeconds: number;
-  /** User and system time of the process and of every descendant that it waited for. */
+  /** User and system time of the process and of every descendant that was waited for. */
   readonly cpuSeconds: number;
   /** The largest resident set of any single process among them. */
   readonly peakBytes: number;
 }
 
 /**
- * Runs a program to its end in a fresh process, accounted by `wait4` (see measured.py).
- * @throws when it exits with anything but 0, with the end of its stderr.
+ * Runs a program to its end in a fresh process, measured with `wait4` (see measured.py).
+ * @throws when its exit code is not 0, with the end of its stderr.
  */
 export async function runMeasured(
   command: string,
@@ -27,7 +27,7 @@ export async function runMeasured(
     env: { ...process.env, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
-  child.stdin.on('error', () => undefined); // a program need not read what it is given
+  child.stdin.on('error', () => undefined); // the program may exit without reading its input
   child.stdin.end(options.input ?? '');
   const [stdout, stderr, account] = await Promise.all([
     readAll(child.stdout),

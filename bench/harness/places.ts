@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The repository. */
+/** The root of the repository. */
 export const root = resolve(import.meta.dirname, '..', '..');
-/** Programs that are not TypeScript of the harness. */
+/** Programs other than the TypeScript of the harness. */
 export const programs = join(root, 'bench', 'programs');
-/** The trainer's Python. */
+/** The trainer's Python interpreter. */
 export const python = join(
   root,
   'trainer',
@@ -27,7 +27,7 @@ export async function pythonVersion(distribution: string): Promise<string | null
   );
 }
 
-/** For `missing` of a side: how to install the Python packages that are not there. */
+/** For `missing` of a side: how to install the missing Python packages. */
 export async function missingPython(...distributions: readonly string[]): Promise<string | null> {
   const versions = await Promise.all(distributions.map(pythonVersion));
   const absent = distributions.filter((_, index) => versions[index] === null);

@@ -2,38 +2,41 @@ import type { Outcome, SideOutcome } from './run-scenario.ts';
 import type { Comparison, Goal } from './scenario.ts';
 import { compareSpread, type Summary, summarize } from './statistics.ts';
 
-/** One row of the report, as `--json` writes it. */
+/** One row of the report, in the format of `--json`. */
 export interface Record {
   readonly scenario: string;
   readonly metric: string;
   readonly unit: string;
-  /** Medians; of a row for what must never happen, the worst of our runs. */
+  /** Medians; for a comparison with `worst`, the worst of our runs. */
   readonly ours: number | null;
   readonly theirs: number | null;
   readonly peer: string | null;
-  /** In the sense of the goal: ours as a share of theirs, or how many times better; `null` where not told. */
+  /** Ours as a share of theirs, or how many times better, depending on the goal; `null` if not reported. */
   readonly ratio: number | null;
   readonly goal: string | null;
-  /** Whether the goal is met; `null` where there is none; a text that says why this is not told. */
+  /** Whether the goal is met; `null` if there is none; a string explains why no ratio is reported. */
   readonly met: boolean | string | null;
-  /** Measured runs of each side. */
+  /** The number of measured runs per side. */
   readonly runs: number;
   readonly machine: string;
 }
 
-/** The rows of a scenario, with the spreads that the lines for a reader also show. */
+/** The rows of a scenario, with the spreads for the terminal output. */
 export function toRecords(
   { scenario, runs, sides }: Outcome,
   machine: string,
 ): { readonly record: Record; readonly ours: Summary | null; readonly theirs: Summary | null }[] {
   return scenario.comparisons.map((comparison) => {
-    const ours = summaryOf(sides[0] as SideOutcome, comparison.figure);
-    const peer = sides.find(({ name }) => name === comparison.peer) ?? null;
-    if (comparison.peer !== null && peer === null) {
-      throw new Error(`${scenario.name} has no side ${comparison.peer}`);
-    }
+    const sideOf = (name: string): SideOutcome => {
+      const found = sides.find((side) => side.name === name);
+      if (found === undefined) throw new Error(`${scenario.name} has no side ${name}`);
+      return found;
+    };
+    const side = sideOf(comparison.ours ?? scenario.sides[0].name);
+    const ours = summaryOf(side, comparison.figure);
+    const peer = comparison.peer === null ? null : sideOf(comparison.peer);
     const theirs = peer === null ? null : summaryOf(peer, comparison.figure);
-    const skipped = (sides[0] as SideOutcome).skipped ?? peer?.skipped ?? null;
+    const skipped = side.skipped ?? peer?.skipped ?? null;
     return {
       ours,
       theirs,
@@ -56,11 +59,11 @@ export function toRecords(
 function summaryOf(side: SideOutcome, figure: string): Summary | null {
   if (side.skipped !== null) return null;
   const values = side.figures[figure];
-  if (values === undefined) throw new Error(`${side.name} gave no ${figure}`);
+  if (values === undefined) throw new Error(`${side.name} returned no ${figure}`);
   return summarize(values);
 }
 
-/** The one value of our runs that the row is about. */
+/** The value of our runs that the row reports. */
 const told = ({ worst, better }: Comparison, { median, least, most }: Summary) =>
   worst ? (better === 'less' ? most : least) : median;
 
@@ -81,8 +84,8 @@ function judge(
   if (spread > effect) {
     const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
     const off =
-      ours.runs < 2 ? `what a single run may be off, ${percent(spread)},` : `spread ${percent(spread)}`;
-    return { ratio: null, met: `not told: ${off} is larger than the effect ${percent(effect)}` };
+      ours.runs < 2 ? `the assumed spread of a single run, ${percent(spread)},` : `spread ${percent(spread)}`;
+    return { ratio: null, met: `inconclusive: ${off} is larger than the effect ${percent(effect)}` };
   }
   const share = ours.median / theirs.median;
   const ratio = goal !== null && 'share' in goal ? share : better === 'more' ? share : 1 / share;

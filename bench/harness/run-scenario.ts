@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Scenario, Side, Size } from './scenario.ts';
 
-/** What the runs of one side gave: the values of every figure, in order; or why it was skipped. */
+/** The results of one side: the values of every figure, in order, or why it was skipped. */
 export interface SideOutcome {
   readonly name: string;
   readonly about: string;
@@ -18,13 +18,13 @@ export interface Outcome {
   readonly sides: readonly SideOutcome[];
 }
 
-/** How often each side is run: unmeasured, and measured. */
+/** How many unmeasured and measured runs each side gets. */
 function counts(scenario: Scenario, size: Size): { warmUps: number; runs: number } {
   if (size === 'test') return { warmUps: 0, runs: 1 };
   return { warmUps: scenario.warmUps?.[size] ?? 1, runs: scenario.runs?.[size] ?? (size === 'full' ? 5 : 3) };
 }
 
-/** Makes a scenario's folder with what its sides share; `runScenario` removes it. */
+/** Makes a scenario's folder with the inputs that its sides share; `runScenario` removes it. */
 export async function prepareScenario(scenario: Scenario, size: Size): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'hone-bench-'));
   try {
@@ -37,9 +37,9 @@ export async function prepareScenario(scenario: Scenario, size: Size): Promise<s
 }
 
 /**
- * Runs the sides of a scenario in turn. A peer that is missing is left out and says so; where our own side is
- * missing, nothing runs.
- * @param prepared the folder that `prepareScenario` made, where it is made already.
+ * Runs the sides of a scenario in turn. A missing side is skipped and reported; if all of ours are missing, nothing
+ * runs.
+ * @param prepared the folder from `prepareScenario`, if it has already been called.
  * @throws when a side fails, or when the sides did not do the same work.
  */
 export async function runScenario(
@@ -50,13 +50,18 @@ export async function runScenario(
 ): Promise<Outcome> {
   const { warmUps, runs } = counts(scenario, size);
   const sides = await Promise.all(scenario.sides.map(look));
-  const ours = sides[0] as Looked;
-  if (ours.skipped !== null) {
+  const ourNames = scenario.comparisons.map(({ ours }) => ours ?? scenario.sides[0].name);
+  const ours = sides.filter(({ name }) => ourNames.includes(name));
+  if (ours.every(({ skipped }) => skipped !== null)) {
     if (prepared !== null) await rm(prepared, { recursive: true, force: true });
     return {
       scenario,
       runs: 0,
-      sides: sides.map((side) => ({ ...side, figures: {}, skipped: ours.skipped })),
+      sides: sides.map((side) => ({
+        ...side,
+        figures: {},
+        skipped: side.skipped ?? 'nothing to compare it with',
+      })),
     };
   }
   const present = sides.filter(({ skipped }) => skipped === null);
@@ -108,7 +113,7 @@ function note(
   side: string,
 ): void {
   for (const [figure, value] of Object.entries(figures)) {
-    if (!Number.isFinite(value)) throw new Error(`${side} gave ${value} as ${figure}`);
+    if (!Number.isFinite(value)) throw new Error(`${side} returned ${value} for ${figure}`);
     values[figure] ??= [];
     values[figure].push(value);
   }

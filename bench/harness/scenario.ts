@@ -1,7 +1,7 @@
 /*
- * What a scenario is. To add one, write `bench/NAME.ts` that exports `scenario`; `npm run bench -- NAME` then
- * runs it, and `test/bench/scenarios.test.ts` runs its smallest form for its correctness. Whatever a side needs
- * that is not TypeScript of the harness lies in `bench/programs/`.
+ * The definition of a scenario. To add one, write `bench/NAME.ts` that exports `scenario`. `npm run bench -- NAME` then
+ * runs it, and `test/bench/scenarios.test.ts` checks that its smallest size works. Programs that a side needs, other
+ * than the TypeScript of the harness, are in `bench/programs/`.
  *
  *   export const scenario: Scenario = {
  *     name: 'training',
@@ -18,46 +18,46 @@
  *     comparisons: [
  *       { metric: 'tokens per CPU second', figure: 'rate', unit: 'tokens', better: 'more', peer: 'TRL', goal: { times: 2.5 } },
  *     ],
- *     check: (answers) => …throw where they differ by more than they may…,
+ *     check: (answers) => …throw if they differ too much…,
  *   };
  *
- * The first side is ours. The harness calls the sides' `trial` in turn, A B A B, first `warmUps` times unmeasured
- * and then `runs` times; a trial starts its own fresh process (`runMeasured` in measured.ts for a program that
- * ends, `startServer` in server.ts for one that serves) and gives the figures of this one run.
+ * The first side is ours. The harness calls the sides' `trial` in turn, A B A B, first `warmUps` times unmeasured and
+ * then `runs` times. A trial starts a fresh process (`runMeasured` in measured.ts for a program that exits,
+ * `startServer` in server.ts for a server) and returns the figures of this run.
  */
 
-/** `full`: what the table tells. `quick`: every scenario together in some minutes. `test`: seconds, once. */
+/** `full`: for the published table. `quick`: all scenarios in a few minutes. `test`: seconds, one run. */
 export type Size = 'full' | 'quick' | 'test';
 
 export interface TrialInput {
   readonly size: Size;
   /** The scenario's scratch folder: filled by `prepare`, shared by all trials, removed at the end. */
   readonly dir: string;
-  /** 0, 1, 2 … over all trials of this side, warm-ups included: for names of files that must be new. */
+  /** 0, 1, 2 … over all trials of this side, including warm-ups: for unique file names. */
   readonly number: number;
 }
 
-/** What one run of one side gave. */
+/** The result of one run of one side. */
 export interface Trial {
   /** Measured values by name. */
   readonly figures: Readonly<Record<string, number>>;
-  /** What the side computed; all sides must give the same, or `check` says what is the same. */
+  /** What the side computed; equal for all sides, unless `check` defines another comparison. */
   readonly answer: unknown;
 }
 
 export interface Side {
   readonly name: string;
-  /** What it is, with its version. */
+  /** A description with its version. */
   readonly about: string | (() => string | Promise<string>);
-  /** Why it cannot run here and how to install it, or `null` when it can. */
+  /** Why it cannot run here and how to install it, or `null` if it can. */
   readonly missing?: () => string | null | Promise<string | null>;
-  /** One run in fresh processes. @throws when anything went wrong: a figure is never made up. */
+  /** One run in fresh processes. @throws on any error; results are never made up. */
   readonly trial: (input: TrialInput) => Promise<Trial>;
 }
 
 /**
- * `share`: ours is at most this part of theirs. `times`: ours is better at least so many times. The others are
- * of our own figure alone, in its unit.
+ * `share`: ours is at most this fraction of theirs. `times`: ours is at least this many times better. The others are
+ * limits for our own figure, in its unit.
  */
 export type Goal =
   | { readonly share: number }
@@ -66,35 +66,37 @@ export type Goal =
   | { readonly atMost: number }
   | { readonly atLeast: number };
 
-/** One row of the table: a figure of ours beside a peer's. */
+/** One row of the table: our figure compared with a peer's. */
 export interface Comparison {
+  /** Which of our sides the row is about; the first by default. */
+  readonly ours?: string;
   readonly metric: string;
-  /** Name in `figures`. */
+  /** The name in `figures`. */
   readonly figure: string;
   readonly unit: string;
   readonly better: 'less' | 'more';
-  /** Name of the other side; `null` where the goal is of our own figure alone. */
+  /** The name of the other side; `null` for a goal on our own figure. */
   readonly peer: string | null;
   readonly goal: Goal | null;
-  /** Whether the worst of our runs is told and judged, not the median: for what must never happen. Without a peer. */
+  /** Reports and judges the worst of our runs instead of the median, for what must never happen. Without a peer. */
   readonly worst?: true;
 }
 
 export interface Scenario {
-  /** The name of its file. */
+  /** The name of its file, without extension. */
   readonly name: string;
   readonly about: string;
   /** Ours first. */
   readonly sides: readonly [Side, ...Side[]];
   readonly comparisons: readonly Comparison[];
-  /** Measured runs of each side (default 5, quick 3), after as many unmeasured ones (default 1). */
+  /** Measured runs of each side (default 5, quick 3), after this many unmeasured ones (default 1). */
   readonly runs?: { readonly full: number; readonly quick: number };
   readonly warmUps?: { readonly full: number; readonly quick: number };
-  /** Makes what the sides share. Not measured. */
+  /** Makes the inputs that the sides share. Not measured. */
   readonly prepare?: (input: { readonly size: Size; readonly dir: string }) => Promise<void>;
   /**
-   * Whether all sides did the same work; without it the answers must be deeply equal. Called with the answers of
-   * each round by the names of the sides that ran. @throws with what differs.
+   * Checks that all sides did the same work; by default the answers must be deeply equal. Called for each round with
+   * the answers by side name. @throws with the difference.
    */
   readonly check?: (answers: Readonly<Record<string, unknown>>) => void;
 }

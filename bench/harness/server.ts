@@ -4,17 +4,17 @@ import { createInterface } from 'node:readline';
 import { cpuSecondsOf, memoryOf } from './account.ts';
 import { root } from './places.ts';
 
-/** A server in a fresh process of its own. */
+/** A server in a fresh process. */
 export interface MeasuredServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** From the start of the process until it said its address. */
+  /** From process start until it printed its address. */
   readonly startedAfterSeconds: number;
-  /** Its processor time so far. */
+  /** Its CPU time so far. */
   cpuSeconds(): number;
   memory(): ReturnType<typeof memoryOf>;
-  /** Ends it and waits. */
+  /** Ends it and waits for its exit. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface ServerOptions {
   readonly args: readonly string[];
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Standard input is kept open for what the side is told while it runs. */
+  /** Keeps standard input open, to send lines to the process while it runs. */
   readonly withInput?: boolean;
 }
 
@@ -33,8 +33,8 @@ process.once('exit', () => {
 });
 
 /**
- * Starts a server and waits until a line of its stdout or stderr names its address as `http://HOST:PORT`.
- * @throws when it ends before that, with what it said.
+ * Starts a server and waits until a line of its stdout or stderr contains its address as `http://HOST:PORT`.
+ * @throws when it exits before that, with its output.
  */
 export async function startServer(
   options: ServerOptions,
@@ -77,12 +77,12 @@ export async function startServer(
   };
 }
 
-/** With BENCH_PROFILE, a folder, the service writes a profile of its processor time there when it ends. */
+/** With BENCH_PROFILE set to a folder, the service writes a CPU profile there when it exits. */
 const profiling = process.env.BENCH_PROFILE
   ? ['--cpu-prof', `--cpu-prof-dir=${resolve(process.env.BENCH_PROFILE)}`]
   : [];
 
-/** Starts the built service on a port that the system chooses. */
+/** Starts the built service on a free port. */
 export const startHone = (
   dataDir: string,
   options: { env?: NodeJS.ProcessEnv; execArgv?: string[]; args?: readonly string[] } = {},

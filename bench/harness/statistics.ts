@@ -8,7 +8,7 @@ export interface Summary {
   readonly most: number;
 }
 
-/** The value below which a share of the sorted values lies, interpolated (type 7 of Hyndman and Fan). */
+/** The quantile of sorted values for a share, with linear interpolation (type 7 of Hyndman and Fan). */
 function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share;
   const below = sorted[Math.floor(at)] as number;
@@ -16,7 +16,7 @@ function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (at - Math.floor(at));
 }
 
-/** `low` and `high` are the quartiles: half of the runs lie between them; all lie from `least` to `most`. */
+/** `low` and `high` are the quartiles; `least` and `most` are the minimum and maximum. */
 export function summarize(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b);
   return {
@@ -29,12 +29,12 @@ export function summarize(values: readonly number[]): Summary {
   };
 }
 
-/** What a single run is taken to be off by: medians of whole runs moved by less (bench/README.md). An assumption. */
+/** The assumed spread of a single run; medians of full runs varied by less (bench/README.md). */
 const unknownSpread = 2;
 
 /**
- * How far the quartiles of both sides allow the ratio of the medians to be off, and how far that ratio is from
- * 1, both as shares: 0.1 is 10 %. A ratio whose spread is larger than its effect says nothing.
+ * `spread`: how far off the ratio of the medians may be, by the quartiles of both sides. `effect`: how far the ratio is
+ * from 1. Both are fractions: 0.1 is 10 %. A ratio whose spread exceeds its effect is inconclusive.
  */
 export function compareSpread(ours: Summary, theirs: Summary): { spread: number; effect: number } {
   if (!(ours.low > 0 && theirs.low > 0)) return { spread: Number.POSITIVE_INFINITY, effect: 0 };

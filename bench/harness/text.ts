@@ -11,7 +11,7 @@ export function number(value: number): string {
 const withSpread = (value: number, { runs, low, high }: Summary) =>
   runs < 2 ? number(value) : `${number(value)} [${number(low)}–${number(high)}]`;
 
-/** A row for the terminal: what was measured, with its quartiles, ratio, goal. */
+/** A row for the terminal: the measured value with its quartiles, ratio and goal. */
 export function line(record: Record, ours: Summary | null, theirs: Summary | null): string {
   const parts = [
     `${record.metric}: ${ours === null ? 'not measured' : `${withSpread(record.ours ?? ours.median, ours)} ${record.unit}`}`,
@@ -49,7 +49,7 @@ function row(record: Record): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** The page with the rows of these records in its table; rows of scenarios that did not run stay. */
+/** The page with its table updated; rows of scenarios that did not run are kept. */
 export function withTable(page: string, records: readonly Record[]): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);

@@ -1,7 +1,7 @@
-"""The peer of the export bench, its second step: `python export_convert.py CONVERTER_DIR ARGUMENT…`.
+"""The second step of the peer of the export bench: `python export_convert.py CONVERTER_DIR ARGUMENT…`.
 
-Runs llama.cpp's convert_hf_to_gguf.py. That one tells tokenizers by a digest that only published ones have; the
-bench's is made here, and is of GPT-2's kind.
+Runs llama.cpp's convert_hf_to_gguf.py, which recognizes only published tokenizers, by a digest. The bench has its
+own tokenizer, so it is declared to be of GPT-2's type.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""Exports a trained job in this process: `python export_hone.py SPEC`; prints its own peak of resident memory."""
+"""Exports a trained job in this process: `python export_hone.py SPEC`; prints its peak resident memory."""
 
 import json
 import resource

@@ -1,7 +1,7 @@
-"""Makes what both sides of the export bench share: `python export_inputs.py DIR SIZE`.
+"""Makes the inputs that both sides of the export bench share: `python export_inputs.py DIR SIZE`.
 
-DIR gets `base/`, a Llama of random weights in bf16 in shards, and `trained/`, what a job folder holds when its
-training is over: an adapter for all linear layers, whose factors are random, and the template.
+Writes to DIR: `base/`, a Llama with random weights in bf16 shards, and `trained/`, the content of a job folder
+after training: an adapter with random factors for all linear layers, and the template.
 """
 
 import json
@@ -12,8 +12,8 @@ import torch
 import transformers
 from peft import LoraConfig, get_peft_model
 
-from trainer import template
-from trainer.export.light_transformers import complete_config
+from trainer.data import template
+from trainer.model.config import complete_config
 from trainer.tests import tiny
 
 # Hidden size, inner size, layers, heads, vocabulary: 2.8 GB (1.4 billion weights), 65 MB and 1 MB in bf16.

@@ -1,4 +1,4 @@
-"""The peer of the export bench, its first step: `python export_peft.py BASE ADAPTER OUT` merges and saves."""
+"""The first step of the peer of the export bench: `python export_peft.py BASE ADAPTER OUT` merges and saves."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""FastAPI on uvicorn as its documentation shows it: each path of ANSWERS has a response model and is answered."""
+"""FastAPI on uvicorn as documented: answers each path in the variable ANSWERS, with a response model."""
 
 import json
 import os

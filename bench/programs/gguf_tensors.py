@@ -1,8 +1,8 @@
-"""Quantizes with gguf-py, or tells what a GGUF holds.
+"""Quantizes with gguf-py, or compares the tensors of GGUF files.
 
 usage: gguf_tensors.py GGUF_PY quantize INPUT OUTPUT   quantize the matrices to Q8_0, print time and digest
        gguf_tensors.py GGUF_PY digest FILE             print the digest of a file's matrices
-       gguf_tensors.py GGUF_PY distance FILE FILE      print how far apart their matrices are
+       gguf_tensors.py GGUF_PY distance FILE FILE      print the distance between their matrices
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def digest(tensors: dict) -> str:
 
 
 def distance(first: str, second: str) -> float:
-    """The largest relative distance (Frobenius norm) of two tensors of one name; infinite where names differ."""
+    """The largest relative distance (Frobenius norm) of tensors with the same name; infinite if the names differ."""
     ours, theirs = ({t.name: t for t in GGUFReader(file).tensors} for file in (first, second))
     if set(ours) != set(theirs):
         return float("inf")

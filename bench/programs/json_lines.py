@@ -1,4 +1,4 @@
-"""What one writes to check a dataset: json.loads on every line, and the fields' types. Prints the count of rows."""
+"""The obvious way to check a dataset: json.loads on every line, and the fields' types. Prints the number of rows."""
 
 import json
 import sys

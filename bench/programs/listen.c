@@ -1,10 +1,9 @@
 /*
- * Many WebSockets that only listen:  listen PORT PATH COUNT
+ * Many WebSockets that only receive:  listen PORT PATH COUNT
  *
- * Prints `ready` when all are open. For every line on stdin prints `SUM LEAST MOST`: the text frames that have come
- * over all sockets, over the one that got the fewest, and over the one that got the most, since the last line
- * that was `begin`. In C, because the
- * client must never be what is waited for.
+ * Prints `ready` when all are open. For every line on stdin it prints `SUM LEAST MOST`: the number of text frames
+ * received on all sockets, on the socket with the fewest and on the socket with the most, since the last line `begin`.
+ * It is written in C so that the client is never the bottleneck.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,9 +17,9 @@
 
 struct listener {
   unsigned char head[HEAD];
-  size_t filled;      /* of the answer to the handshake, or of a frame's head */
-  int open;           /* the handshake is done */
-  unsigned long skip; /* bytes of a frame's payload that are still to come */
+  size_t filled;      /* of the handshake response, or of a frame header */
+  int open;           /* the handshake is complete */
+  unsigned long skip; /* payload bytes of the current frame still to be received */
   long frames;
 };
 
@@ -29,7 +28,7 @@ static void fail(const char *what) {
   exit(1);
 }
 
-/* Takes bytes as they come: the handshake's answer to its blank line, then frame heads and payloads. */
+/* Parses bytes as they arrive: the handshake response up to its blank line, then frame headers and payloads. */
 static void take(struct listener *l, const unsigned char *bytes, size_t count) {
   while (count > 0) {
     if (l->skip > 0) {

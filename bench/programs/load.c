@@ -1,8 +1,8 @@
 /*
- * A client that asks an HTTP/1.1 server as fast as it answers:  load PORT CONNECTIONS SECONDS PATH
+ * A client that sends HTTP/1.1 requests as fast as the server answers:  load PORT CONNECTIONS SECONDS PATH
  *
- * Every connection has one request on its way; all must be answered with 200 and the same body. Prints one line
- * `REQUESTS SECONDS P50_US P99_US` and then the body. In C, because the client must never be what is waited for.
+ * Every connection has one request in flight; every response must have status 200 and the same body. Prints one line
+ * `REQUESTS SECONDS P50_US P99_US` and then the body. It is written in C so that the client is never the bottleneck.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

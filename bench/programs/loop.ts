@@ -1,19 +1,19 @@
 /**
  * usage: loop.ts sampler|timer|driver|lock MILLISECONDS WATCHER
  *
- * Does something on the event loop for the time and prints as JSON what that cost the loop, as the compiled
- * test/native/fake/loop-watch.c tells it:
+ * Runs a workload on the event loop for the given time and prints as JSON what it cost the loop, as measured by
+ * test/native/fake/loop-watch.c:
  *
- *   sampler  samples at 5 Hz; meanwhile other samplers are started and stopped, and the driver is asked for facts
- *   timer    runs an empty callback at 5 Hz: what any work costs at least
- *   driver   control: calls the driver on the loop's own thread, once
+ *   sampler  samples at 5 Hz; meanwhile other samplers are started and stopped, and GPU facts are requested
+ *   timer    runs an empty callback at 5 Hz: the minimum cost of any work
+ *   driver   control: calls the driver once on the loop's own thread
  *   lock     control: waits once for a lock that another thread holds while it calls the driver
  */
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadAddon } from '../../src/hardware/addon.ts';
 import { readGpuFacts } from '../../src/hardware/gpu-facts.ts';
 import { startSampler } from '../../src/hardware/sampler.ts';
+import { loadAddon } from '../../src/native/addon.ts';
 
 interface Watcher {
   start(): void;
@@ -86,6 +86,6 @@ const work = modes[mode ?? ''];
 if (work === undefined) throw new Error(`There is no mode ${mode}`);
 watcher.start();
 await work();
-await sleep(20); // so that the last turn is told, too
+await sleep(20); // so that the last iteration is reported, too
 process.stdout.write(`${JSON.stringify({ ...watcher.stop(), frames, answers })}\n`);
-process.exit(0); // threads are still in the driver
+process.exit(0); // some threads are still in the driver

@@ -1,4 +1,4 @@
-// multer on node:http as its documentation shows it, with the file in memory; then every line through JSON.parse.
+// multer on node:http as documented, with the file in memory; then JSON.parse on every line.
 import { createServer } from 'node:http';
 import multer from 'multer';
 

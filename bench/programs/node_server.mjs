@@ -1,4 +1,4 @@
-// node:http as one writes it by hand: answers each path of the environment's ANSWERS with its object as JSON.
+// A plain node:http server: answers each path in the variable ANSWERS with its object as JSON.
 import { createServer } from 'node:http';
 
 const answers = JSON.parse(process.env.ANSWERS);

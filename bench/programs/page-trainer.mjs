@@ -1,9 +1,9 @@
-// A trainer that computes nothing, for the page's bench: it speaks the trainer's contract from a job's folder, as
-// fast as it is asked to. What the service asks of a trainer beside a run goes to the real one.
+// A trainer that computes nothing, for the page bench: it implements the trainer's contract in a job folder, at a given
+// rate. Other trainer commands are passed to the real trainer.
 //
-// HONE_PAGE holds { points, hour, perSecond }. It writes `perSecond` steps a second for as long as it lives. Once a
-// file `burst` or `hour` lies in the folder, it writes so many steps (`points`, `hour`) at some hundred times that
-// pace, and names the file `burst-over` or `hour-over`. The file `stop` ends it.
+// HONE_PAGE contains { points, hour, perSecond }. It writes `perSecond` steps per second while it runs. When a file
+// `burst` or `hour` appears in the folder, it writes that many steps (`points`, `hour`) about a hundred times faster,
+// and renames the file to `burst-over` or `hour-over`. The file `stop` ends it.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
 /**
- * The playground's engine in a process of its own:  playground.ts GGUF TEMPLATE TOKENS [training]
- * Answers the conversations that stdin has as JSON, one after the other, and prints what each gave.
+ * The playground's engine in its own process:  playground.ts GGUF TEMPLATE TOKENS [training]
+ * Answers the conversations given as JSON on stdin, one after the other, and prints the results.
  */
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

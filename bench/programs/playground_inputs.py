@@ -1,7 +1,7 @@
 """Makes the playground's model:  playground_inputs.py DIR HIDDEN LAYERS
 
-A Llama shape of random weights with a chat template. DIR gets `base/` (bfloat16), `template.json` and
-`model.gguf` (F16), which holds the same weights: the adapter that the export wants changes nothing.
+A Llama with random weights and a chat template. Writes to DIR: `base/` (bfloat16), `template.json` and
+`model.gguf` (F16) with the same weights: the adapter required by the export has no effect.
 """
 
 import json
@@ -12,7 +12,7 @@ import torch
 import transformers
 from peft import LoraConfig, get_peft_model
 
-from trainer import template as templates
+from trainer.data import template as templates
 from trainer.tests import export_fixture, tiny
 
 directory, hidden, layers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

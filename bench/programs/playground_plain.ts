@@ -1,6 +1,6 @@
 /**
- * node-llama-cpp as its documentation shows it, with its own count of threads:  playground_plain.ts GGUF TOKENS
- * MOST_MS. Continues the prompt of stdin, for so long at most, and prints the text and the tokens a second.
+ * node-llama-cpp as documented, with its default thread count:  playground_plain.ts GGUF TOKENS MOST_MS.
+ * Continues the prompt from stdin, for at most that long, and prints the text and the tokens per second.
  */
 import { text } from 'node:stream/consumers';
 import { getLlama } from 'node-llama-cpp';

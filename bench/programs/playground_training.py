@@ -1,5 +1,5 @@
-"""A training that goes on until it is killed, with the threads that PyTorch takes. Says `http://training:1` when it
-has begun, since that is what a server says."""
+"""A training that runs until it is killed, with PyTorch's default thread count. It prints `http://training:1` when it
+has started, because the harness waits for a server's address."""
 
 import torch
 

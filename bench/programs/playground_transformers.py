@@ -1,7 +1,7 @@
 """transformers' own generate:  playground_transformers.py BASE TOKENS  with the messages as JSON on stdin.
 
-Prints the tokens of the prompt, those that were made, and how many a second were decoded: the time of one token
-is taken off, as it is the prompt's.
+Prints the prompt tokens, the generated tokens and the decoding speed in tokens per second, excluding the time to the
+first token.
 """
 
 import json

@@ -1,8 +1,8 @@
-/** usage: quantize.ts INPUT OUTPUT TYPE…   quantizes to each type in turn and prints the processor time of each. */
-import { quantize } from '../../src/hardware/quantize.ts';
+/** usage: quantize.ts INPUT OUTPUT TYPE…   quantizes to each type in turn and prints the CPU time of each. */
+import { quantize } from '../../src/native/quantize.ts';
 
 const [input, output, ...types] = process.argv.slice(2) as [string, string, ...string[]];
-await quantize(input, `${output}.warm`, 'Q4_0', { threads: 1 }); // opens the engine
+await quantize(input, `${output}.warm`, 'Q4_0', { threads: 1 }); // loads the engine's libraries
 const cpuSeconds: Record<string, number> = {};
 for (const type of types) {
   const before = process.cpuUsage();

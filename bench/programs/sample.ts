@@ -1,10 +1,11 @@
 /**
  * usage: sample.ts SAMPLES
- * Prints as JSON the processor time of one sample of everything, in microseconds, and how many GPUs were sampled.
+ * Prints as JSON the CPU time of one complete sample, in microseconds, and the number of GPUs sampled.
  */
-import { loadAddon } from '../../src/hardware/addon.ts';
-import { unpackBatch } from '../../src/hardware/frames.ts';
+
+import { unpackBatch } from '../../src/hardware/sample.ts';
 import { hostSources } from '../../src/hardware/sampler.ts';
+import { loadAddon } from '../../src/native/addon.ts';
 
 async function sampleMicroseconds(total: number): Promise<{ microseconds: number; gpus: number }> {
   const state = loadAddon();
@@ -22,10 +23,10 @@ async function sampleMicroseconds(total: number): Promise<{ microseconds: number
       gpus: true,
       host,
       onBatch: (batch) => {
-        const { frames, dropped } = unpackBatch(batch);
-        if (seen < 0) before = process.cpuUsage(); // opening the driver is not sampling
-        seen = Math.max(0, seen) + frames.length + dropped;
-        gpus = frames.at(-1)?.gpus.length ?? gpus;
+        const { samples, dropped } = unpackBatch(batch);
+        if (seen < 0) before = process.cpuUsage(); // opening the driver is not part of sampling
+        seen = Math.max(0, seen) + samples.length + dropped;
+        gpus = samples.at(-1)?.gpus.length ?? gpus;
         if (seen < total) return;
         sampler.stop();
         clearInterval(alive);

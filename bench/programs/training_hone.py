@@ -1,6 +1,6 @@
 """Our side of the training bench: `python training_hone.py SPEC`, the trainer as the service starts it.
 
-Prints, for every step, its loss, the tokens so far and the process's own processor time so far.
+Prints the loss of every step, with the tokens and the CPU time of the process so far.
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from trainer.journal import Journal
+from trainer.protocol.journal import Journal
 from trainer.run import run
 
 steps = []
@@ -16,7 +16,7 @@ write = Journal.write
 
 
 def watched(self: Journal, type: str, **fields: object) -> None:
-    """Notes the time of every metric line before it is written."""
+    """Records the time of every metric line before it is written."""
     if type == "metric":
         told = {"loss": fields["loss"], "tokens": fields["tokens"]}
         steps.append({**told, "cpu_seconds": time.process_time()})

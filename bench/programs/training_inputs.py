@@ -1,7 +1,7 @@
-"""Makes what both sides of the training bench share: `python training_inputs.py DIR SIZE`.
+"""Makes the inputs that both sides of the training bench share: `python training_inputs.py DIR SIZE`.
 
-DIR gets `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows are of
-made-up words, as unequal in length as those of chats: log-normal with a sigma of 0.8 around 70 words.
+Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows consist of
+made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT`.
 
-It sets what the comparison needs equal (data, seed, LoRA, steps, rate) and leaves the rest as TRL has it.
-Prints, for every step, its loss, the tokens so far, the process's own processor time so far, and when it was.
+It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate); the rest are TRL's defaults.
+Prints the loss of every step, with the tokens and the CPU time of the process so far, and the time of the step.
 """
 
 import json
@@ -18,7 +18,7 @@ steps = []
 
 
 class Watch(TrainerCallback):
-    """Notes the time of every step as it is logged."""
+    """Records the time of every step when it is logged."""
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
@@ -27,12 +27,12 @@ class Watch(TrainerCallback):
 
 
 def ask(row: dict) -> dict:
-    """The row as TRL wants it."""
+    """The row in TRL's format."""
     return {"prompt": row["input"] + "\n###\n", "completion": row["output"]}
 
 
 rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
-set_seed(42)  # LoRA begins before the trainer sets it
+set_seed(42)  # LoRA is initialized before the trainer sets the seed
 trainer = SFTTrainer(
     model=f"{folder}/model",
     args=SFTConfig(

@@ -1,4 +1,4 @@
-// The package `ws` as its documentation shows it: every line of stdin, a metric, goes to all sockets as a frame.
+// The package `ws` as documented: every line of stdin, a metric, is sent to all sockets as a frame.
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { WebSocket, WebSocketServer } from 'ws';

@@ -6,7 +6,7 @@ import { pip } from './pip.mjs';
 const REQUIREMENTS = 'trainer/requirements-accelerated.txt';
 const applies = () => process.platform === 'linux' && hasNvidiaDriver();
 
-/** What the accelerated provider needs, where it can run. */
+/** The packages of the accelerated provider, if it can run here. */
 export const accelerated = {
   name: 'accelerated',
   title: 'Accelerated provider',
@@ -15,7 +15,7 @@ export const accelerated = {
   needs: [],
   from: () => digest([REQUIREMENTS, 'trainer/requirements.txt'], [`applies ${applies()}`]),
   async run(progress) {
-    if (!applies()) return 'not here: it needs Linux and an NVIDIA driver';
+    if (!applies()) return 'skipped: needs Linux and an NVIDIA driver';
     await pip(['-r', inRoot(REQUIREMENTS), '-c', inRoot('trainer/requirements.txt')], progress);
   },
 };

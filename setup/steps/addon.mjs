@@ -1,11 +1,13 @@
+import { nodeEnvironment } from '../node-environment.mjs';
 import { inRoot } from '../paths.mjs';
 import { digest } from '../stamp.mjs';
 import { runTool } from '../tool.mjs';
 
-/** The native addon: GPU facts and samples, quantization. It uses Node-API: any supported Node loads it. */
+/** The native addon. It uses Node-API, so any supported Node can load it. */
 export const addon = {
   name: 'addon',
   title: 'Native addon',
+  without: 'no live metrics, no GPU detection, no GGUF files smaller than Q8_0',
   optional: true,
   makes: ['build/native/Release/hone.node'],
   needs: ['compiler', 'cmake', 'make'],
@@ -23,6 +25,7 @@ export const addon = {
     ];
     await runTool(process.execPath, args, {
       cwd: inRoot(),
+      env: nodeEnvironment(),
       onLine(line) {
         const percent = /^\[ *(\d+)%\]/.exec(line)?.[1];
         const file = /^\[(\d+)\/(\d+)\]/.exec(line);

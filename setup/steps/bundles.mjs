@@ -8,8 +8,9 @@ import { ToolError } from '../tool.mjs';
 const PROGRAMS = {
   main: 'src/main.ts',
   'inference-worker': 'src/inference/worker.ts',
+  'try-uws': 'src/http/engines/try-uws.ts',
   score: 'src/inference/score.ts',
-  quantize: 'src/hardware/quantize-program.ts',
+  quantize: 'src/quantize-program.ts',
   demo: 'src/demo/main.ts',
 };
 const PAGE = 'ui/main.ts';
@@ -54,7 +55,7 @@ export const bundles = {
         loader: { '.svg': 'text', '.woff2': 'file' },
       });
     }
-    // Its process would otherwise stay for as long as ours.
+    // Otherwise its process would keep running.
     await esbuild.stop();
     copyStatic();
   },
@@ -73,7 +74,7 @@ function copyStatic() {
   if (!existsSync(inRoot('ui'))) return;
   mkdirSync(inRoot('dist', 'ui'), { recursive: true });
   for (const name of readdirSync(inRoot('ui'))) {
-    // A style sheet that main.ts imports is in the bundle already.
+    // Style sheets imported by main.ts are already in the bundle.
     const own = name.endsWith('.css') && !existsSync(inRoot('dist', 'ui', name));
     if (STATIC.test(name) || own) cpSync(inRoot('ui', name), inRoot('dist', 'ui', name));
   }

@@ -24,7 +24,7 @@ export const chromium = {
   needs: [],
   from: () => digest([], [process.platform, findChromium() ?? 'none']),
   async run(progress) {
-    if (findChromium() !== null) return 'already there';
+    if (findChromium() !== null) return 'already installed';
     if (process.platform !== 'linux' || process.getuid() !== 0 || onPath('apt-get') === null) {
       throw new ToolError('Install Chromium or Chrome, or name one in HONE_CHROMIUM.', []);
     }

@@ -14,7 +14,7 @@ const PARTS = [
   'ggml/include',
 ];
 
-/** llama.cpp's converter and headers, out of the source of the very release that the engine is. */
+/** llama.cpp's converter and headers, from the source of the engine's own release. */
 export const converter = {
   name: 'converter',
   title: "llama.cpp's converter",
@@ -48,7 +48,7 @@ export const converter = {
   },
 };
 
-/** Renames; where something holds a file of it (a virus scanner on Windows), copies. */
+/** Renames a folder, or copies it if a file is in use (for example by a virus scanner on Windows). */
 function moveFolder(from, to) {
   try {
     renameSync(from, to);

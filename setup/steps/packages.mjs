@@ -1,25 +1,15 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { headersFolder, nodeEnvironment } from '../node-environment.mjs';
+import { npmProgram } from '../npm-program.mjs';
 import { inRoot } from '../paths.mjs';
-import { onPath } from '../prerequisites.mjs';
 import { digest } from '../stamp.mjs';
 import { runTool } from '../tool.mjs';
 
-/** npm's own program: the one that runs us, the one beside this Node, or the one on the search path. */
-function npmProgram() {
-  const bin = dirname(realpathSync(process.execPath));
-  const candidates = [
-    process.env.npm_execpath,
-    join(bin, '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js'),
-    join(bin, 'node_modules', 'npm', 'bin', 'npm-cli.js'),
-  ];
-  const found = onPath('npm');
-  if (found !== null) candidates.push(realpathSync(found));
-  const program = candidates.find((file) => file && basename(file) === 'npm-cli.js' && existsSync(file));
-  if (program === undefined)
-    throw new Error('npm is missing. It comes with Node: install Node 20, 22 or 24 again.');
-  return program;
-}
+/** See src/db/sqlite.ts: the newer release comes with its binaries, the one for Node 20 is compiled. */
+const onNode20 = Number(process.versions.node.split('.')[0]) < 22;
+const SQLITE = onNode20 ? 'better-sqlite3-node20' : 'better-sqlite3';
+const SQLITE_BINARY = `node_modules/${SQLITE}/${onNode20 ? 'build/Release/better_sqlite3.node' : 'package.json'}`;
 
 const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
@@ -30,6 +20,7 @@ function archivesForHere() {
   const wanted = Object.entries(packagesOf(inRoot('package-lock.json'))).filter(
     ([path, { os, cpu, libc: libraries }]) =>
       path !== '' &&
+      !(onNode20 && path === 'node_modules/better-sqlite3') &&
       allows(os, process.platform) &&
       allows(cpu, process.arch) &&
       (process.platform !== 'linux' || allows(libraries, libc)),
@@ -37,8 +28,8 @@ function archivesForHere() {
   return new Set(wanted.map(([path, { name, version }]) => `${basename(name ?? path)}-${version}`));
 }
 
-/** Whether `node_modules` already is what the lock says, as after an `npm ci` by hand. */
-async function isInstalled() {
+/** Whether `node_modules` matches the lock file, as after a manual `npm ci`. */
+function isComplete() {
   const hidden = inRoot('node_modules', '.package-lock.json');
   if (!existsSync(hidden)) return false;
   const there = packagesOf(hidden);
@@ -46,13 +37,12 @@ async function isInstalled() {
     if (path === '' || (locked.optional && there[path] === undefined)) continue;
     if (there[path]?.version !== locked.version || !existsSync(inRoot(path, 'package.json'))) return false;
   }
-  return loads();
+  return existsSync(inRoot('node_modules', SQLITE));
 }
 
 /** Whether the packages with native code load in this Node. */
 async function loads() {
-  const code =
-    "const Database = require('better-sqlite3'); new Database(':memory:').close(); require('esbuild').version";
+  const code = `const Database = require('${SQLITE}'); new Database(':memory:').close(); require('esbuild').version`;
   try {
     await runTool(process.execPath, ['-e', code], { cwd: inRoot() });
     return true;
@@ -61,43 +51,56 @@ async function loads() {
   }
 }
 
+/**
+ * Downloads and unpacks all packages. Install scripts do not run: they would compile SQLite for another Node, or look for
+ * engine builds that come as packages.
+ */
+async function install(progress) {
+  const wanted = archivesForHere();
+  const fetched = new Set();
+  const args = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  await runTool(process.execPath, [npmProgram(), ...args, '--loglevel=http'], {
+    cwd: inRoot(),
+    env: nodeEnvironment(),
+    onLine(line) {
+      const name = /([^/\s]+)\.tgz/.exec(line)?.[1];
+      if (wanted.has(name)) fetched.add(name);
+      progress.update(
+        fetched.size < wanted.size ? `${fetched.size} of ${wanted.size} downloaded` : 'unpacking',
+      );
+    },
+  });
+  return `${wanted.size} packages`;
+}
+
+/** Downloads the release's binary, or compiles it. */
+async function buildSqlite(progress) {
+  progress.update('SQLite for Node 20');
+  const headers = headersFolder();
+  // Otherwise npm may be configured to compile for another Node.
+  const where = headers === null ? '--no-nodedir' : `--nodedir=${headers}`;
+  const args = ['rebuild', SQLITE, '--no-ignore-scripts', '--foreground-scripts', where];
+  await runTool(process.execPath, [npmProgram(), ...args], { cwd: inRoot(), env: nodeEnvironment() });
+}
+
 /** The packages of package-lock.json. */
 export const packages = {
   name: 'packages',
   title: 'Node packages',
-  makes: ['node_modules/.package-lock.json', 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'],
-  needs: ['compiler', 'make', 'python'],
+  makes: ['node_modules/.package-lock.json', SQLITE_BINARY],
+  needs: onNode20 ? ['compiler', 'make', 'python'] : [],
   from: () => digest(['package-lock.json'], [process.versions.modules, process.platform, process.arch]),
   async run(progress) {
-    if (await isInstalled()) return 'already there';
-    const wanted = archivesForHere();
-    const env = {
-      ...process.env,
-      // The engine's binaries come as packages; it must not build its own when it finds none.
-      NODE_LLAMA_CPP_SKIP_DOWNLOAD: 'true',
-    };
-    // Where Node's headers lie beside it, what must be compiled needs no download of them.
-    const prefix = dirname(dirname(realpathSync(process.execPath)));
-    if (!env.npm_config_nodedir && existsSync(join(prefix, 'include', 'node', 'node.h'))) {
-      env.npm_config_nodedir = prefix;
+    const complete = isComplete();
+    if (complete && (await loads())) return 'already installed';
+    if (complete && onNode20) {
+      await buildSqlite(progress);
+      if (await loads()) return 'SQLite built';
     }
-    const fetched = new Set();
-    const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=http'];
-    await runTool(process.execPath, [npmProgram(), ...args], {
-      cwd: inRoot(),
-      env,
-      onLine(line) {
-        const name = /([^/\s]+)\.tgz/.exec(line)?.[1];
-        if (wanted.has(name)) fetched.add(name);
-        progress.update(
-          fetched.size < wanted.size
-            ? `${fetched.size} of ${wanted.size} fetched`
-            : 'unpacking, and compiling what has no binary for here',
-        );
-      },
-    });
+    const note = await install(progress);
+    if (onNode20) await buildSqlite(progress);
     if (!(await loads()))
-      throw new Error('better-sqlite3 or esbuild was installed, but does not load in this Node.');
-    return `${wanted.size} packages`;
+      throw new Error(`${SQLITE} or esbuild was installed, but does not load in this Node.`);
+    return note;
   },
 };

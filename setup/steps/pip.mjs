@@ -3,7 +3,7 @@ import { runTool } from '../tool.mjs';
 
 const megabytes = (bytes) => Math.round(bytes / 1e6);
 
-/** Says of pip's lines which package it is at and how much of it is here. */
+/** Reports the current package and its progress from pip's output. */
 function reader(progress, total) {
   let name = '';
   let nth = 0;

@@ -7,15 +7,15 @@ import { runTool } from '../tool.mjs';
 import { pip, pipTellsProgress } from './pip.mjs';
 
 const VENV = inRoot('trainer', '.venv');
-/** Lies in the environment while pip is at work in it. */
+/** Exists while pip is installing into the environment. */
 const UNFINISHED = inRoot('trainer', '.venv', 'unfinished');
 const REQUIREMENTS = 'trainer/requirements.txt';
-/** PyTorch's builds without CUDA for Linux: a twentieth of the default one's size. */
+/** PyTorch's CPU builds for Linux, a twentieth of the default size. */
 const CPU_INDEX = 'https://download.pytorch.org/whl/cpu';
 const CPU_INDEX_WAIT_SECONDS = 8;
 const PIP = 'pip==26.3';
 
-/** Whether the environment is whole and of a Python that we support. */
+/** Whether the environment is complete and has a supported Python. */
 async function isWhole() {
   if (!existsSync(venvPython) || existsSync(UNFINISHED)) return false;
   const code = 'import sys, pip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))';
@@ -27,7 +27,7 @@ async function isWhole() {
   }
 }
 
-/** What the environment has of a package, or ''. */
+/** The installed version of a package, or ''. */
 async function installed(name) {
   const code =
     'import sys, importlib.metadata as m\ntry: print(m.version(sys.argv[1]))\nexcept m.PackageNotFoundError: pass';
@@ -40,17 +40,17 @@ function requirements() {
     .filter((line) => line.includes('=='));
 }
 
-/** A pip that can print its progress; an older one does its work as well, in silence. */
+/** A version of pip that prints progress; older ones also work. */
 async function renewPip(progress) {
   if (await pipTellsProgress()) return;
   try {
     await runTool(venvPython, ['-m', 'pip', 'install', '--quiet', '--no-input', '--retries', '1', PIP]);
   } catch {
-    progress.say(`    ${PIP} cannot be had; the one that came with Python will do.`);
+    progress.say(`    ${PIP} is not available; using the version that came with Python.`);
   }
 }
 
-/** Chooses the build of torch where there is a choice: on Linux, by the driver. */
+/** Chooses the build of torch on Linux by whether there is an NVIDIA driver. */
 async function chooseTorch(progress) {
   if (process.platform !== 'linux') return;
   const wanted = requirements().find((line) => line.startsWith('torch=='));
@@ -83,7 +83,7 @@ export const python = {
     if (!(await isWhole())) {
       const found = findPython();
       if (found.missing !== undefined) throw new Error(`${found.missing} is missing.`);
-      progress.update(`making an environment with Python ${found.version}`);
+      progress.update(`creating an environment with Python ${found.version}`);
       rmSync(VENV, { recursive: true, force: true });
       const [command, ...before] = found.command;
       await runTool(command, [...before, '-m', 'venv', VENV]);

@@ -4,7 +4,7 @@ import { pip } from './pip.mjs';
 
 const REQUIREMENTS = 'trainer/requirements-test.txt';
 
-/** What only tests and benches need of Python: pytest, ruff, clang-format; the servers compared with. */
+/** Python packages for tests and benchmarks only. */
 export const testTools = {
   name: 'test-tools',
   title: 'Test tools',

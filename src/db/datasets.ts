@@ -1,6 +1,6 @@
 import type { Db } from './open.ts';
 
-/** An uploaded dataset. `validation` is the domain's own record, kept as it was at the upload. */
+/** An uploaded dataset. `validation` is the domain's result of the upload. */
 export interface DatasetRow<Validation = unknown> {
   readonly name: string;
   readonly numExamples: number;

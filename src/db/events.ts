@@ -1,6 +1,6 @@
 import type { Db } from './open.ts';
 
-/** One frame that was published; `payload` is its fields beside seq, time, type and job_id. */
+/** A published frame; `payload` has its fields except seq, time, type and job_id. */
 export interface EventRow {
   readonly seq: number;
   readonly jobId: number | null;
@@ -9,20 +9,23 @@ export interface EventRow {
   readonly payload: Record<string, unknown>;
 }
 
-/** The published frames, kept so that they can be replayed and a job's series drawn again. */
+/** The published frames, stored for replay and for a job's charts. */
 export interface EventStore {
   append(event: EventRow): void;
   newestSeq(): number;
   /** Frames after `seq`, oldest first, at most `limit`. */
   since(seq: number, limit: number): EventRow[];
-  /** Those of a job and type after `seq`, oldest first. */
+  /** Frames of a job and type after `seq`, oldest first. */
   ofJob(jobId: number, type: string, seq?: number): EventRow[];
-  /** Of each of a job and type, oldest first, its number and how its payload's text begins. */
-  beginnings(jobId: number, type: string): (readonly [seq: number, beginning: string])[];
-  /** Frames by their numbers, in the order asked for; those that are not there are left out. */
+  /**
+   * The numbers of a job's `metrics` frames of a kind by their step: one each, the newest, where a resumed run
+   * wrote a step again.
+   */
+  steps(jobId: number, kind: string): number[];
+  /** The last `limit` of `steps`. */
+  lastSteps(jobId: number, kind: string, limit: number): number[];
+  /** Frames by their `seq`, in the given order; missing ones are skipped. */
   bySeq(seqs: readonly number[]): EventRow[];
-  /** The newest `limit` frames of a job and type, oldest first. */
-  tailOfJob(jobId: number, type: string, limit: number): EventRow[];
 }
 
 interface EventRecord {
@@ -32,9 +35,6 @@ interface EventRecord {
   time: string;
   payload: string;
 }
-
-/** Enough for the first two fields of a `metrics` frame. */
-const beginningLength = 48;
 
 const toRow = (record: EventRecord): EventRow => ({
   seq: record.seq,
@@ -47,27 +47,27 @@ const toRow = (record: EventRecord): EventRow => ({
 export function createEventStore(db: Db): EventStore {
   const append = db.prepare('INSERT INTO events (seq, job_id, type, time, payload) VALUES (?, ?, ?, ?, ?)');
   const newest = db.prepare('SELECT max(seq) AS seq FROM events');
-  const since = db.prepare('SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?');
-  const ofJob = db.prepare('SELECT * FROM events WHERE job_id = ? AND type = ? AND seq > ? ORDER BY seq');
-  const beginnings = db
-    .prepare(
-      `SELECT seq, substr(payload, 1, ${beginningLength}) FROM events WHERE job_id = ? AND type = ? ORDER BY seq`,
-    )
-    .raw();
-  const one = db.prepare('SELECT * FROM events WHERE seq = ?');
-  const tail = db.prepare('SELECT * FROM events WHERE job_id = ? AND type = ? ORDER BY seq DESC LIMIT ?');
+  const columns = 'seq, job_id, type, time, payload';
+  const since = db.prepare(`SELECT ${columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?`);
+  const ofJob = db.prepare(
+    `SELECT ${columns} FROM events WHERE job_id = ? AND type = ? AND seq > ? ORDER BY seq`,
+  );
+  const newestOfSteps = `SELECT max(seq) FROM events WHERE type = 'metrics' AND job_id = ? AND kind = ? GROUP BY step`;
+  const steps = db.prepare(`${newestOfSteps} ORDER BY step`).pluck();
+  const lastSteps = db.prepare(`${newestOfSteps} ORDER BY step DESC LIMIT ?`).pluck();
+  const one = db.prepare(`SELECT ${columns} FROM events WHERE seq = ?`);
   return {
     append: (event) =>
       void append.run(event.seq, event.jobId, event.type, event.time, JSON.stringify(event.payload)),
     newestSeq: () => (newest.get() as { seq: number | null }).seq ?? 0,
     since: (seq, limit) => (since.all(seq, limit) as EventRecord[]).map(toRow),
     ofJob: (jobId, type, seq = 0) => (ofJob.all(jobId, type, seq) as EventRecord[]).map(toRow),
-    beginnings: (jobId, type) => beginnings.all(jobId, type) as [number, string][],
+    steps: (jobId, kind) => steps.all(jobId, kind) as number[],
+    lastSteps: (jobId, kind, limit) => (lastSteps.all(jobId, kind, limit) as number[]).reverse(),
     bySeq: (seqs) =>
       seqs.flatMap((seq) => {
         const record = one.get(seq) as EventRecord | undefined;
         return record === undefined ? [] : [toRow(record)];
       }),
-    tailOfJob: (jobId, type, limit) => (tail.all(jobId, type, limit) as EventRecord[]).reverse().map(toRow),
   };
 }

@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { AppError } from '../errors.ts';
+import { Database } from './sqlite.ts';
 
-/** Who serves a data directory. */
+/** The service of a data directory. */
 export interface InstanceInfo {
   readonly pid: number;
-  /** Where it answers, `null` until it listens. */
+  /** Its URL; `null` until it listens. */
   readonly url: string | null;
 }
 
@@ -16,9 +16,9 @@ export interface InstanceLock {
 }
 
 /**
- * Makes this process the only one on a data directory, for as long as it lives. The lock is an exclusive
- * transaction on a small SQLite file, so that the operating system drops it however the process ends.
- * @throws AppError `conflict` that names the process which holds it.
+ * Locks a data directory for this process. The lock is an exclusive transaction on a small SQLite file, so that the operating
+ * system releases it however the process ends.
+ * @throws AppError `conflict` with the process that holds the lock.
  */
 export function lockInstance(dataDir: string): InstanceLock {
   mkdirSync(dataDir, { recursive: true });
@@ -48,7 +48,7 @@ export function lockInstance(dataDir: string): InstanceLock {
   };
 }
 
-/** The process that last announced itself on a data directory; it may have ended since. */
+/** The last process that announced itself on a data directory; it may have ended. */
 export function readInstance(dataDir: string): InstanceInfo | null {
   try {
     return JSON.parse(readFileSync(join(dataDir, 'instance.json'), 'utf8')) as InstanceInfo;

@@ -1,7 +1,7 @@
 import type { Statement } from 'better-sqlite3';
 import type { Db } from './open.ts';
 
-/** One training job, as stored. Objects that the database keeps as text are parsed. */
+/** A stored training job, with JSON columns parsed. */
 export interface JobRow {
   readonly id: number;
   readonly modelId: string;
@@ -104,7 +104,7 @@ const filterColumns = {
   datasetName: 'dataset_name',
 } as const;
 
-/** Which jobs `list` returns: those of the given states (any, when empty) and values, newest first. */
+/** Filters for `list`: states (any if empty) and values; newest first. */
 export interface JobFilter extends Partial<Record<keyof typeof filterColumns, string | undefined>> {
   readonly states: readonly string[];
   readonly limit: number;
@@ -119,16 +119,16 @@ export interface JobStore {
   newest(): JobRow | null;
   inStates(states: readonly string[]): JobRow[];
   list(filter: JobFilter): { jobs: JobRow[]; total: number };
-  /** Jobs whose discarding was asked for. */
+  /** Jobs to be discarded. */
   toDiscard(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
   remove(id: number): void;
-  /** A reading of this table that is done again only after a change of it: until then it gives the same object. */
+  /** Caches a query until the table changes. */
   cached<T>(read: () => T): () => T;
 }
 
 export function createJobStore(db: Db): JobStore {
-  /** Grows with every change, also with one that its transaction takes back. */
+  /** Increases with every change, including rolled-back ones. */
   let revision = 0;
   const statements = new Map<string, Statement<unknown[]>>();
   const prepared = (sql: string) => {
@@ -203,7 +203,7 @@ export function createJobStore(db: Db): JobStore {
       let readAt = -1;
       let value: ReturnType<typeof read>;
       return () => {
-        // What is read within a transaction may yet be taken back.
+        // Reads within a transaction may still be rolled back.
         if (db.inTransaction) return read();
         if (readAt !== revision) {
           value = read();

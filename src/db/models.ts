@@ -23,7 +23,7 @@ export interface ModelRow {
   readonly sizeBytes: number;
   /** Absolute path of the model's folder. */
   readonly path: string;
-  /** The settings that it was trained with, in the names of the training request. */
+  /** The training settings, named as in the training request. */
   readonly config: Record<string, unknown>;
   readonly metrics: Record<string, unknown>;
   readonly verification: Record<string, unknown> | null;

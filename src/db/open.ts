@@ -1,17 +1,18 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
+import type Library from 'better-sqlite3';
 import { AppError } from '../errors.ts';
+import { Database } from './sqlite.ts';
 
-export type Db = Database.Database;
+export type Db = Library.Database;
 
 /**
- * Opens the database, sets it up for durability and brings it to the newest migration.
+ * Opens the database, configures durability and applies migrations.
  * WAL with synchronous FULL: a committed row survives a loss of power (SQLite documentation, "PRAGMA
  * synchronous"); the library's own default under WAL is NORMAL, which does not promise that.
  * @param migrationsDir folder of files `NNNN_name.sql`, applied in order, each in one transaction;
  *   `user_version` holds the number of the last one applied.
- * @throws AppError `internal` when the file was written by a newer version.
+ * @throws AppError `internal` if the file was written by a newer version.
  */
 export function openDatabase(path: string, migrationsDir: string): Db {
   mkdirSync(dirname(path), { recursive: true });

@@ -1,6 +1,6 @@
 import type { Db } from './open.ts';
 
-/** The selection of the user (task, model), which survives a restart: a small map of text to JSON. */
+/** The user's selection (task, model), kept across restarts: a small map of text to JSON. */
 export interface SessionStore {
   get(key: string): unknown;
   set(key: string, value: unknown): void;

@@ -5,14 +5,14 @@ import { createModelStore, type ModelStore } from './models.ts';
 import { openDatabase } from './open.ts';
 import { createSessionStore, type SessionStore } from './session.ts';
 
-/** The tables, and the one way to change several of them at once. */
+/** The tables and transactions. */
 export interface Store {
   readonly jobs: JobStore;
   readonly events: EventStore;
   readonly models: ModelStore;
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
-  /** Runs `work` in one transaction: all of it is stored, or nothing. */
+  /** Runs `work` in one transaction. */
   transaction<T>(work: () => T): T;
   close(): void;
 }

@@ -1,7 +1,7 @@
-/** A part of the demo as it goes: `share` is 0…1 or null where that is not known. */
+/** The progress of a part of the demo: `share` is 0 to 1, or null if unknown. */
 export interface Bar {
   update(share: number | null, text: string): void;
-  /** Leaves the line as it is last. */
+  /** Ends the bar with a final text. */
   end(text: string): void;
 }
 
@@ -12,7 +12,7 @@ const plainMs = 5_000;
 
 const time = (ms: number) => `${Math.round(ms / 1000)} s`;
 
-/** Shows a bar on a terminal, where it is drawn over and over, and plain lines elsewhere. */
+/** Shows an animated bar on a terminal, and plain lines elsewhere. */
 export function startBar(title: string, stream: NodeJS.WriteStream = process.stdout): Bar {
   const live = stream.isTTY === true;
   const began = performance.now();

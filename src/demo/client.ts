@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-/** A job as `/api/jobs/{job_id}` shows it, as far as the demo looks. */
+/** The fields of a job that the demo uses. */
 export interface JobView {
   readonly state: string;
   readonly model_id: string;
@@ -29,7 +29,7 @@ export interface Client {
   upload(file: string, name?: string): Promise<{ filename: string; num_examples: number }>;
 }
 
-/** Speaks to the service; an answer that is no 2xx becomes an Error with what the service said. */
+/** Sends a request. @throws Error with the response if the status is not 2xx. */
 export function createClient(url: string): Client {
   const ask = async <T>(path: string, init: RequestInit): Promise<T> => {
     const response = await fetch(url + path, init);

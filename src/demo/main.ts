@@ -8,14 +8,14 @@ import { makeStarter } from './starter.ts';
 import { renderTable } from './table.ts';
 import { train } from './train.ts';
 
-/** What the demo must reach: right answers of ten. */
+/** The number of correct answers, of ten, that the demo must reach. */
 const leastTuned = 8;
 const mostBase = 2;
 
-/** Ends the service that the demo started, once there is one. */
+/** Ends the service if the demo started it. */
 let leave: () => Promise<void> = async () => undefined;
 
-/** The main job, as a user of the API would do it. @returns the last line, without its head. */
+/** Runs the demo as a user of the API would. @returns the text of the last line. */
 async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
   const model = options.model ?? (await makeStarter(options));
   const began = performance.now();
@@ -25,7 +25,7 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
     const client = createClient(service.url);
     const file = join(options.installDir, 'examples', 'support.jsonl');
     const dataset = await client.upload(file, 'hone-demo-support.jsonl');
-    console.log(`Uploaded ${dataset.num_examples} messages of customers, each with its team and a reply`);
+    console.log(`Uploaded ${dataset.num_examples} customer messages, each with the right team and a reply`);
     const wanted = { task: 'text-generation', model_name: model, dataset: dataset.filename };
     const { parameters } = await client.post<{ parameters: number | null }>('/api/estimate', wanted);
     const job = await train(client, { ...wanted, ...settingsFor(parameters) });
@@ -56,7 +56,9 @@ async function main(): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     void leave().then(() => {
-      console.log(`\ndemo: failed (${signal}); a training that has begun goes on, \`npm run stop\` stops it`);
+      console.log(
+        `\ndemo: failed (${signal}); a training that has started continues; \`npm run stop\` stops it`,
+      );
       process.exit(1);
     });
   });

@@ -3,11 +3,11 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** What the demo was asked for, and where things lie. Paths are absolute. */
+/** The demo's options and paths (absolute). */
 export interface Options {
   /** A hub model in place of the starter. */
   readonly model: string | null;
-  /** Where the service shall listen; 0 lets the operating system choose. */
+  /** The service's port; 0 lets the operating system choose. */
   readonly port: number;
   readonly installDir: string;
   readonly dataDir: string;
@@ -15,7 +15,7 @@ export interface Options {
   readonly pythonPath: string;
 }
 
-/** Per-user folders of the platform: the service's data, and what can be made again. */
+/** The platform's per-user data and cache folders. */
 function userDirs(env: NodeJS.ProcessEnv): { data: string; cache: string } {
   const home = homedir();
   if (process.platform === 'darwin') {
@@ -42,7 +42,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   });
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new Error(`--port must be a whole number from 0 to 65535, not "${values.port}"`);
+    throw new Error(`--port must be an integer from 0 to 65535, not "${values.port}"`);
   }
   if (values.model !== undefined && !/^\w[\w.-]*\/\w[\w.-]*$/.test(values.model)) {
     throw new Error(`--model must be owner/name, not "${values.model}"`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startBar } from './bar.ts';
 import type { Client } from './client.ts';
 
-/** A held-out message: which team it is for, and words that the reply must have. */
+/** A held-out message, its team, and words that the reply must contain. */
 export interface Question {
   readonly prompt: string;
   readonly team: string;
@@ -27,13 +27,13 @@ export function readQuestions(installDir: string): Question[] {
   return JSON.parse(readFileSync(join(installDir, 'examples', 'support-questions.json'), 'utf8'));
 }
 
-/** An answer is right when it names the team and has the reply's wording; case and spacing do not count. */
+/** An answer is correct if it names the team and contains the words; case and spacing are ignored. */
 export function isRight(question: Question, text: string): boolean {
   const plain = (value: string) => value.toLowerCase().replace(/\s+/g, ' ');
   return plain(text).includes(plain(question.team)) && plain(text).includes(plain(question.wording));
 }
 
-/** Asks every question of the base and of the tuned model, greedily. */
+/** Asks the base model and the fine-tuned model every question, with greedy decoding. */
 export async function askAll(client: Client, modelId: string, questions: Question[]): Promise<Answered[]> {
   const bar = startBar('Asking');
   let asked = 0;
@@ -48,7 +48,7 @@ export async function askAll(client: Client, modelId: string, questions: Questio
     bar.update(asked / (2 * questions.length), `${asked} of ${2 * questions.length} answers`);
     return { text, right: isRight(question, text) };
   };
-  // One model after the other: the service keeps the one that it has just used at hand.
+  // One model after the other, because the service keeps the last one loaded.
   const tuned: Answer[] = [];
   for (const question of questions) tuned.push(await ask('/api/playground/new', question));
   const base: Answer[] = [];

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Options } from './options.ts';
 
-/** A service that answers, and how to leave it. */
+/** A running service. */
 export interface RunningService {
   readonly url: string;
-  /** Ends the service if the demo started it; one that ran before goes on. */
+  /** Ends the service if the demo started it. */
   leave(): Promise<void>;
 }
 
 const startDeadlineMs = 60_000;
 const pollMs = 50;
 
-/** Who serves the data directory, as the service itself wrote it there. */
+/** The service of the data directory, from its own record there. */
 function announced(dataDir: string): { pid: number; url: string | null } | null {
   try {
     return JSON.parse(readFileSync(join(dataDir, 'instance.json'), 'utf8'));
@@ -36,7 +36,7 @@ function lastLines(file: string): string {
   return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-20).join('\n');
 }
 
-/** Uses the service that runs on the data directory, or starts one on this machine's own address. */
+/** Uses the running service of the data directory, or starts one on the loopback address. */
 export async function startService(options: Options): Promise<RunningService> {
   const there = announced(options.dataDir);
   if (there?.url != null && (await answers(there.url))) {
@@ -48,8 +48,7 @@ export async function startService(options: Options): Promise<RunningService> {
   const log = openSync(logPath, 'w');
   const program = join(options.installDir, 'dist', 'main.js');
   const args = [program, 'serve', '--host', '127.0.0.1', '--port', String(options.port)];
-  // The starter model is too small for a second thread to help, and beside a busy neighbour two threads of
-  // torch wait for each other most of the time.
+  // The starter model is too small for a second thread to help, and two threads of torch are slow next to a busy process.
   const threads = options.model === null ? { OMP_NUM_THREADS: '1' } : {};
   const child = spawn(process.execPath, args, {
     env: { ...threads, ...process.env },

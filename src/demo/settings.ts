@@ -1,4 +1,4 @@
-/** What the demo trains with. Held-out questions are asked of what comes out, so nothing is evaluated on the way. */
+/** The demo's training settings. Held-out questions measure the result, so there is no evaluation during training. */
 const common = {
   strategy: 'sft',
   provider: 'standard',
@@ -15,14 +15,14 @@ const common = {
   export: { quantizations: ['Q8_0'] },
 };
 
-/** Below this many parameters a model has little to lose and much to learn. */
+/** Models with fewer parameters are treated as small. */
 const smallParameters = 20e6;
 
-/** A small model needs, and bears, a rate and a number of rounds that a grown one would not survive. */
+/** A small model needs a higher learning rate and more epochs than a large one. */
 const ofSmall = { num_train_epochs: 6, per_device_train_batch_size: 8, learning_rate: 3e-3 };
 const ofGrown = { num_train_epochs: 2, per_device_train_batch_size: 4, learning_rate: 5e-4 };
 
-/** The fields of a training request for a base of so many parameters; null when that is not known. */
+/** The settings for a base model with this many parameters; null if unknown. */
 export function settingsFor(parameters: number | null) {
   return { ...common, ...(parameters !== null && parameters < smallParameters ? ofSmall : ofGrown) };
 }

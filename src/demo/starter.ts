@@ -7,7 +7,7 @@ import type { Options } from './options.ts';
 
 const stepLine = /^starter: step (\d+)\/(\d+) loss (\S+) left (\d+)s/;
 
-/** Runs `python -m trainer starter` and gives its lines as they come. */
+/** Runs `python -m trainer starter` and passes on its output line by line. */
 async function runStarter(
   options: Options,
   args: string[],
@@ -31,19 +31,19 @@ async function runStarter(
     child.on('error', reject);
     child.on('close', resolve);
   });
-  if (code !== 0) throw new Error(`the starter model could not be made (exit code ${code})\n${errors}`);
+  if (code !== 0) throw new Error(`could not train the starter model (exit code ${code})\n${errors}`);
   return lines.join('\n').trim();
 }
 
 /**
- * Makes the starter model unless it is in the cache, under the digest of its recipe.
+ * Trains the starter model unless it is cached under the digest of its recipe.
  * @returns its folder.
  */
 export async function makeStarter(options: Options): Promise<string> {
   const folder = join(options.cacheDir, `starter-${await runStarter(options, ['--digest'])}`);
   if (existsSync(join(folder, 'starter.json'))) return folder;
   mkdirSync(options.cacheDir, { recursive: true });
-  console.log('Making a small language model from nothing (once; it is kept for the next time)');
+  console.log('Training a small language model from scratch (only once; it is kept for next time)');
   const bar = startBar('Starter');
   try {
     await runStarter(options, ['--out', folder], (line) => {
@@ -56,6 +56,6 @@ export async function makeStarter(options: Options): Promise<string> {
     bar.end('failed');
     throw error;
   }
-  bar.end(`made in ${folder}`);
+  bar.end(`saved in ${folder}`);
   return folder;
 }

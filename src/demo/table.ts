@@ -2,7 +2,7 @@ import type { Answer, Answered } from './questions.ts';
 
 const widestTerminal = 120;
 
-/** Cuts or fills a text to a width in characters. */
+/** Truncates or pads a text to a width in characters. */
 function fit(text: string, width: number): string {
   const plain = [...text.replace(/\s+/g, ' ').trim()];
   return plain.length <= width
@@ -10,7 +10,7 @@ function fit(text: string, width: number): string {
     : `${plain.slice(0, width - 1).join('')}…`;
 }
 
-/** The questions, each with both answers side by side below it. */
+/** The questions, each followed by both answers side by side. */
 export function renderTable(rows: readonly Answered[], columns: number): string {
   const half = Math.floor((Math.min(columns, widestTerminal) - 9) / 2);
   const cell = (answer: Answer) => `${answer.right ? '✓' : '✗'} ${fit(answer.text, half - 2)}`;

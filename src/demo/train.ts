@@ -4,7 +4,7 @@ import { startBar } from './bar.ts';
 import type { Client, JobView, StepView } from './client.ts';
 
 const pollMs = 1_000;
-/** A poll may fail (a connection that was closed just then); the service is gone when so many do in a row. */
+/** The service counts as gone after this many failed polls in a row. */
 const mostFailedPolls = 5;
 const atRest = new Set(['completed', 'failed', 'stopped', 'interrupted']);
 
@@ -21,7 +21,7 @@ const phases: Record<string, string> = {
   verify: 'verifying the file',
 };
 
-/** What of a job is shown: the newest of what the socket and the polls said. */
+/** The latest state of a job from the socket and polling. */
 interface Seen {
   progress: number;
   phase: string | null;
@@ -39,9 +39,8 @@ function describe({ phase, step }: Seen): string {
 }
 
 /**
- * Starts a training and shows it to its end: by the socket as it happens, and by polling, which also goes
- * on when the socket fails.
- * @returns the completed job. @throws Error with the cause that the service gives.
+ * Starts a training and shows its progress from the socket and by polling, which continues if the socket fails.
+ * @returns the completed job. @throws Error with the cause of a failure.
  */
 export async function train(client: Client, request: Record<string, unknown>): Promise<JobView> {
   const started = await client.post<{ job_id: string }>('/api/finetune/start_training', request);
@@ -66,7 +65,7 @@ export async function train(client: Client, request: Record<string, unknown>): P
       show();
       if (atRest.has(job.state)) {
         const loss = job.last_metric?.loss;
-        bar.end(`${job.state}${typeof loss === 'number' ? `, last loss ${loss.toFixed(3)}` : ''}`);
+        bar.end(`${job.state}${typeof loss === 'number' ? `, final loss ${loss.toFixed(3)}` : ''}`);
         if (job.state === 'completed') return job;
         throw new Error([job.error?.message ?? job.message, job.error?.advice].filter(Boolean).join(' '));
       }
@@ -77,7 +76,7 @@ export async function train(client: Client, request: Record<string, unknown>): P
   }
 }
 
-/** Takes what `/ws/training` says into `seen`. A socket that fails is left to the polls. */
+/** Updates `seen` from `/ws/training`. Errors are ignored, since polling continues. */
 function follow(url: string, jobId: string, seen: Seen, show: () => void): WebSocket {
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws/training`);
   socket.on('error', () => undefined);

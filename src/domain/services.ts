@@ -1,25 +1,25 @@
-import type { Catalog } from './catalog.ts';
-import type { Datasets } from './datasets.ts';
-import type { Examples } from './examples.ts';
-import type { Frames } from './frames.ts';
-import type { HubPush } from './hub-push.ts';
-import type { Jobs } from './jobs.ts';
-import type { Machine } from './machine.ts';
-import type { Models } from './models.ts';
-import type { Planner } from './planner.ts';
-import type { Playground } from './playground.ts';
-import type { Previewer } from './previewer.ts';
-import type { Quantizer } from './quantizer.ts';
-import type { Selection } from './selection.ts';
-import type { Settings } from './settings.ts';
-import type { TrainingRequest } from './training-request.ts';
+import type { Settings } from '../contract/settings.ts';
+import type { Selection } from './base-models/selection.ts';
+import type { Datasets } from './datasets/datasets.ts';
+import type { ExampleDatasets } from './datasets/example-datasets.ts';
+import type { FrameLog } from './events/frame-log.ts';
+import type { Jobs } from './jobs/jobs.ts';
+import type { Machine } from './machine/machine.ts';
+import type { TrainerRegistry } from './machine/trainer-registry.ts';
+import type { HubPush } from './models/hub-push.ts';
+import type { RemoveModel } from './models/model-removal.ts';
+import type { Models } from './models/models.ts';
+import type { Quantizer } from './models/quantizer.ts';
+import type { Playground } from './playground/playground.ts';
+import type { Planner } from './training/planner.ts';
+import type { Previewer } from './training/previewer.ts';
 
 /** What the faces are given: the core, wired by the composition root. */
 export interface Services {
-  readonly catalog: Catalog;
+  readonly registry: TrainerRegistry;
   readonly datasets: Datasets;
-  readonly examples: Examples;
-  readonly frames: Frames;
+  readonly examples: ExampleDatasets;
+  readonly frames: FrameLog;
   readonly hubPush: HubPush;
   readonly jobs: Jobs;
   readonly models: Models;
@@ -29,8 +29,13 @@ export interface Services {
   readonly quantizer: Quantizer;
   readonly selection: Selection;
   readonly machine: () => Promise<Machine>;
-  readonly recommendedSettings: (profile?: TrainingRequest['compute_specs']) => Promise<Settings>;
-  /** Specification, "Versioning". */
+  readonly recommendedSettings: () => Promise<Settings>;
+  /** Called where somebody asks what a training would need: a start is likely, and its process is made ready. */
+  readonly expectTraining: () => void;
+  readonly removeModel: RemoveModel;
+  /** What serves HTTP, and why it is not the fastest that there is. */
+  readonly http: { readonly engine: string; readonly description: string; readonly reason: string | null };
+  /** The API version (docs/specification.md, Versioning). */
   readonly version: string;
   /** The largest upload, in bytes of the file. */
   readonly uploadLimitBytes: number;

@@ -1,5 +1,5 @@
-import type { Frame } from './frames.ts';
-import { errorOf, type Job, jobName, lastPointOf, messageOf, progressOf } from './job.ts';
+import type { Frame } from './events/frame-log.ts';
+import { errorOf, type Job, jobName, lastPointOf, messageOf, progressOf } from './job-record/job.ts';
 import type { Services } from './services.ts';
 
 /** How many of the newest points a snapshot carries; the whole series is at `/api/jobs/{job_id}/metrics`. */

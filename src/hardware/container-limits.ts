@@ -1,12 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { listSystemFolder, readSystemFile } from './system-files.ts';
 
 /**
- * What the container (a Linux control group) allows this process, and the files that say how much of it is
- * used. `null` stands for no limit, or for no such file.
+ * The limits of the container (a Linux control group), and the files with its usage. `null` means no limit or no file.
  */
 export interface ContainerLimits {
-  /** Processor time, in cores; may be a fraction. */
+  /** CPU limit in cores; may be a fraction. */
   readonly quotaCores: number | null;
   readonly memoryLimitBytes: number | null;
   /** `cpu.stat` (version 2) or `cpuacct.usage` (version 1). */
@@ -24,9 +24,15 @@ const none: ContainerLimits = {
   memoryStatFile: null,
 };
 
+/** The CPUs that this process may use, limited by the container's quota. */
+export function usableCores(): number {
+  const { quotaCores } = readContainerLimits();
+  return Math.min(availableParallelism(), Math.max(1, Math.ceil(quotaCores ?? Infinity)));
+}
+
 /**
- * Reads the limits of control groups of version 1 and 2, of this process's group and of every group above
- * it: the smallest one holds. `root` stands for `/` in the tests.
+ * Reads the limits of control groups (versions 1 and 2) of this process and all parents: the smallest applies. Tests set
+ * `root` instead of `/`.
  */
 export function readContainerLimits(root = '/'): ContainerLimits {
   const groups = readSystemFile(join(root, 'proc/self/cgroup'));

@@ -1,24 +1,24 @@
 import { statfs } from 'node:fs/promises';
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { loadAddon } from './addon.ts';
+import { loadAddon } from '../native/addon.ts';
+import { repositoryRoot } from '../native/repository-root.ts';
 import { type ContainerLimits, readContainerLimits, readProcessors } from './container-limits.ts';
 import { type GpuFacts, readGpuFacts } from './gpu-facts.ts';
-import { repositoryRoot } from './repository-root.ts';
 import { readSystemFile } from './system-files.ts';
 import { readTorchVersion } from './torch-version.ts';
 
 export type { GpuFacts } from './gpu-facts.ts';
 
-/** What this machine is. `null` is unknown; nothing is ever guessed. Inside a container: what it may use. */
+/** Hardware facts, limited to the container. `null` means unknown; nothing is guessed. */
 export interface HardwareFacts {
-  /** The GPUs that a training will see, in its order (`CUDA_VISIBLE_DEVICES` and MIG respected). */
+  /** The GPUs visible to training, in its order (respects `CUDA_VISIBLE_DEVICES` and MIG). */
   readonly gpus: readonly GpuFacts[];
-  /** The name of the GPU that training uses; else "No GPU", or what is wrong with the one that is there. */
+  /** The name of the training GPU, "No GPU", or what is wrong with it. */
   readonly gpuName: string;
-  /** Memory of the GPU that training uses; 0 when training cannot use one. */
+  /** Memory of the training GPU; 0 if there is none. */
   readonly gpuTotalBytes: number;
-  /** Why training cannot use a GPU, or why a figure of one is missing. */
+  /** Why training cannot use a GPU, or why a value is missing. */
   readonly gpuReason: string | null;
   readonly ramTotalBytes: number;
   readonly ramAvailableBytes: number;
@@ -26,7 +26,7 @@ export interface HardwareFacts {
   readonly diskFreeBytes: number | null;
   readonly cpuCoresLogical: number;
   readonly cpuCoresPhysical: number | null;
-  /** Processor time that the container may use, in cores; may be a fraction. */
+  /** The container's CPU limit in cores; may be a fraction. */
   readonly cpuQuotaCores: number | null;
   readonly cpuModel: string | null;
   readonly cudaVersion: string | null;
@@ -42,11 +42,11 @@ export interface FactsOptions {
   readonly dataDir: string;
   /** The trainer's Python environment; `trainer/.venv` of this repository when absent. */
   readonly environmentDir?: string;
-  /** How long to wait for the GPU driver. It goes on in its own thread; a later call gets its answer. */
+  /** How long to wait for the GPU driver, which continues in its own thread; a later call gets the result. */
   readonly gpuTimeoutMs?: number;
 }
 
-/** Reads what this machine is. It never rejects and never waits for a driver on the event loop. */
+/** Reads the hardware facts. Never rejects and never blocks the event loop. */
 export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
   const environmentDir = options.environmentDir ?? join(repositoryRoot(), 'trainer', '.venv');
   const state = loadAddon();
@@ -78,7 +78,7 @@ export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
   };
 }
 
-/** What can still be allocated; Linux counts the file cache as available, which `freemem` does not. */
+/** Available memory, including Linux's file cache, which `freemem` excludes. */
 async function availableMemory(): Promise<number> {
   if (process.platform === 'linux') {
     const meminfo = readSystemFile('/proc/meminfo') ?? '';
@@ -92,13 +92,13 @@ async function availableMemory(): Promise<number> {
   return freemem();
 }
 
-/** What the container's memory limit leaves; infinite without one. */
+/** Memory left within the container's limit; infinite without one. */
 function memoryLeft(limits: ContainerLimits): number {
   if (limits.memoryLimitBytes === null || limits.memoryUsageFile === null) return Infinity;
   const used = Number(readSystemFile(limits.memoryUsageFile) ?? Number.NaN);
   if (!Number.isFinite(used)) return limits.memoryLimitBytes;
   const stat = readSystemFile(limits.memoryStatFile ?? '') ?? '';
-  // The kernel takes cached file pages back before it refuses memory.
+  // The kernel reclaims cached file pages before it refuses memory.
   const cached = /^total_inactive_file (\d+)/m.exec(stat) ?? /^inactive_file (\d+)/m.exec(stat);
   return Math.max(0, limits.memoryLimitBytes - Math.max(0, used - Number(cached?.[1] ?? 0)));
 }
@@ -108,7 +108,7 @@ async function physicalCores(): Promise<number | null> {
   return (await cpu()).physicalCores || null;
 }
 
-/** Of the folder, or of the nearest one above it that exists yet. */
+/** For the folder or its nearest existing parent. */
 async function freeBytesOf(folder: string): Promise<number | null> {
   for (let existing = resolve(folder); ; existing = dirname(existing)) {
     const status = await statfs(existing).catch((error: NodeJS.ErrnoException) => error);

@@ -1,7 +1,7 @@
-import type { Addon, AddonState, NativeFailure, NativeGpus } from './addon.ts';
+import type { Addon, AddonState, NativeFailure, NativeGpus } from '../native/addon.ts';
 import { hasNvidiaDevice } from './nvidia-device.ts';
 
-/** One GPU, or one MIG instance of one. `null` is what the driver does not say. */
+/** A GPU or MIG instance. `null` means that the driver reports no value. */
 export interface GpuFacts {
   /** Its place in the order that training sees: PyTorch's `cuda:<index>`. */
   readonly index: number;
@@ -9,7 +9,7 @@ export interface GpuFacts {
   readonly nvmlIndex: number | null;
   /** Whether this is a MIG instance. */
   readonly mig: boolean;
-  /** Whether it computes in the machine's own memory; then what is free of it is not told by the GPU. */
+  /** Whether it shares the system memory; then the GPU does not report free memory. */
   readonly integrated: boolean | null;
   readonly name: string;
   readonly uuid: string | null;
@@ -41,13 +41,13 @@ const absent: GpuSummary = {
   driverVersion: null,
 };
 
-// One question to the driver at a time: a driver that hangs must not collect threads.
+// One driver call at a time, so that a hanging driver does not accumulate threads.
 let pending: Promise<NativeGpus> | null = null;
-// The answer of a question that nobody had the patience for. A slow driver would else never be heard.
+// A result that arrived after its timeout; otherwise slow drivers would never be read.
 let late: { readonly gpus: NativeGpus; readonly atMs: number } | null = null;
 const lateMaxAgeMs = 60_000;
 
-/** @throws where the system gives no thread to ask on. */
+/** @throws if no thread can be created. */
 function ask(addon: Addon): Promise<NativeGpus> {
   if (pending !== null) return pending;
   let answered = (_gpus: NativeGpus) => {};
@@ -62,8 +62,8 @@ function ask(addon: Addon): Promise<NativeGpus> {
 }
 
 /**
- * Asks the driver for the GPUs; waits for it at most `timeoutMs`. When it takes longer, the answer to an earlier
- * question stands in that came late, too, and is at most a minute old.
+ * Reads the GPUs from the driver within `timeoutMs`. If it takes longer, uses a late result of an earlier call that is at most
+ * a minute old.
  */
 export async function readGpuFacts(state: AddonState, timeoutMs: number): Promise<GpuSummary> {
   if (state.addon === null) {
@@ -97,7 +97,7 @@ function broken(what: string, why: string): GpuSummary {
   return { ...absent, gpuName: `GPU unusable: ${what}`, gpuReason: why };
 }
 
-/** Says in words what the two libraries answered. `onBus` is whether the machine has an NVIDIA device. */
+/** Describes the results of the two libraries. `onBus`: whether there is an NVIDIA device. */
 export function summarize(native: NativeGpus, onBus: boolean | null): GpuSummary {
   const { nvml, cuda } = native;
   const versions = { cudaVersion: native.cudaVersion, driverVersion: native.driverVersion };
@@ -131,7 +131,7 @@ export function summarize(native: NativeGpus, onBus: boolean | null): GpuSummary
       `An NVIDIA GPU is on the bus, but its driver's library is missing (${nvml.message}).`,
     );
   }
-  // A machine image may bring the driver's library without a GPU to drive, or empty files in its place.
+  // Machine images may include the driver's library without a GPU, or empty placeholder files.
   if ((nvml.code === 'nvml_driver_not_loaded' || nvml.code === 'library_unloadable') && onBus === false) {
     return {
       ...absent,

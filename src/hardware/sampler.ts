@@ -1,21 +1,21 @@
 import { join } from 'node:path';
-import { loadAddon, type NativeHostSources } from './addon.ts';
+import { loadAddon, type NativeHostSources } from '../native/addon.ts';
 import { readContainerLimits, readProcessors } from './container-limits.ts';
-import { type HardwareFrame, unpackBatch } from './frames.ts';
+import { type HardwareSample, unpackBatch } from './sample.ts';
 import { listSystemFolder, readSystemFile } from './system-files.ts';
 
 export interface SamplerOptions {
-  /** Frames per second, 0.1 to 100; 5 when absent. NVML itself refreshes at most about six times a second. */
+  /** Samples per second, 0.1 to 100; 5 when absent. NVML itself refreshes at most about six times a second. */
   readonly hz?: number;
-  /** How often the frames are handed over, in milliseconds; every frame when absent. */
+  /** Batch interval in milliseconds; every sample if absent. */
   readonly batchMs?: number;
-  readonly onBatch: (frames: readonly HardwareFrame[], dropped: number) => void;
+  readonly onBatch: (samples: readonly HardwareSample[], dropped: number) => void;
 }
 
 export interface Sampler {
-  /** Why there are no frames (the addon is missing, or the system gives no thread); `null` while sampling. */
+  /** Why there are no samples (no addon, or no thread); `null` while sampling. */
   readonly reason: string | null;
-  /** No batch comes after it. It never waits for the driver. */
+  /** Stops sampling at once, without waiting for the driver. */
   stop(): void;
 }
 
@@ -39,8 +39,8 @@ export function startSampler(options: SamplerOptions): Sampler {
       gpus: true,
       host,
       onBatch: (batch) => {
-        const { frames, dropped } = unpackBatch(batch);
-        options.onBatch(frames, dropped);
+        const { samples, dropped } = unpackBatch(batch);
+        options.onBatch(samples, dropped);
       },
     });
     return { reason: null, stop: () => native.stop() };
@@ -53,7 +53,7 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Where the addon reads the figures of this machine, or of the container that we are in. */
+/** The files from which the addon reads usage, of the machine or container. */
 export function hostSources(root = '/'): NativeHostSources {
   if (process.platform !== 'linux') return {};
   const limits = readContainerLimits(root);
@@ -76,7 +76,7 @@ export function hostSources(root = '/'): NativeHostSources {
 function energyCounters(folder: string): { file: string; range: number }[] {
   return listSystemFolder(folder).flatMap((name) => {
     const file = join(folder, name, 'energy_uj');
-    // Since 2020 kernels let root alone read it; what is not readable stays unknown.
+    // Since 2020, only root can read it; otherwise the value is unknown.
     if (!/^intel-rapl:\d+$/.test(name) || readSystemFile(file) === null) return [];
     const range = readSystemFile(join(folder, name, 'max_energy_range_uj'));
     return range === null ? [] : [{ file, range: Number(range) }];

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
  * thread and waiting for a lock of Node's pool, for which the event loop was seen to stand still for 2 ms.
  */
 
-/** The text of a system file; `null` where it is missing or not for us. */
+/** The text of a system file; `null` if missing or unreadable. */
 export function readSystemFile(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
@@ -14,7 +14,7 @@ export function readSystemFile(file: string): string | null {
   }
 }
 
-/** The names in a system folder; none where it is missing or not for us. */
+/** The names in a system folder; empty if missing or unreadable. */
 export function listSystemFolder(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -9,8 +9,8 @@ export interface TorchVersion {
 }
 
 /**
- * The PyTorch that is installed in a Python environment, read from the files of the package: starting Python
- * and importing torch would take seconds. `null` when there is none.
+ * The installed version of PyTorch, read from the package's files, because importing torch takes seconds. `null` if there is
+ * none.
  */
 export async function readTorchVersion(environmentDir: string): Promise<TorchVersion | null> {
   for (const packages of await sitePackages(environmentDir)) {

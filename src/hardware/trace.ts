@@ -1,9 +1,9 @@
-import type { GpuFrame, HardwareFrame } from './frames.ts';
+import type { GpuSample, HardwareSample } from './sample.ts';
 
-/** What a stretch of a run (a training step) needed. `null` is unknown. */
+/** The resource usage of a training step. `null` means unknown. */
 export interface Trace {
   readonly seconds: number;
-  readonly frames: number;
+  readonly samples: number;
   readonly gpuPeakBytes: number | null;
   readonly gpuMeanUtilizationPercent: number | null;
   readonly gpuWattHours: number | null;
@@ -14,47 +14,47 @@ export interface Trace {
 }
 
 export interface Tracer {
-  add(frame: HardwareFrame): void;
-  /** The trace since the last call. The watt-hours of all traces add up to those of the whole run. */
+  add(sample: HardwareSample): void;
+  /** The usage since the last call. The energy of all traces adds up to that of the run. */
   take(): Trace;
 }
 
 const joulesPerWattHour = 3600;
 
-/** Condenses frames into traces; `gpuIndex` is the GPU that training uses. */
+/** Condenses samples into traces; `gpuIndex` is the GPU that training uses. */
 export function createTracer(gpuIndex = 0): Tracer {
-  let previous: HardwareFrame | null = null;
-  let counter: number | null = null; // of the last frame that had one: a slow driver leaves frames out
-  let frames: HardwareFrame[] = [];
+  let previous: HardwareSample | null = null;
+  let counter: number | null = null; // of the last sample that had one: a slow driver leaves samples out
+  let samples: HardwareSample[] = [];
   let gpuJoules: number | null = null;
   let cpuJoules: number | null = null;
   let milliseconds = 0;
 
   return {
-    add(frame) {
+    add(sample) {
       if (previous !== null) {
-        const elapsedMs = Math.max(0, frame.timeMs - previous.timeMs);
+        const elapsedMs = Math.max(0, sample.timeMs - previous.timeMs);
         milliseconds += elapsedMs;
-        gpuJoules = sum(gpuJoules, gpuEnergy(counter, frame.gpus[gpuIndex], elapsedMs));
-        cpuJoules = sum(cpuJoules, joules(frame.packageWatts, elapsedMs));
+        gpuJoules = sum(gpuJoules, gpuEnergy(counter, sample.gpus[gpuIndex], elapsedMs));
+        cpuJoules = sum(cpuJoules, joules(sample.packageWatts, elapsedMs));
       }
-      previous = frame;
-      counter = frame.gpus[gpuIndex]?.energyJoules ?? counter;
-      frames.push(frame);
+      previous = sample;
+      counter = sample.gpus[gpuIndex]?.energyJoules ?? counter;
+      samples.push(sample);
     },
     take() {
-      const gpus = frames.map((frame) => frame.gpus[gpuIndex]).filter((gpu) => gpu !== undefined);
+      const gpus = samples.map((sample) => sample.gpus[gpuIndex]).filter((gpu) => gpu !== undefined);
       const trace: Trace = {
         seconds: milliseconds / 1000,
-        frames: frames.length,
+        samples: samples.length,
         gpuPeakBytes: peak(gpus.map((gpu) => gpu.usedBytes)),
         gpuMeanUtilizationPercent: mean(gpus.map((gpu) => gpu.utilizationPercent)),
         gpuWattHours: gpuJoules === null ? null : gpuJoules / joulesPerWattHour,
-        cpuMeanPercent: mean(frames.map((frame) => frame.cpuPercent)),
-        ramPeakBytes: peak(frames.map((frame) => frame.ramUsedBytes)),
+        cpuMeanPercent: mean(samples.map((sample) => sample.cpuPercent)),
+        ramPeakBytes: peak(samples.map((sample) => sample.ramUsedBytes)),
         cpuWattHours: cpuJoules === null ? null : cpuJoules / joulesPerWattHour,
       };
-      frames = [];
+      samples = [];
       gpuJoules = cpuJoules = null;
       milliseconds = 0;
       return trace;
@@ -63,10 +63,10 @@ export function createTracer(gpuIndex = 0): Tracer {
 }
 
 /**
- * By the GPU's own counter where it has one, which also has what was used in frames that are missing; its power is
+ * By the GPU's own counter where it has one, which also has what was used in samples that are missing; its power is
  * for GPUs without, and for when the counter began again (it does when the driver is loaded).
  */
-function gpuEnergy(before: number | null, now: GpuFrame | undefined, elapsedMs: number): number | null {
+function gpuEnergy(before: number | null, now: GpuSample | undefined, elapsedMs: number): number | null {
   if (now === undefined) return null;
   if (before === null) return joules(now.powerWatts, elapsedMs);
   if (now.energyJoules === null) return null;

@@ -16,19 +16,19 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.ico': 'image/x-icon',
 };
 
-/** The page may load from this service alone and may run no inline script or style. */
+/** The page may load resources from this service only, and may not run inline scripts or styles. */
 const contentSecurityPolicy =
   "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
 interface Asset {
   readonly bytes: Buffer;
-  /** Made for the first request that takes it: at the start it would be a fifth of the time until we answer. */
+  /** Compressed on first use, because it would add a fifth to the start time. */
   zipped: Buffer | null;
   readonly etag: string;
   readonly contentType: string;
 }
 
-/** The interface's files, read once and served from memory; every path that is no file is the page itself. */
+/** The page's files, read once and served from memory. Any other path returns the page itself. */
 export function createAssets(dir: string): (exchange: Exchange) => Reply | null {
   const assets = new Map<string, Asset>();
   for (const path of listFiles(dir)) {
@@ -53,8 +53,7 @@ export function createAssets(dir: string): (exchange: Exchange) => Reply | null 
       etag: asset.etag,
     };
     if (exchange.header('if-none-match') === asset.etag) return new Reply(304, '', headers);
-    if (!/\bgzip\b/.test(exchange.header('accept-encoding') ?? ''))
-      return new Reply(200, asset.bytes, headers);
+    if (!exchange.acceptsGzip) return new Reply(200, asset.bytes, headers);
     asset.zipped ??= gzipSync(asset.bytes);
     return new Reply(200, asset.zipped, { ...headers, 'content-encoding': 'gzip' });
   };

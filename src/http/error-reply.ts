@@ -14,10 +14,10 @@ const kinds: Readonly<Record<ErrorKind, readonly [string, number]>> = {
   internal: ['Internal error', 500],
 };
 
-/** The status that tells of an error; a 405 is an `invalid` that says so in its details. */
+/** The status code of an error; a 405 is an `invalid` error with that status in its details. */
 export const statusOf = (error: AppError): number => Number(error.details.status ?? kinds[error.kind][1]);
 
-/** `{error, detail, status_code}`: the format of the flat set, of our own routes and of unknown paths. */
+/** `{error, detail, status_code}`: the format of the flat set, Hone's own routes and unknown paths. */
 export function errorReply(error: AppError): Reply {
   const status = statusOf(error);
   return Reply.json(status, {
@@ -27,6 +27,6 @@ export function errorReply(error: AppError): Reply {
   });
 }
 
-/** The kind of error that a status tells of, `null` where there is none. */
+/** The kind of error for a status code, or `null`. */
 export const kindOf = (status: number): ErrorKind | null =>
   (Object.keys(kinds) as ErrorKind[]).find((kind) => kinds[kind][1] === status) ?? null;

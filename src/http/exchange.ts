@@ -1,26 +1,9 @@
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
+import { BodyPieces } from './body-pieces.ts';
+import type { Call } from './engines/engine.ts';
 import { type Reply, withCommonHeaders } from './reply.ts';
-
-/** Reasons for the statuses that we send (RFC 9110 and 4918). */
-const reasons: Readonly<Record<number, string>> = {
-  200: 'OK',
-  204: 'No Content',
-  206: 'Partial Content',
-  304: 'Not Modified',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  409: 'Conflict',
-  413: 'Content Too Large',
-  416: 'Range Not Satisfiable',
-  500: 'Internal Server Error',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  507: 'Insufficient Storage',
-};
 
 const keptHeaders = [
   'host',
@@ -37,10 +20,16 @@ type KeptHeader = (typeof keptHeaders)[number];
 /** Bodies that are read whole come in pieces of this size. */
 const smallPieceBytes = 2 ** 16;
 
+/** JSON larger than this is compressed if the client accepts it (bytes). */
+const compressFromBytes = 1_000;
+/** Disconnects clients that accept no data for this long, because each holds a file open. */
+const stalledMs = 60_000;
+const zip = promisify(gzip);
+
 /**
- * One request and its response. The request of uWebSockets.js is gone after the first await, so `keep` copies
- * what may be needed, where the answer has not been sent until then; the response is written in one cork, once,
- * and never after the client has left.
+ * One request and its response. What an engine tells of a request is gone after the first await, so `keep` copies
+ * what may be needed, where the answer has not been sent until then; the response is sent once, and never after
+ * the client has left.
  */
 export class Exchange {
   readonly method: string;
@@ -48,48 +37,47 @@ export class Exchange {
   readonly query: string;
   aborted = false;
   private headers: Partial<Record<KeptHeader, string>> | null = null;
-  private readonly res: HttpResponse;
-  /** There until `keep`. */
-  private req: HttpRequest | null;
+  private readonly call: Call;
+  private kept = false;
   private controller: AbortController | null = null;
   private finished = false;
-  /** The response is complete, and neither it nor the request may be touched again. */
+  /** The response is complete; do not use it or the request. */
   private written = false;
   private watched = false;
   private paused = false;
-  /** The connection closes with the response, and the client still sends. */
+  /** The connection closes after the response while the client is still sending. */
   private lingers = false;
   private whenSent: (() => void) | null = null;
+  /** A body is being sent in pieces. */
+  private streaming = false;
 
-  constructor(res: HttpResponse, req: HttpRequest) {
-    this.res = res;
-    this.req = req;
-    this.method = req.getMethod().toUpperCase();
-    this.path = req.getUrl();
-    this.query = req.getQuery() ?? '';
-    if (this.method !== 'GET' && this.method !== 'HEAD' && req.getHeader('connection') !== '') {
-      // A client that asks before it sends is answered before it sends.
+  constructor(call: Call) {
+    this.call = call;
+    this.method = call.method;
+    this.path = call.path;
+    this.query = call.query;
+    if (this.method !== 'GET' && this.method !== 'HEAD' && call.header('connection') !== '') {
+      // Responds to `Expect: 100-continue`.
       this.lingers =
-        /\bclose\b/i.test(req.getHeader('connection')) &&
-        req.getHeader('expect') === '' &&
-        (Number(req.getHeader('content-length')) > 0 || req.getHeader('transfer-encoding') !== '');
-      if (this.lingers) res.onData((_, isLast) => this.noteData(isLast));
+        /\bclose\b/i.test(call.header('connection')) &&
+        call.header('expect') === '' &&
+        (Number(call.header('content-length')) > 0 || call.header('transfer-encoding') !== '');
+      if (this.lingers) call.onData((_, isLast) => this.noteData(isLast));
     }
   }
 
   header(name: KeptHeader): string | undefined {
-    return this.req === null ? this.headers?.[name] : this.req.getHeader(name) || undefined;
+    return this.kept ? this.headers?.[name] : this.call.header(name) || undefined;
   }
 
-  /** Must be called when the request's own callback returns, and not before. */
+  /** Must be called when the engine's handler returns, and not before. */
   keep(): void {
-    const { req } = this;
-    if (req === null) return;
-    this.req = null;
+    if (this.kept) return;
+    this.kept = true;
     if (this.written) return;
     this.headers = {};
     for (const name of keptHeaders) {
-      const value = req.getHeader(name);
+      const value = this.call.header(name);
       if (value !== '') this.headers[name] = value;
     }
     this.watchAbort();
@@ -98,13 +86,13 @@ export class Exchange {
   private watchAbort(): void {
     if (this.watched) return;
     this.watched = true;
-    this.res.onAborted(() => {
+    this.call.onAborted(() => {
       this.aborted = true;
       this.controller?.abort();
     });
   }
 
-  /** Aborts when the client goes away before the response is complete. */
+  /** Aborts if the client disconnects before the response is complete. */
   get signal(): AbortSignal {
     if (this.controller === null) {
       this.controller = new AbortController();
@@ -130,85 +118,31 @@ export class Exchange {
    * @throws AppError `too_large` as above, `invalid` when the client leaves in the middle.
    */
   bodyPieces(limitBytes: number, pieceBytes: number): AsyncGenerator<Buffer> {
-    const announced = Number(this.header('content-length') ?? 0);
-    const size = announced > 0 ? Math.min(announced, pieceBytes) : pieceBytes;
-    const full: Buffer[] = [];
-    const spare: Buffer[] = [];
-    let piece: Buffer | null = null;
-    let filledBytes = 0;
-    let totalBytes = 0;
-    let ended = false;
-    let error: AppError | null = null;
-    let wake: (() => void) | null = null;
-    const tooLarge = () =>
-      new AppError(
-        'too_large',
-        `The request is larger than the limit of ${limitBytes} bytes${announced > limitBytes ? ` (it announces ${announced})` : ''}.`,
-        { details: { limitBytes } },
-      );
-    const { res } = this;
-    if (announced > limitBytes) {
-      // What still comes is read and dropped.
-      error = tooLarge();
-      res.onData((_, isLast) => this.noteData(isLast));
-    } else {
-      res.onData((data, isLast) => {
-        this.noteData(isLast);
-        if (this.finished) return;
-        totalBytes += data.byteLength;
-        if (totalBytes > limitBytes) error = tooLarge();
-        // The bytes are gone when this returns.
-        else for (let bytes = new Uint8Array(data); bytes.length > 0; ) bytes = fill(bytes);
-        if (isLast && piece !== null) full.push(piece.subarray(0, filledBytes));
-        ended ||= isLast;
-        if (full.length > 1 && !ended && !this.paused) {
-          this.paused = true;
-          res.pause();
-        }
-        if (full.length > 0 || ended || error !== null) wake?.();
-      });
-    }
-    /** Copies what there is room for into the piece at hand, and gives what is left. */
-    function fill(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-      piece ??= spare.pop() ?? Buffer.allocUnsafe(size);
-      const fitting = bytes.subarray(0, size - filledBytes);
-      piece.set(fitting, filledBytes);
-      filledBytes += fitting.length;
-      if (filledBytes === size) {
-        full.push(piece);
-        piece = null;
-        filledBytes = 0;
-      }
-      return bytes.subarray(fitting.length);
-    }
-    this.signal.addEventListener('abort', () => {
-      error ??= new AppError('invalid', 'The client went away before its request was complete.');
-      wake?.();
+    const announcedBytes = Number(this.header('content-length') ?? 0);
+    const body = new BodyPieces(limitBytes, announcedBytes, pieceBytes, {
+      pause: () => this.pause(),
+      resume: () => this.resume(),
     });
-    const exchange = this;
-    return (async function* () {
-      while (true) {
-        if (error !== null) throw error;
-        const next = full.shift();
-        if (next !== undefined) {
-          if (full.length <= 1) exchange.resume();
-          yield next;
-          spare.push(next);
-        } else if (ended) return;
-        else {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-          wake = null;
-        }
-      }
-    })();
+    this.call.onData((data, isLast) => {
+      this.noteData(isLast);
+      if (!this.finished) body.take(data, isLast);
+    });
+    this.signal.addEventListener('abort', () =>
+      body.fail(new AppError('invalid', 'The client disconnected before the request was complete.')),
+    );
+    return body.read();
+  }
+
+  private pause(): void {
+    if (this.paused) return;
+    this.paused = true;
+    this.call.pause();
   }
 
   private resume(): void {
     if (!this.paused || this.aborted || this.finished) return;
     this.paused = false;
-    this.res.resume();
+    this.call.resume();
   }
 
   private noteData(isLast: boolean): void {
@@ -217,77 +151,89 @@ export class Exchange {
     this.whenSent?.();
   }
 
-  /** Sends the response; a HEAD request gets its headers alone. Does nothing when the client has left. */
+  /** Sends the response, or only its headers for a HEAD request. Does nothing if the client has left. */
   send(reply: Reply): void {
-    if (this.aborted || this.finished) return;
-    // What the client still sends must be read (and dropped), or it would never come to the response.
+    if (this.aborted) return;
+    if (this.streaming) this.call.close();
+    if (this.finished) return;
+    // The rest of the request must be read and dropped, or the client may never read the response.
     this.resume();
     this.finished = true;
-    // Closing on what a client still sends resets the connection, and it never reads the response.
-    if (this.lingers) this.whenSent = () => this.write(reply);
-    else this.write(reply);
+    if (reply.body.length > compressFromBytes && reply.isJson) void this.sendZipped(reply);
+    else this.sendWhenRead(reply.headers, reply);
   }
 
-  private write(reply: Reply): void {
+  /** Tells caches that the response depends on this header. */
+  private async sendZipped(reply: Reply): Promise<void> {
+    const headers = { ...reply.headers, vary: 'accept-encoding' };
+    if (!this.acceptsGzip) return this.sendWhenRead(headers, reply);
+    const body = await zip(reply.body);
+    this.sendWhenRead({ ...headers, 'content-encoding': 'gzip' }, { status: reply.status, body });
+  }
+
+  /** Whether the client takes gzip (RFC 9110, section 12.5.3). */
+  get acceptsGzip(): boolean {
+    return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(this.header('accept-encoding') ?? '');
+  }
+
+  private sendWhenRead(headers: Reply['headers'], { status, body }: Pick<Reply, 'status' | 'body'>): void {
+    // Closing while the client still sends would reset the connection before it reads the response.
+    if (this.lingers) this.whenSent = () => this.write(headers, status, body);
+    else this.write(headers, status, body);
+  }
+
+  private write(headers: Reply['headers'], status: number, body: Reply['body']): void {
     if (this.aborted) return;
     this.written = true;
-    // Within the request's own callback everything is corked already.
-    if (this.req !== null) this.writeWhole(reply);
-    else this.res.cork(() => this.writeWhole(reply));
-  }
-
-  private writeWhole(reply: Reply): void {
-    this.writeHead(reply.status, reply.headers);
-    if (this.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
-      // Without a body it does not count as an answer before the request's callback returns.
-      this.watchAbort();
-      this.res.endWithoutBody(
-        reply.status === 204 || reply.status === 304 ? undefined : Buffer.byteLength(reply.body),
-      );
-    } else this.res.end(reply.body);
+    if (status === 204 || status === 304) this.call.sendHead({ status, headers });
+    else if (this.method === 'HEAD') this.call.sendHead({ status, headers }, Buffer.byteLength(body));
+    else this.call.send({ status, headers }, body);
   }
 
   /**
-   * Starts a response whose body comes in pieces. `write` resolves when the client can take more, and
-   * returns false once it has left.
+   * Starts a response whose body comes in pieces.
+   * @param lengthBytes of the whole body, where it is known: without it the body comes in chunks.
    */
-  stream(status: number, headers: Record<string, string>): BodyWriter {
+  stream(status: number, headers: Record<string, string>, lengthBytes: number | null = null): BodyWriter {
     this.finished = true;
-    const { res } = this;
-    if (!this.aborted) res.cork(() => this.writeHead(status, withCommonHeaders(headers)));
+    const { call } = this;
+    const head = { status, headers: withCommonHeaders(headers) };
+    const bodiless = this.method === 'HEAD';
+    this.watchAbort();
+    if (!this.aborted && !bodiless) {
+      this.streaming = true;
+      call.begin(head, lengthBytes);
+    }
+    let left = lengthBytes ?? Number.POSITIVE_INFINITY;
     return {
-      write: async (chunk) => {
-        if (this.aborted) return false;
-        let drained = true;
-        const writable = new Promise<void>((resolve) => {
-          res.onWritable(() => {
-            resolve();
-            return true;
-          });
-          this.signal.addEventListener('abort', () => resolve(), { once: true });
-        });
-        res.cork(() => {
-          drained = res.write(chunk);
-        });
-        if (!drained) await writable;
+      write: async (piece) => {
+        if (this.aborted || bodiless) return false;
+        left -= Buffer.byteLength(piece);
+        const taken = call.write(piece);
+        if (taken !== null) {
+          const timer = setTimeout(() => call.close(), stalledMs);
+          await taken;
+          clearTimeout(timer);
+        }
         return !this.aborted;
       },
       end: () => {
         if (this.aborted) return;
-        res.cork(() => (this.method === 'HEAD' ? res.endWithoutBody() : res.end()));
+        this.streaming = false;
+        if (bodiless) call.sendHead(head, lengthBytes ?? undefined);
+        // The client expects more data; resetting the connection is the only way to signal the error.
+        else if (left > 0 && lengthBytes !== null) call.close();
+        else call.end();
       },
     };
-  }
-
-  private writeHead(status: number, headers: Readonly<Record<string, string>>): void {
-    // 200 is what is sent where nothing else is said.
-    if (status !== 200) this.res.writeStatus(`${status} ${reasons[status] ?? 'Status'}`);
-    for (const name in headers) this.res.writeHeader(name, headers[name] as string);
   }
 }
 
 /** The body of a response that is sent in pieces. */
 export interface BodyWriter {
-  write(chunk: string | Uint8Array): Promise<boolean>;
+  /**
+   * Resolves when the client can take more, to false once it has left. The piece's memory must not change until then.
+   */
+  write(piece: string | Uint8Array): Promise<boolean>;
   end(): void;
 }

@@ -1,50 +1,77 @@
-import type { Readable } from 'node:stream';
+import { type FileHandle, open } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
 /** A file that is sent piece by piece. */
 export interface SentFile {
+  /** The name sent to the client; it saves the part after the last slash. */
   readonly name: string;
+  readonly path: string;
   readonly bytes: number;
-  /** Reads the bytes from `start` to `end`, both included. */
-  read(start: number, end: number): Readable;
 }
 
+/** A download uses two chunks of this size. */
+const pieceBytes = 2 ** 17;
+
 /**
- * Sends a file as a download, at the client's pace. One range (RFC 9110, section 14) is honoured, so that a
- * download that broke off can go on.
+ * Sends a file as a download, at the client's pace. A single range (RFC 9110, section 14) is supported,
+ * so that interrupted downloads can be resumed.
  * @throws AppError `invalid` (416) for a range outside of the file.
  */
-export async function sendFile(exchange: Exchange, file: SentFile): Promise<undefined> {
+export async function sendFile(exchange: Exchange, { name, path, bytes }: SentFile): Promise<undefined> {
   const range = /^bytes=(\d*)-(\d*)$/.exec(exchange.header('range') ?? '');
+  const partial = range !== null && (range[1] || range[2]);
   let start = 0;
-  let end = file.bytes - 1;
-  if (range !== null && (range[1] || range[2])) {
-    start = range[1] ? Number(range[1]) : Math.max(0, file.bytes - Number(range[2]));
+  let end = bytes - 1;
+  if (partial) {
+    start = range[1] ? Number(range[1]) : Math.max(0, bytes - Number(range[2]));
     end = range[1] && range[2] ? Math.min(end, Number(range[2])) : end;
     if (start > end) {
       throw new AppError(
         'invalid',
-        `The file has ${file.bytes} bytes; the range ${range[0].slice(0, 100)} lies outside.`,
-        {
-          details: { status: 416 },
-        },
+        `The file has ${bytes} bytes; the range ${range[0].slice(0, 100)} is out of bounds.`,
+        { details: { status: 416 } },
       );
     }
   }
-  const partial = range !== null && (range[1] || range[2]);
-  const base = file.name.split('/').at(-1) as string;
-  const body = exchange.stream(partial ? 206 : 200, {
-    'content-type': 'application/octet-stream',
-    'accept-ranges': 'bytes',
-    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(base)}`,
-    ...(partial ? { 'content-range': `bytes ${start}-${end}/${file.bytes}` } : {}),
-  });
-  if (exchange.method !== 'HEAD' && file.bytes > 0) {
-    for await (const chunk of file.read(start, end)) {
-      if (!(await body.write(chunk as Buffer))) break;
-    }
-  }
+  const base = name.split('/').at(-1) as string;
+  await using file = await open(path);
+  const body = exchange.stream(
+    partial ? 206 : 200,
+    {
+      'content-type': 'application/octet-stream',
+      'accept-ranges': 'bytes',
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(base)}`,
+      ...(partial ? { 'content-range': `bytes ${start}-${end}/${bytes}` } : {}),
+    },
+    end - start + 1,
+  );
+  for await (const piece of piecesOf(file, start, end)) if (!(await body.write(piece))) break;
   body.end();
   return undefined;
+}
+
+/**
+ * Reads from `start` to `end`, both included, or as far as the file goes. The next piece is read while one is being
+ * sent; a piece is good until the next is asked for.
+ */
+async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+  const buffers = [Buffer.allocUnsafe(pieceBytes), Buffer.allocUnsafe(pieceBytes)] as const;
+  const read = (at: number, into: Buffer) =>
+    at > end ? null : file.read(into, 0, Math.min(pieceBytes, end - at + 1), at);
+  let at = start;
+  let coming = read(at, buffers[0]);
+  try {
+    for (let turn = 1; coming !== null; turn += 1) {
+      const { bytesRead, buffer } = await coming;
+      coming = null;
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      coming = read(at, buffers[(turn % 2) as 0 | 1]);
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    // Do not close the file during a read.
+    await coming?.catch(() => undefined);
+  }
 }

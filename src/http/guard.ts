@@ -8,10 +8,9 @@ function hostName(host: string): string {
 }
 
 /**
- * Refuses what a web page of somebody else could make a browser send: a request under a foreign host name
- * (DNS rebinding) and one with a foreign or opaque origin (cross-site requests and WebSockets). It holds
- * on every bind address: binding to all interfaces is the default here.
- * @throws AppError `forbidden` that names what was refused and the flag that allows it.
+ * Rejects requests that a foreign web page could make a browser send: those with an unknown host name (DNS rebinding) and
+ * those with a foreign or opaque origin (cross-site requests and WebSockets). Applies to every bind address.
+ * @throws AppError `forbidden` with the rejected value and the flag that allows it.
  */
 export function guardOrigin(
   host: string | undefined,
@@ -27,7 +26,7 @@ export function guardOrigin(
   ) {
     throw new AppError(
       'forbidden',
-      `Requests for the host "${host ?? ''}" are refused. Use this machine's IP address or localhost, or start Hone with --allowed-host ${name || 'NAME'}.`,
+      `The host "${host ?? ''}" is not allowed. Use this machine's IP address or localhost, or start Hone with --allowed-host ${name || 'NAME'}.`,
     );
   }
   if (origin === undefined) return;
@@ -38,6 +37,6 @@ export function guardOrigin(
     // "null" and other opaque origins have no host.
   }
   if (originHost !== (host ?? '').toLowerCase()) {
-    throw new AppError('forbidden', `Requests from pages of "${origin}" are refused.`);
+    throw new AppError('forbidden', `Requests from the origin "${origin}" are not allowed.`);
   }
 }

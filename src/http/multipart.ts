@@ -3,7 +3,7 @@ import busboy from 'busboy';
 import { AppError, asAppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** A file of a form as it arrives. A piece of its content is good until the next is asked for. */
+/** A file of a form as it arrives. A chunk is valid until the next one is requested. */
 export interface FilePart {
   readonly filename: string;
   readonly content: AsyncIterable<Buffer>;
@@ -65,7 +65,7 @@ export async function withFilePart<T>(
 
 const cutShort = () => invalid('it ends before its last boundary');
 const invalid = (what: string, cause?: unknown) =>
-  new AppError('invalid', `The form cannot be read: ${what}.`, { cause });
+  new AppError('invalid', `Could not parse the form: ${what}.`, { cause });
 
 /** The line break and boundary that end each part (RFC 2046, section 5.1.1). */
 function delimiterOf(contentType: string): Buffer {
@@ -111,7 +111,7 @@ function readHeader(header: Buffer, delimiter: Buffer, contentType: string) {
   return files[0] ?? null;
 }
 
-/** The bytes up to the delimiter, which may lie across pieces; ends well only with the form around them. */
+/** The bytes before the delimiter, which may span chunks. */
 async function* untilDelimiter(
   first: Buffer,
   pieces: AsyncGenerator<Buffer>,
@@ -125,7 +125,7 @@ async function* untilDelimiter(
       yield bytes.subarray(0, at);
       return await readEnd(rest, pieces, delimiter);
     }
-    // What may be the delimiter's beginning waits for the next piece; a boundary has no line break of its own.
+    // Keeps a possible start of the delimiter for the next chunk; a boundary contains no line break.
     const end = bytes.subarray(1 - delimiter.length);
     const lineBreak = end.lastIndexOf('\r');
     const kept = Buffer.from(lineBreak < 0 ? '' : end.subarray(lineBreak));

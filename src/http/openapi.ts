@@ -6,7 +6,7 @@ import { type Face, mayBeAbsent, type ResponseDoc, type Route } from './route.ts
 
 type Json = Record<string, unknown>;
 
-/** A schema of the wire; rules that JSON Schema cannot say are left to the description of the error. */
+/** A JSON schema; rules that it cannot express are left out. */
 function schemaOf(schema: v.GenericSchema): Json {
   const { $schema: _dialect, ...rest } = toJsonSchema(schema, {
     errorMode: 'ignore',
@@ -15,7 +15,7 @@ function schemaOf(schema: v.GenericSchema): Json {
   return rest;
 }
 
-/** A WebSocket on which the service alone speaks, which OpenAPI has no words for. */
+/** A server-to-client WebSocket, which OpenAPI cannot describe. */
 export interface SocketDoc {
   readonly path: string;
   readonly summary: string;
@@ -62,16 +62,16 @@ export function buildOpenApi(
   };
 }
 
-/** What every route may answer besides what is its own. */
+/** The responses that every route can give. */
 function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, ResponseDoc> {
   const sends = entry.body !== undefined || entry.upload === true;
-  const refused: ResponseDoc = { description: 'The request is not valid', schema };
+  const refused: ResponseDoc = { description: 'Invalid request', schema };
   return {
     ...(sends || entry.query !== undefined || entry.path.includes('{') ? { 400: refused } : {}),
-    403: { description: 'The request names a foreign host, or comes from a page of another origin', schema },
-    ...(sends ? { 413: { description: 'The body is larger than the limit', schema } } : {}),
-    500: { description: 'The service failed', schema },
-    503: { description: 'A part of this installation is missing or busy', schema },
+    403: { description: 'The Host header is not allowed, or the request comes from another origin', schema },
+    ...(sends ? { 413: { description: 'The body exceeds the size limit', schema } } : {}),
+    500: { description: 'Internal error', schema },
+    503: { description: 'A required component is missing or busy', schema },
     ...(entry.method === 'GET' ? {} : { 507: { description: 'The disk is full', schema } }),
   };
 }
@@ -127,7 +127,7 @@ function requestBody(entry: Route): Json {
   };
 }
 
-/** An error's answer with what the face would say, were the description the message. */
+/** An error response with an example in the set's format. */
 function withErrorExample(doc: ResponseDoc, status: number, face: Face): ResponseDoc {
   const kind = kindOf(status);
   if (kind === null || doc.example !== undefined) return doc;
@@ -154,7 +154,7 @@ function response(doc: ResponseDoc): Json {
   };
 }
 
-/** Two operations of one path: the first one's words, and either's answers. */
+/** Merges two operations of one path: the summary of the first, the responses of both. */
 function merge(first: Json, second: Json): Json {
   const responses = { ...(second.responses as Record<string, Json>) };
   for (const [status, doc] of Object.entries(first.responses as Record<string, Json>)) {

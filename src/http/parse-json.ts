@@ -1,6 +1,6 @@
 import { AppError, type FieldIssue } from '../errors.ts';
 
-/** Deeper than any request of ours by far; what is nested deeper is no mistake but an attack. */
+/** Much deeper than any valid request. */
 const maximumDepth = 64;
 
 interface Level {
@@ -13,7 +13,7 @@ interface Level {
 
 /**
  * Parses the body of a request more strictly than `JSON.parse`: a key that is given twice is refused, since
- * whoever sent both meant one of them and nobody knows which; so is nesting deeper than 64. Time is linear.
+ * it is ambiguous; so is nesting deeper than 64. Runs in linear time.
  * @throws AppError `invalid` that names the place.
  */
 export function parseJson(text: string): unknown {
@@ -81,7 +81,7 @@ function checkKeys(text: string): void {
   }
 }
 
-/** Notes a key of an object. A set is made for the second one: most objects of a large body are small. */
+/** Records a key. The set is created for the second key, because most objects are small. */
 function isRepeated(level: Level, key: string): boolean {
   if (level.keys === null) {
     level.keys = key;

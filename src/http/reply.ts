@@ -1,4 +1,4 @@
-/** Sent with every response: no sniffing, no framing, nothing kept by caches unless a reply says so. */
+/** Sent with every response: no MIME sniffing, no framing, no caching unless overridden. */
 const commonHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -25,7 +25,12 @@ export class Reply {
     this.headers = withCommonHeaders(headers);
   }
 
-  /** JSON knows no NaN or infinity: `JSON.stringify` writes `null` for them, which is what we promise. */
+  /** Whether its type is worth compressing. */
+  get isJson(): boolean {
+    return this.headers['content-type'] === 'application/json';
+  }
+
+  /** `JSON.stringify` writes NaN and infinity as `null`, as the API specifies. */
   static json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
     return new Reply(status, JSON.stringify(value), { 'content-type': 'application/json', ...headers });
   }

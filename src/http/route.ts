@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
+import { accept, type MoreFaults, parseInput, refuseWith } from './parse-input.ts';
 import { parseJson } from './parse-json.ts';
 import { Reply } from './reply.ts';
 
@@ -17,9 +18,9 @@ export interface ResponseDoc {
   readonly description: string;
   readonly schema?: Schema;
   readonly contentType?: string;
-  /** A further form of the same answer, where the request chooses it. */
+  /** An alternative content type that the request can choose. */
   readonly alternativeContentType?: string;
-  /** What each event of that form carries, where it is a stream of events. */
+  /** The data of each event, if that is an event stream. */
   readonly eventSchema?: Schema;
   readonly example?: unknown;
 }
@@ -36,6 +37,10 @@ export interface Route {
   readonly body?: Schema;
   /** A body that is accepted, for the OpenAPI document. */
   readonly bodyExample?: unknown;
+  /**
+   * Further errors in the valid fields of a body that the schema rejects, reported together with the schema's errors.
+   */
+  readonly moreFaults?: MoreFaults;
   /** The handler reads the body itself: a multipart upload with one part `file`. */
   readonly upload?: boolean;
   readonly responses: Readonly<Record<number, ResponseDoc>>;
@@ -48,7 +53,7 @@ export interface Route {
   }) => unknown;
 }
 
-/** A route whose type says what it takes and answers, for clients that are checked against it. */
+/** A route whose type has its request and response, for type-checked clients. */
 export type TypedRoute<M, P, Q, B, R> = Route & {
   readonly method: M;
   readonly path: P;
@@ -56,19 +61,19 @@ export type TypedRoute<M, P, Q, B, R> = Route & {
 } & (Q extends Schema ? { readonly query: Q } : unknown) &
   (B extends Schema ? { readonly body: B } : unknown);
 
-/** A body that is only read: lists and objects of the domain are not to be changed, and need not be copied. */
+/** A read-only body, so that objects of the domain need not be copied. */
 type Kept<T> = T extends readonly (infer E)[]
   ? readonly Kept<E>[]
   : T extends object
     ? { readonly [K in keyof T]: Kept<T[K]> }
     : T;
-/** What a handler may return: the body that the schema of its 200 describes, or a Reply, or nothing (streamed). */
+/** What a handler may return: the body of the 200 response, a Reply, or nothing if it streamed. */
 type Returned<R> =
   | Reply
   | undefined
   | (R extends { readonly 200: { readonly schema: infer S extends Schema } } ? Kept<v.InferInput<S>> : never);
 
-/** Describes a route; the types of what its handler gets come from its path and its schemas. */
+/** Defines a route; its handler's types come from its path and schemas. */
 export function route<
   const M extends Method,
   const P extends string,
@@ -76,12 +81,16 @@ export function route<
   Q extends Schema | undefined = undefined,
   B extends Schema | undefined = undefined,
 >(
-  options: Omit<Route, 'method' | 'path' | 'query' | 'body' | 'responses' | 'handle'> & {
+  options: Omit<Route, 'method' | 'path' | 'query' | 'body' | 'responses' | 'moreFaults' | 'handle'> & {
     readonly method: M;
     readonly path: P;
     readonly query?: Q;
     readonly body?: B;
     readonly responses: R;
+    readonly moreFaults?: (
+      fields: B extends Schema ? Partial<v.InferOutput<B>> : never,
+      refused: ReadonlySet<string>,
+    ) => Promise<readonly FieldIssue[]>;
     readonly handle: (input: {
       readonly params: PathParams<P>;
       readonly query: Q extends Schema ? v.InferOutput<Q> : undefined;
@@ -94,9 +103,9 @@ export function route<
 }
 
 /**
- * Gives routes an example of their answer each, for the OpenAPI document.
+ * Adds an example response to each route for the OpenAPI document.
  * @param examples by method and path, as `GET /api/health`.
- * @throws Error where an example belongs to no route.
+ * @throws Error if an example has no route.
  */
 export function withExamples<R extends Route>(
   routes: readonly R[],
@@ -113,7 +122,7 @@ export function withExamples<R extends Route>(
   return exemplified;
 }
 
-/** One API face: its routes, and how it spells an error. */
+/** One API set: its routes and its error format. */
 export interface Face {
   readonly name: string;
   readonly routes: readonly Route[];
@@ -125,7 +134,7 @@ export interface Face {
 type Answer = Reply | undefined;
 
 /**
- * Parses and runs one request of a route; what need not wait is answered at once, without a promise.
+ * Parses and runs a request; a synchronous handler is answered without a promise.
  * @throws AppError as the schemas and the handler do.
  */
 export function runRoute(
@@ -135,16 +144,21 @@ export function runRoute(
   jsonLimitBytes: number,
 ): Answer | Promise<Answer> {
   const query =
-    entry.query === undefined ? undefined : parse(entry.query, parseQuery(exchange.query), 'query');
+    entry.query === undefined
+      ? undefined
+      : accept(parseInput(entry.query, parseQuery(exchange.query), 'query'));
   const handle = (body: unknown) =>
     entry.handle({ params: params as never, query: query as never, body: body as never, exchange });
   const { body } = entry;
   const result =
     body === undefined
       ? handle(undefined)
-      : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) =>
-          handle(parse(body, value, 'body')),
-        );
+      : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) => {
+          const parsed = parseInput(body, value, 'body');
+          return 'issues' in parsed && entry.moreFaults !== undefined
+            ? refuseWith(parsed.issues, entry.moreFaults, body, value)
+            : handle(accept(parsed));
+        });
   return result instanceof Promise ? result.then(toAnswer) : toAnswer(result);
 }
 
@@ -154,48 +168,20 @@ const toAnswer = (result: unknown): Answer =>
 /** Whether a request may come without the body that its route reads. */
 export const mayBeAbsent = (body: Schema): boolean => v.is(body, undefined);
 
-function parse(schema: Schema, value: unknown, place: 'query' | 'body'): unknown {
-  const result = v.safeParse(schema, value, { abortPipeEarly: true });
-  if (result.success) return result.output;
-  const issues = result.issues.map((issue) => toFieldIssue(issue, place));
-  throw new AppError('invalid', issues.map((issue) => issue.msg).join('; '), { issues });
-}
-
-/** Puts a validation issue into the words of the wire: which field, what is wrong, and a short type. */
-function toFieldIssue(issue: v.BaseIssue<unknown>, place: string): FieldIssue {
-  const path = issue.path?.map((item) => String(item.key)) ?? [];
-  const field = path.join('.');
-  if (issue.type === 'strict_object' && issue.expected === 'never') {
-    return { loc: [place, ...path], msg: `Unknown field "${field}"`, type: 'extra_forbidden' };
-  }
-  if (issue.received === 'undefined' && issue.kind === 'schema') {
-    return { loc: [place, ...path], msg: `Field "${field}" is required`, type: 'missing' };
-  }
-  // The library's own messages begin so; every other is one of ours.
-  const said = issue.message.startsWith('Invalid ')
-    ? `expected ${issue.expected ?? 'something else'}, received ${shorten(issue.received)}`
-    : issue.message;
-  return {
-    loc: [place, ...path],
-    msg: field === '' ? said : `Field "${field}": ${said}`,
-    type: issue.kind === 'schema' ? `${issue.type}_type` : issue.type,
-  };
-}
-
-const shorten = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}…` : text);
-
-/** @throws AppError `invalid` for a parameter that is given twice: nobody knows which one is meant. */
+/** @throws AppError `invalid` for a parameter that is given twice, which is ambiguous. */
 function parseQuery(query: string): Record<string, string> {
   const parameters = new URLSearchParams(query);
   for (const name of new Set(parameters.keys())) {
     if (parameters.getAll(name).length === 1) continue;
-    const msg = `Parameter "${shorten(name)}" is given twice`;
+    const msg = `Parameter "${shorten(name)}" was given more than once`;
     throw new AppError('invalid', msg, {
       issues: [{ loc: ['query', name], msg, type: 'duplicate_key' }],
     });
   }
   return Object.fromEntries(parameters);
 }
+
+const shorten = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -215,9 +201,9 @@ async function readJson(exchange: Exchange, limitBytes: number, optional: boolea
   } catch (error) {
     throw new AppError('invalid', 'The body is not valid UTF-8.', { cause: error });
   }
-  if (text.trim() === '') throw new AppError('invalid', 'The body is empty; a JSON object is expected.');
+  if (text.trim() === '') throw new AppError('invalid', 'The body is empty; expected a JSON object.');
   const value = parseJson(text);
-  // The schema library's objects take a list, too.
-  if (Array.isArray(value)) throw new AppError('invalid', 'The body must be a JSON object, not a list.');
+  // valibot's objects also accept arrays.
+  if (Array.isArray(value)) throw new AppError('invalid', 'The body must be a JSON object, not an array.');
   return value;
 }

@@ -17,8 +17,8 @@ interface Pattern {
 }
 
 /**
- * Finds the route of a request. Paths without parameters are one look-up; the few others are tried in
- * order, those that want digits first.
+ * Finds the route of a request. Paths without parameters are looked up; the others are tried in
+ * order, those with digits first.
  */
 export function createRouter(faces: readonly Face[], fallback: Face) {
   const fixed = new Map<string, Map<string, Match>>();
@@ -36,8 +36,8 @@ export function createRouter(faces: readonly Face[], fallback: Face) {
 
   return {
     /**
-     * @returns the route, or the allowed methods where the path has none of this method, or `null` where
-     *   there is no such path; with the face whose error format applies.
+     * @returns the route, or the allowed methods if the method is not supported, or `null` for an unknown path; with the set
+     *   whose error format applies.
      */
     find(method: string, rawPath: string): Match | { face: Face; allowed: string[] } | null {
       const wanted = method === 'HEAD' ? 'GET' : method;

@@ -1,5 +1,5 @@
-import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 import { AppError, asAppError } from '../errors.ts';
+import type { Engine } from './engines/engine.ts';
 import { Exchange } from './exchange.ts';
 import { guardOrigin } from './guard.ts';
 import { Reply } from './reply.ts';
@@ -8,6 +8,7 @@ import { createRouter } from './router.ts';
 import { type Broadcast, createBroadcast, type Greeting } from './sockets.ts';
 
 export interface ServerOptions {
+  readonly engine: Engine;
   readonly faces: readonly Face[];
   /** The face whose error format unknown paths get. */
   readonly fallback: Face;
@@ -15,7 +16,7 @@ export interface ServerOptions {
   readonly jsonLimitBytes: number;
   readonly assets: (exchange: Exchange) => Reply | null;
   readonly socket: { path: string; greet: Greeting; onCount: (count: number) => void };
-  /** Told of every failure that is ours. */
+  /** Called for every internal error. */
   readonly onError: (error: AppError, request: { method: string; path: string }) => void;
 }
 
@@ -32,13 +33,12 @@ export interface Server {
 }
 
 export function createServer(options: ServerOptions): Server {
-  const app: TemplatedApp & { close?: () => void } = uWS.App();
   const router = createRouter(options.faces, options.fallback);
-  const broadcast = createBroadcast(app, options.socket.path, {
-    greet: options.socket.greet,
-    onCount: options.socket.onCount,
+  const broadcast = createBroadcast({
+    ...options.socket,
     allowedHosts: options.allowedHosts,
     presentError: options.fallback.presentError,
+    publish: (frames) => app.publish(frames),
   });
 
   function serve(exchange: Exchange): void {
@@ -79,7 +79,7 @@ export function createServer(options: ServerOptions): Server {
     exchange.send(face.presentError(error));
   }
 
-  /** The last host that was let in without an origin: nearly every request names the same. */
+  /** The last accepted host without an origin, as a cache: it rarely changes. */
   let trustedHost: string | undefined;
   function guard(host: string | undefined, origin: string | undefined): void {
     if (origin === undefined && host !== undefined && host === trustedHost) return;
@@ -92,7 +92,7 @@ export function createServer(options: ServerOptions): Server {
     if (asset !== null) return asset;
     throw new AppError(
       'not_found',
-      `There is no ${exchange.path} here. The list of paths is at /api/openapi.json.`,
+      `Path ${exchange.path} not found. See /api/openapi.json for the available paths.`,
     );
   }
 
@@ -101,7 +101,7 @@ export function createServer(options: ServerOptions): Server {
     if (exchange.method === 'OPTIONS') return new Reply(204, '', { allow: methods });
     const error = new AppError(
       'invalid',
-      `${exchange.path} does not take ${exchange.method}; it takes ${methods}.`,
+      `${exchange.path} does not support ${exchange.method}; it supports ${methods}.`,
       {
         details: { status: 405 },
       },
@@ -110,46 +110,29 @@ export function createServer(options: ServerOptions): Server {
     return new Reply(reply.status, reply.body, { ...reply.headers, allow: methods });
   }
 
-  app.any('/*', (res, req) => {
-    const exchange = new Exchange(res, req);
-    serve(exchange);
-    exchange.keep();
+  const app = options.engine.createApp({
+    request: (call) => {
+      const exchange = new Exchange(call);
+      serve(exchange);
+      exchange.keep();
+    },
+    socket: broadcast.handlers,
   });
-
-  let listening: us_listen_socket | false = false;
   return {
     broadcast,
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        const done = (socket: us_listen_socket | false) => {
-          listening = socket;
-          if (socket === false) {
-            reject(
-              new AppError('conflict', `Port ${port} on ${host} is in use, or may not be used by this user.`),
-            );
-          } else resolve(uWS.us_socket_local_port(socket));
-        };
-        listenExclusively(app, host, port, done);
-      }),
+    listen: async (host, port) => {
+      const found = await app.listen(host, port);
+      if (found === null) {
+        throw new AppError(
+          'conflict',
+          `Port ${port} on ${host} is already in use, or this user is not allowed to use it.`,
+        );
+      }
+      return found;
+    },
     close: () => {
-      if (listening) uWS.us_listen_socket_close(listening);
-      listening = false;
       broadcast.close();
-      app.close?.();
+      app.close();
     },
   };
-}
-
-/** LIBUS_LISTEN_EXCLUSIVE_PORT: without it a second server on Linux shares the port silently. */
-const exclusivePort = 1;
-
-/** The typings lack the form with a host and options, which the library has. */
-function listenExclusively(
-  app: TemplatedApp,
-  host: string,
-  port: number,
-  done: (socket: us_listen_socket | false) => void,
-): void {
-  const listen = app.listen as unknown as (h: string, p: number, options: number, d: typeof done) => void;
-  listen.call(app, host, port, exclusivePort, done);
 }

@@ -1,5 +1,5 @@
-import type { TemplatedApp, WebSocket } from 'uWebSockets.js';
 import { AppError } from '../errors.ts';
+import type { App, Frame, Socket, SocketHandlers } from './engines/engine.ts';
 import { guardOrigin } from './guard.ts';
 import type { Reply } from './reply.ts';
 
@@ -8,65 +8,63 @@ const softLimitBytes = 2 ** 18;
 const hardLimitBytes = 2 ** 22;
 const checkEveryMs = 500;
 /**
- * Frames go out together, ten times a second: what a frame costs is one write to each socket. After a pause the first
- * few go out at once, for somebody waits for them.
+ * Frames are sent in batches ten times a second, because the cost is one write per socket. After a pause, the first few
+ * are sent at once.
  */
 const writes = { everyMs: 100, atOnce: 5 };
 
 interface SocketData {
   since: number | null;
   behind: boolean;
-  /** What is still to be told before what happens now; `null` once it hears that. */
+  /** Texts to send before live frames; `null` once it receives those. */
   greeting: Iterator<string> | null;
 }
 
 /**
- * What a socket is told first: texts to send in order. It is asked for the next as the reader takes them, and
- * must then also give what has happened meanwhile.
+ * The first texts for a socket, in order. The next one is requested as the client receives them, and must include what
+ * has happened in the meantime.
  */
 export type Greeting = (since: number | null) => Iterable<string>;
 
-/** Everyone who listens on one WebSocket path. */
+/** All clients of one WebSocket path. */
 export interface Broadcast {
-  /** Sends a text frame to all; a droppable one is left out for readers that are behind. */
+  /** Sends a text frame to all clients; slow clients miss droppable ones. */
   publish(text: string, droppable: boolean): void;
   count(): number;
   close(): void;
 }
 
 /**
- * Serves a WebSocket at `path` on which the server alone speaks. Each reader is bounded: one that is
- * behind loses droppable frames first, and is closed before its backlog grows past `hardLimitBytes`; it
- * then connects again with `?since=SEQ` and misses nothing.
+ * Serves a server-to-client WebSocket at `path`. A slow client first misses droppable frames and is closed before its
+ * buffer exceeds `hardLimitBytes`. It can then reconnect with `?since=SEQ` and misses nothing.
  */
-export function createBroadcast(
-  app: TemplatedApp,
-  path: string,
-  options: {
-    greet: Greeting;
-    allowedHosts: readonly string[];
-    presentError: (error: AppError) => Reply;
-    /** Told when the number of readers changes. */
-    onCount?: (count: number) => void;
-  },
-): Broadcast {
-  const sockets = new Set<WebSocket<SocketData>>();
+export function createBroadcast(options: {
+  path: string;
+  greet: Greeting;
+  allowedHosts: readonly string[];
+  presentError: (error: AppError) => Reply;
+  /** Called when the number of clients changes. */
+  onCount?: (count: number) => void;
+  publish: App['publish'];
+}): Broadcast & { readonly handlers: SocketHandlers<SocketData> } {
+  const sockets = new Set<Socket<SocketData>>();
 
-  /** Tells as much of the greeting as the reader takes; after the last it hears what happens now. */
-  function greet(ws: WebSocket<SocketData>, data: SocketData): void {
-    while (data.greeting !== null && ws.getBufferedAmount() < softLimitBytes) {
+  /** Sends as much of the greeting as the client accepts, then subscribes it to live frames. */
+  function greet(socket: Socket<SocketData>): void {
+    const { data } = socket;
+    while (data.greeting !== null && socket.backlogBytes() < softLimitBytes) {
       const next = data.greeting.next();
       if (next.done) {
-        // What waits to go out has been told to this one.
+        // The greeting already included the pending frames.
         flush();
         data.greeting = null;
-        ws.subscribe('all');
-        ws.subscribe('droppable');
-      } else ws.send(next.value);
+        socket.subscribe('all');
+        socket.subscribe('droppable');
+      } else socket.send(next.value);
     }
   }
 
-  const gathered: { readonly topic: string; readonly text: string }[] = [];
+  const gathered: Frame[] = [];
   /** When the next write would be due, were they evenly spread (the generic cell rate algorithm, ITU-T I.371). */
   let dueAt = Number.NEGATIVE_INFINITY;
   let cancel: (() => void) | null = null;
@@ -75,10 +73,9 @@ export function createBroadcast(
     cancel = null;
     if (gathered.length === 0) return;
     const now = performance.now();
-    // A write that a newcomer brings about is not put off, and puts off no later one further than these.
+    // A new client's write is not delayed, and does not delay later ones further.
     dueAt = Math.min(Math.max(dueAt, now) + writes.everyMs, now + writes.atOnce * writes.everyMs);
-    // What is published within one turn of the event loop is one write to each socket.
-    for (const { topic, text } of gathered.splice(0)) app.publish(topic, text);
+    options.publish(gathered.splice(0));
   };
   const flushSoon = () => {
     const waitMs = dueAt - (writes.atOnce - 1) * writes.everyMs - performance.now();
@@ -90,67 +87,55 @@ export function createBroadcast(
       cancel = () => clearTimeout(later);
     }
   };
-  app.ws<SocketData>(path, {
-    maxPayloadLength: 4_096,
-    maxBackpressure: hardLimitBytes,
-    closeOnBackpressureLimit: 1,
-    idleTimeout: 60,
-    sendPingsAutomatically: true,
-    upgrade: (res, req, context) => {
-      const since = new URLSearchParams(req.getQuery()).get('since');
+  const handlers: SocketHandlers<SocketData> = {
+    path: options.path,
+    maxMessageBytes: 4_096,
+    maxBacklogBytes: hardLimitBytes,
+    idleSeconds: 60,
+    upgrade: (call) => {
+      const since = new URLSearchParams(call.query).get('since');
       try {
-        guardOrigin(req.getHeader('host'), req.getHeader('origin') || undefined, options.allowedHosts);
+        guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowedHosts);
         if (since !== null && !/^\d{1,15}$/.test(since)) {
-          throw new AppError('invalid', `since must be a whole number, not "${since.slice(0, 40)}".`);
+          throw new AppError('invalid', `since must be an integer, not "${since.slice(0, 40)}".`);
         }
       } catch (error) {
         const reply = options.presentError(error as AppError);
-        res.cork(() => {
-          res
-            .writeStatus(String(reply.status))
-            .writeHeader('content-type', 'application/json')
-            .end(reply.body);
-        });
-        return;
+        call.send(reply, reply.body, true);
+        return null;
       }
-      res.upgrade<SocketData>(
-        { since: since === null ? null : Number(since), behind: false, greeting: null },
-        req.getHeader('sec-websocket-key'),
-        req.getHeader('sec-websocket-protocol'),
-        req.getHeader('sec-websocket-extensions'),
-        context,
-      );
+      return { since: since === null ? null : Number(since), behind: false, greeting: null };
     },
-    open: (ws) => {
-      const data = ws.getUserData();
-      data.greeting = options.greet(data.since)[Symbol.iterator]();
-      sockets.add(ws);
+    open: (socket) => {
+      socket.data.greeting = options.greet(socket.data.since)[Symbol.iterator]();
+      sockets.add(socket);
       options.onCount?.(sockets.size);
-      greet(ws, data);
+      greet(socket);
     },
-    drain: (ws) => {
-      const data = ws.getUserData();
-      if (data.greeting !== null) greet(ws, data);
-      else if (data.behind && ws.getBufferedAmount() === 0) {
+    drain: (socket) => {
+      const { data } = socket;
+      if (data.greeting !== null) greet(socket);
+      else if (data.behind && socket.backlogBytes() === 0) {
         data.behind = false;
-        ws.subscribe('droppable');
+        socket.subscribe('droppable');
       }
     },
-    close: (ws) => {
-      if (sockets.delete(ws)) options.onCount?.(sockets.size);
+    close: (socket) => {
+      if (sockets.delete(socket)) options.onCount?.(sockets.size);
     },
-  });
+  };
   const check = setInterval(() => {
-    for (const ws of sockets) {
-      const data = ws.getUserData();
-      if (data.greeting === null && !data.behind && ws.getBufferedAmount() > softLimitBytes) {
+    for (const socket of sockets) {
+      const { data } = socket;
+      if (data.greeting === null && !data.behind && socket.backlogBytes() > softLimitBytes) {
         data.behind = true;
-        ws.unsubscribe('droppable');
+        socket.unsubscribe('droppable');
       }
     }
   }, checkEveryMs);
   check.unref();
   return {
+    handlers,
     publish: (text, droppable) => {
       gathered.push({ topic: droppable ? 'droppable' : 'all', text });
       if (cancel === null) flushSoon();
@@ -159,7 +144,7 @@ export function createBroadcast(
     close: () => {
       clearInterval(check);
       flush();
-      for (const ws of [...sockets]) ws.end(1001, 'The service is stopping');
+      for (const socket of [...sockets]) socket.end(1001, 'The service is stopping');
     },
   };
 }

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 
-/** The folder of the hub's cache that all programs of a user share. */
+/** The user's shared hub cache. */
 export const sharedCache = (): string => getHFHubCachePath();
 
 /**
- * Where the shared cache has the newest known revision of a model with its configuration and weights.
+ * Finds the newest complete revision of a model in the shared cache.
  * @returns its folder, or `null`.
  */
 export async function findCached(repository: string): Promise<string | null> {

@@ -1,4 +1,4 @@
-/** A blob that tells how many of its bytes have been read from its stream; each stream counts from 0. */
+/** A blob that reports how many bytes of its stream have been read, from 0 for each stream. */
 export class CountedBlob extends Blob {
   private readonly inner: Blob;
   private readonly onRead: (bytes: number) => void;

@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
 
-/** Bytes that are read from the disk at a time. */
+/** Bytes read from disk at a time. */
 const pieceBytes = 2 ** 18;
 
 /**
- * A part of a file as a blob, read as fast as its reader takes it. (The library's own, made of a file URL,
- * reads ahead without a bound: `Readable.toWeb` counts chunks where it means bytes, so that a merged model
- * would lie in memory whole.)
+ * A part of a file as a blob with backpressure. (The library's own implementation reads ahead without limit, because
+ * `Readable.toWeb` counts chunks instead of bytes: a merged model would be held in memory.)
  */
 export class DiskBlob extends Blob {
   private readonly path: string;
@@ -44,7 +43,7 @@ export class DiskBlob extends Blob {
           if (bytesRead > 0) controller.enqueue(piece.subarray(0, bytesRead));
           if (at < to && bytesRead > 0) return;
           await file.close();
-          if (at < to) controller.error(new Error(`${path} has become shorter while it was read`));
+          if (at < to) controller.error(new Error(`${path} was truncated while it was read`));
           else controller.close();
         },
         async cancel() {

@@ -3,17 +3,17 @@ import { AppError } from '../errors.ts';
 import { attempts, type HubAccess, redact, uploadFactor } from './access.ts';
 import { CountedBlob } from './counted-blob.ts';
 
-/** Answers of the hub's API are small; a larger one is not what was asked for. */
+/** Limit for responses of the hub's API, which are small. */
 const answerLimitBytes = 64 * 2 ** 20;
 const redirectLimit = 5;
 
-/** Statuses of a hub that is busy or being restarted. */
+/** Status codes of a busy or restarting hub. */
 const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
-/** What a part of an upload is called, and how much of it has been handed to the network. */
+/** A part of an upload and its progress. */
 export type OnSent = (path: string, part: number, sentBytes: number) => void;
 
-/** A thing that may be different in a moment: no connection, silence, a hub that says that it is busy. */
+/** A temporary failure: no connection, a timeout, or a busy hub. */
 interface Trouble {
   readonly said: string;
   /** How long the hub asks to wait, or `null`. */
@@ -21,11 +21,11 @@ interface Trouble {
 }
 
 /**
- * The `fetch` that every call to the hub goes through.
+ * The `fetch` used for every request to the hub.
  *
- * It alone knows the token: it is added to requests for the hub's own origin and to no other, and a redirect
- * to another origin is an error. Connection errors, silence, 429 and 5xx are tried again, within bounds; any
- * other status is an answer. Answers are read whole here, so that one that breaks off is tried again, too.
+ * It adds the token to requests for the hub's origin only, and rejects redirects to other origins. Connection errors,
+ * timeouts, 429 and 5xx are retried within limits; any other status is returned. Responses are read completely here, so that
+ * interrupted ones are retried as well.
  *
  * @param doing what the requests are for, for messages: "asked for …".
  * @throws AppError `upstream` when the hub stays unreachable, busy or redirects elsewhere.
@@ -76,7 +76,7 @@ export function createHubFetch(
       if (error instanceof AppError) throw error;
       if (init.signal?.aborted || access.signal?.aborted) throw error;
       if (silence.fell) {
-        return { said: `it gave no answer for ${silence.limitMs / 1000} s`, waitMs: null };
+        return { said: `it did not respond for ${silence.limitMs / 1000} s`, waitMs: null };
       }
       const cause = (error as Error).cause as (Error & { code?: string }) | undefined;
       if (cause?.message === 'unexpected redirect') {
@@ -89,7 +89,7 @@ export function createHubFetch(
   }
 
   function counted(init: RequestInit, silence: Silence): Blob {
-    // The library names what it uploads in a field of its own beside those of fetch.
+    // The library passes upload progress in a non-standard field.
     const { progressHint } = init as { progressHint?: { path?: string; part?: number } };
     return new CountedBlob(init.body as Blob, (sentBytes) => {
       silence.heard();
@@ -97,14 +97,14 @@ export function createHubFetch(
     });
   }
 
-  /** One request with its further attempts. */
+  /** A request with retries. */
   async function persist(url: URL, init: RequestInit): Promise<Response> {
     let waitedMs = 0;
     for (let attempt = 1; ; attempt += 1) {
       const result = await once(url, init);
       if (result instanceof Response) return result;
       const { patience } = access;
-      // Half of the wait is drawn, so that those who were turned away together do not return together.
+      // Half of the wait is random, to spread retries.
       const drawn = patience.backoffMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
       const waitMs = result.waitMs ?? drawn;
       if (attempt === attempts) throw unreachable(`${result.said}, ${attempts} times`);
@@ -125,12 +125,12 @@ export function createHubFetch(
     if (access.offline) {
       throw new AppError(
         'upstream',
-        `The model hub ${hub.origin} is not ${doing}, since HF_HUB_OFFLINE is set. Unset it to use the hub.`,
+        `The model hub ${hub.origin} is not ${doing}, because HF_HUB_OFFLINE is set. Unset it to use the hub.`,
       );
     }
     if (!/^https?:$/.test(url.protocol) || (hub.protocol === 'https:' && url.protocol === 'http:')) {
       throw unreachable(
-        `it names an address at ${url.protocol}//${url.host}, which is not as safe as its own`,
+        `it names an address at ${url.protocol}//${url.host}, which is less secure than its own`,
       );
     }
     for (let redirects = 0; redirects <= redirectLimit; redirects += 1) {
@@ -138,7 +138,7 @@ export function createHubFetch(
       const location = response.headers.get('location');
       if (response.status < 300 || response.status >= 400 || location === null) return response;
       const next = URL.canParse(location, url) ? new URL(location, url) : null;
-      // A renamed repository answers so. Elsewhere the token may not go, nor may what is being uploaded.
+      // Renamed repositories redirect. The token and uploads must not go to other hosts.
       if (next === null || next.origin !== url.origin) {
         throw unreachable(
           `it redirects to another host (${next?.host ?? 'an unreadable address'}), which Hone does not follow`,
@@ -151,8 +151,8 @@ export function createHubFetch(
 }
 
 /**
- * With any other choice fetch keeps a copy of the whole body, to send it again after a redirect or a login
- * (Fetch, "HTTP-network-or-cache fetch", step 2): a merged model would lie in memory.
+ * Otherwise fetch keeps a copy of the whole body for redirects (Fetch, "HTTP-network-or-cache fetch", step 2), which would
+ * hold a merged model in memory.
  */
 const unbuffered = { redirect: 'error', window: null } as const;
 
@@ -165,17 +165,17 @@ async function readWhole(response: Response, silence: Silence): Promise<Uint8Arr
   for await (const chunk of response.body ?? []) {
     silence.heard();
     bytes += chunk.byteLength;
-    if (bytes > answerLimitBytes) throw new Error('its answer is too long');
+    if (bytes > answerLimitBytes) throw new Error('its response is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
 /**
- * How long an answer asks to wait, in milliseconds, or `null`: `Retry-After` (RFC 9110, 10.2.3: seconds or a
+ * How long a response asks to wait, in milliseconds, or `null`: `Retry-After` (RFC 9110, 10.2.3: seconds or a
  * date), else the hub's own `RateLimit: "api";r=0;t=55` with seconds until the window ends.
  */
-export function retryAfterMs(headers: Headers): number | null {
+function retryAfterMs(headers: Headers): number | null {
   const text = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = Date.parse(text);
@@ -185,12 +185,12 @@ export function retryAfterMs(headers: Headers): number | null {
 }
 
 /**
- * Aborts when nothing was heard for a while, or when one of `others` does. (`AbortSignal.any` would be shorter,
+ * Aborts after a time without data, or with one of `others`. (`AbortSignal.any` would be shorter,
  * but Node 20 collects what it returns while a fetch still waits on it, and then nothing ever aborts.)
  */
 class Silence {
   readonly limitMs: number;
-  /** Whether it was silence that aborted. */
+  /** Whether the timeout aborted it. */
   fell = false;
   private readonly controller = new AbortController();
   private readonly others: readonly AbortSignal[];

@@ -16,6 +16,6 @@ export async function readModelConfig(
   if (typeof config === 'object' && config !== null) return config as Record<string, unknown>;
   throw new AppError(
     'upstream',
-    `The hub gave no configuration of "${repository}" (status ${answer.status}).`,
+    `The hub returned no configuration of "${repository}" (status ${answer.status}).`,
   );
 }

@@ -5,23 +5,23 @@ import { findCached } from './cached-model.ts';
 import { statusOfHub } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 
-/** What the hub says of a model repository; `null` where only this machine's cache could be asked. */
+/** The hub's information on a repository; `null` values if only the local cache is available. */
 export interface HubModel {
   readonly id: string;
   readonly author: string;
   readonly downloads: number | null;
   readonly likes: number | null;
   readonly gated: boolean;
-  /** Of the weights as safetensors; `null` where the hub does not tell. */
+  /** Parameters of the safetensors weights; `null` if unknown. */
   readonly parameters: number | null;
   readonly isPrivate: boolean;
-  /** As the model card says it: an identifier of the hub's list of licences. */
+  /** The license identifier in the model card. */
   readonly license: string | null;
 }
 
 /**
- * Asks the hub for a repository, and whether this token may read its files; where the hub cannot be reached,
- * looks whether the model lies in the shared cache.
+ * Reads a repository's information and checks that the token may read its files. If the hub is unreachable, looks in the
+ * shared cache.
  * @throws AppError `forbidden` when it is missing, private or gated for this token; `upstream` when the hub
  *   cannot be reached or fails, and the cache has nothing.
  */
@@ -44,7 +44,7 @@ export async function readModelInfo(access: HubAccess, repository: string): Prom
   }
 }
 
-/** As `readModelInfo`, of the hub alone; `null` for a repository that the hub does not show. */
+/** Like `readModelInfo`, from the hub only; `null` if the repository is not visible. */
 export async function askForRepository(access: HubAccess, repository: string): Promise<HubModel | null> {
   try {
     return await readRepository(access, repository, createHubFetch(access, `asked for "${repository}"`));
@@ -59,12 +59,12 @@ async function askHub(access: HubAccess, repository: string): Promise<HubModel> 
   const hubFetch = createHubFetch(access, `asked for "${repository}"`);
   const model = await readRepository(access, repository, hubFetch);
   if (model.gated) {
-    // What a gated repository is called is public; its files are for those whom its owner gave access.
+    // A gated repository's information is public, but its files are not.
     const answer = await hubFetch(`${access.endpoint}/api/models/${repository}/auth-check`);
     if (answer.status === 401 || answer.status === 403) {
       throw new AppError(
         'forbidden',
-        `The model "${repository}" is not accessible: it is gated, and permission is lacking. Accept its licence at ${access.endpoint}/${repository}, and set HUB_TOKEN to a token of that account.`,
+        `The model "${repository}" is not accessible: it is gated. Accept its license at ${access.endpoint}/${repository}, and set HUB_TOKEN to a token of that account.`,
       );
     }
   }
@@ -102,10 +102,10 @@ function toAppError(access: HubAccess, repository: string, error: unknown): AppE
     const advice =
       access.token === null
         ? 'If it is private or gated, set HUB_TOKEN to a token with access to it.'
-        : 'Check the name, and that the token in HUB_TOKEN has access to it (gated models need their licence accepted on the hub).';
+        : 'Check the name, and that the token in HUB_TOKEN has access to it (for a gated model, accept its license on the hub).';
     return new AppError(
       'forbidden',
-      `The model "${repository}" is not accessible: it is missing, or permission is lacking. ${advice}`,
+      `The model "${repository}" is not accessible: it does not exist or permission is denied. ${advice}`,
       { cause: error },
     );
   }

@@ -2,31 +2,32 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { commitIter } from '@huggingface/hub';
+import type { PushState } from '../contract/frames.ts';
 import type { HubAccess } from './access.ts';
 import { DiskBlob } from './disk-blob.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 import { type RemoteFile, readRemoteFiles } from './push-repository.ts';
 
-/** A file to be pushed: its path in the repository, and where its bytes are. */
+/** A file to push: its path in the repository and its content. */
 export interface LocalFile {
   readonly path: string;
   readonly content: { readonly file: string } | { readonly text: string };
 }
 
-/** How far a push is: what it does, and the share of the bytes that the hub lacked. */
+/** The progress of a push: its phase and the fraction of the bytes to upload. */
 export interface PushProgress {
-  readonly phase: 'comparing' | 'uploading' | 'committing';
+  readonly phase: Extract<PushState, 'comparing' | 'uploading' | 'committing'>;
   readonly fraction: number;
 }
 
 /**
- * Uploads what a repository lacks of `files`, in one commit, so that a half-pushed model is never seen. What
- * an earlier push left in the hub's storage is not sent again: files are known there by their sha256. (The
- * newer Xet storage is left out for that reason: its chunks of a broken-off push are not found again.)
+ * Uploads the missing `files` in one commit, so that an incomplete model is never visible. Files that an earlier push left in
+ * the hub's storage are recognized by their sha256 and skipped. (Xet storage is not used, because it does not find the chunks
+ * of an interrupted push.)
  *
- * @returns the paths that were committed; none when the repository had everything.
- * @throws AppError as `toPushFailure` says it.
+ * @returns the committed paths; empty if the repository was up to date.
+ * @throws AppError from `toPushFailure`.
  */
 export async function pushFiles(
   access: HubAccess,
@@ -89,7 +90,7 @@ async function sizeOf({ content }: LocalFile): Promise<number> {
 async function isSame(file: LocalFile, sizeBytes: number, there: RemoteFile): Promise<boolean> {
   if (there.sizeBytes !== sizeBytes) return false;
   if (there.sha256 !== null) return (await digest(file, 'sha256')) === there.sha256;
-  // Git's name of a file: the sha1 of its bytes behind a header (gitformat-pack, "loose objects").
+  // Git's blob ID: the sha1 of a header and the bytes.
   return (await digest(file, 'sha1', `blob ${sizeBytes}\0`)) === there.blobId;
 }
 
@@ -102,7 +103,7 @@ async function digest({ content }: LocalFile, algorithm: 'sha256' | 'sha1', head
   return hash.digest('hex');
 }
 
-/** Adds up what has been sent of several files, some of them in parts. */
+/** Sums the bytes sent of several files and parts. */
 class SentBytes {
   private readonly sizes: ReadonlyMap<string, number>;
   private readonly parts = new Map<string, Map<number, number>>();

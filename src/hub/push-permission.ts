@@ -4,7 +4,7 @@ import type { HubAccess } from './access.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 
-/** The parts of the answer of whoami-v2 that say what a token may do; the library types only some of them. */
+/** The fields of whoami-v2 with a token's permissions, which the library types only partly. */
 interface Whoami {
   readonly name: string;
   readonly orgs?: readonly { readonly name: string; readonly roleInOrg?: string }[];
@@ -22,20 +22,20 @@ interface Whoami {
 }
 
 /**
- * Asks the hub whose token this is, and refuses what it cannot do before anything is uploaded.
+ * Checks the token's permissions before anything is uploaded.
  * @throws AppError `forbidden` without a token, or with one that may not write to the repository.
  */
 export async function checkPushPermission(access: HubAccess, repository: string): Promise<void> {
   if (access.token === null) {
     throw new AppError(
       'forbidden',
-      `Pushing to the hub needs a token, and none is set. Make one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
+      `Pushing to the hub needs a token, but none is set. Create one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
     );
   }
   let who: Whoami;
   try {
     who = (await whoAmI({
-      // `fetch` adds the token; the library never sees it.
+      // `fetch` adds the token; the library does not get it.
       accessToken: '',
       hubUrl: access.endpoint,
       fetch: createHubFetch(access, `asked whether the token may write to ${repository}`),
@@ -47,7 +47,7 @@ export async function checkPushPermission(access: HubAccess, repository: string)
   if (refusal !== null) {
     throw new AppError(
       'forbidden',
-      `The token in HUB_TOKEN may not write to ${repository}: ${refusal}. Tokens are made and changed at ${access.endpoint}/settings/tokens.`,
+      `The token in HUB_TOKEN may not write to ${repository}: ${refusal}. Manage tokens at ${access.endpoint}/settings/tokens.`,
     );
   }
 }
@@ -57,8 +57,7 @@ function reasonAgainst(who: Whoami, repository: string): string | null {
   const owner = repository.split('/')[0] as string;
   const token = who.auth?.accessToken;
   if (token?.role === undefined) return null;
-  if (token.role === 'read')
-    return 'it is a token for reading. Use one of the type "write" or "fine-grained"';
+  if (token.role === 'read') return 'it is a read token. Use a token of the type "write" or "fine-grained"';
   if (token.role === 'fineGrained') {
     if (token.fineGrained?.scoped === undefined) return null;
     const writable = token.fineGrained.scoped.filter(({ permissions }) =>
@@ -72,10 +71,10 @@ function reasonAgainst(who: Whoami, repository: string): string | null {
   const organization = who.orgs?.find(({ name }) => same(name, owner));
   if (organization === undefined) {
     const own = [who.name, ...(who.orgs ?? []).map(({ name }) => name)].slice(0, 20).join(', ');
-    return `"${owner}" is neither its account nor one of its organizations (${own}). Choose a repo_name that begins with one of these`;
+    return `"${owner}" is neither its account nor one of its organizations (${own}). Choose a repo_name that starts with one of these`;
   }
   return organization.roleInOrg === 'read'
-    ? `its account may only read in the organization "${owner}"`
+    ? `its account has only read access to the organization "${owner}"`
     : null;
 }
 

@@ -5,7 +5,7 @@ import { statusOfHub, toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 import { askForRepository } from './model-info.ts';
 
-/** A file as the hub has it: by the sha256 of its bytes in large-file storage, by git's blob id otherwise. */
+/** A file on the hub, identified by its sha256 in large-file storage, otherwise by git's blob ID. */
 export interface RemoteFile {
   readonly sizeBytes: number;
   readonly sha256: string | null;
@@ -13,10 +13,9 @@ export interface RemoteFile {
 }
 
 /**
- * Makes a model repository, or accepts the one that is there.
- * @returns whether it was there already.
- * @throws AppError `conflict` when it is public and a private one was asked for, since what is pushed would
- *   be seen by everyone; `forbidden` and `upstream` as the hub answers.
+ * Creates a model repository if it doesn't exist.
+ * @returns whether it existed.
+ * @throws AppError `conflict` if it is public but a private one was requested; `forbidden` and `upstream` from the hub.
  */
 export async function openRepository(
   access: HubAccess,
@@ -35,7 +34,7 @@ export async function openRepository(
     });
     return { existed: false, isPrivate };
   } catch (error) {
-    // Made meanwhile, or by an earlier attempt whose answer was lost.
+    // Created in the meantime, or by an earlier attempt whose response was lost.
     if (error instanceof HubApiError && error.statusCode === 409) {
       const made = await askForRepository(access, repository);
       if (made !== null) return accept(repository, made.isPrivate, isPrivate);
@@ -48,13 +47,13 @@ function accept(repository: string, found: boolean, asked: boolean): { existed: 
   if (asked && !found) {
     throw new AppError(
       'conflict',
-      `The repository ${repository} exists and is public, but a private one was asked for. Make it private on the hub, choose another repo_name, or send "private": false.`,
+      `The repository ${repository} exists and is public, but a private one was requested. Make it private on the hub, choose another repo_name, or send "private": false.`,
     );
   }
   return { existed: true, isPrivate: found };
 }
 
-/** The files that a repository has, by path; none when it is empty. */
+/** The files of a repository by path. */
 export async function readRemoteFiles(
   access: HubAccess,
   repository: string,

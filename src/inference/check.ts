@@ -5,7 +5,7 @@ import { scrubbedEnvironment } from './environment.ts';
 const run = promisify(execFile);
 
 /**
- * Loads llama.cpp in a process of its own and says what it is and what it computes on.
+ * Loads llama.cpp in a separate process and reports its version and compute device.
  *
  * @param scorePath the scoring program, `dist/score.js`
  * @throws the process's error, with its stderr, when llama.cpp cannot be loaded

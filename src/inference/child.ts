@@ -8,14 +8,14 @@ export type ChildResult = v.InferOutput<typeof generateResult>;
 type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
 type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
 
-/** An aborted child that does not answer within this time is ended; reading one piece of a prompt is shorter. */
+/** An aborted child that does not respond within this time is killed. Evaluating one prompt batch takes less. */
 const abortPatienceMs = 30_000;
-/** How many of the last characters of the child's stderr an error can show. */
+/** How many trailing characters of the child's stderr an error can show. */
 const keptComplaints = 2000;
 
-/** One child process with one model. */
+/** A child process that holds one model. */
 export interface Child {
-  /** Requests that have not been answered yet. */
+  /** Number of pending requests. */
   readonly pending: number;
   /** Whether the process has ended. */
   readonly ended: boolean;
@@ -25,7 +25,7 @@ export interface Child {
     signal?: AbortSignal,
   ): Promise<ChildResult>;
   setTraining(active: boolean): void;
-  /** Ends the process; open requests fail with `reason`. Resolves once it is gone. */
+  /** Ends the process; pending requests fail with `reason`. Resolves once the process has exited. */
   end(reason: AppError): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
 
-/** Starts a child and lets it load a model. `onEnd` is called once, when the process is gone. */
+/** Starts a child and loads a model in it. `onEnd` is called once, after the process has exited. */
 export function startChild(
   workerPath: string,
   order: LoadOrder,
@@ -74,10 +74,10 @@ export function startChild(
       resolve();
     };
     process_.once('error', (cause) => {
-      // a process that was never started has no exit
+      // a process that failed to start emits no exit event
       if (process_.pid === undefined) {
         finish(
-          new AppError('internal', `The playground's process cannot be started: ${cause.message}`, { cause }),
+          new AppError('internal', `Could not start the playground's process: ${cause.message}`, { cause }),
         );
       }
     });
@@ -99,7 +99,7 @@ export function startChild(
   function hear(message: FromWorker): void {
     if (message.type === 'loaded') return;
     if (message.type === 'failed' && message.id === null) {
-      // the model could not be loaded: every request fails for this reason, and the process is of no use
+      // the model could not be loaded: every request fails with this error, and the process is useless
       const { kind, details } = message;
       if (gone === null) gone = new AppError(kind, message.message, { details });
       process_.kill('SIGKILL');

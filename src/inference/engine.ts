@@ -2,12 +2,12 @@ import { AppError } from '../errors.ts';
 import { type Child, startChild } from './child.ts';
 
 export interface GenerateRequest {
-  /** What the model is called between requests; one child process per key. */
+  /** Identifies the model between requests; there is one child process per key. */
   modelKey: string;
   ggufPath: string;
   templatePath: string;
   adapterPath?: string;
-  /** Answer as the base: the merged file with the adapter at scale −1. */
+  /** Answer as the base model: the merged file with the adapter applied at scale −1. */
   asBase?: boolean;
   input: { kind: 'messages'; messages: { role: string; content: string }[] } | { kind: 'text'; text: string };
   maxTokens: number;
@@ -26,23 +26,23 @@ export interface GenerateResult {
   durationMs: number;
 }
 
-/** Models kept in child processes, one each. */
+/** Loaded models, each in its own child process. */
 export interface Engine {
   /**
-   * Answers one request; requests to one model are answered in the order in which they came.
+   * Answers one request. Requests to the same model are answered in order of arrival.
    *
-   * @throws AppError `invalid` (the file is no model, the prompt is longer than the context, the template
-   *   refuses the messages), `not_found` (no file), `conflict` (unloaded meanwhile), `internal` (the process
-   *   crashed), `unavailable` (the engine is closed)
+   * @throws AppError `invalid` (not a model file, prompt longer than the context, messages rejected by the template),
+   * `not_found` (no such file), `conflict` (unloaded in the meantime), `internal` (the process crashed), `unavailable`
+   * (the engine is closed)
    */
   generate(
     request: GenerateRequest,
     options?: { onText?: (delta: string) => void; signal?: AbortSignal },
   ): Promise<GenerateResult>;
   isLoaded(modelKey: string): boolean;
-  /** Ends the model's process. Requests that it is still answering fail with `conflict`. */
+  /** Ends the model's process. Its pending requests fail with `conflict`. */
   unload(modelKey: string): Promise<void>;
-  /** While a training runs, models answer with one thread each. */
+  /** While a training runs, each model uses a single thread. */
   setTrainingActive(active: boolean): void;
   close(): Promise<void>;
 }
@@ -56,9 +56,9 @@ interface Log {
 export interface EngineOptions {
   workerPath: string;
   gpu: 'auto' | false;
-  /** A model that nobody asks for so long is unloaded. */
+  /** Idle time after which a model is unloaded. */
   idleMs: number;
-  /** Models in memory at most; the one unused for the longest time goes first. */
+  /** The most models in memory; the least recently used one is unloaded first. */
   maxLoaded: number;
   logger: Log;
 }
@@ -67,7 +67,7 @@ interface Slot {
   child: Child;
   ggufPath: string;
   templatePath: string;
-  /** Requests that have the slot, from before they are sent until they are answered. */
+  /** Requests that hold the slot, from before they are sent until they are answered. */
   users: number;
   usedAt: number;
   idle: NodeJS.Timeout | undefined;
@@ -166,7 +166,12 @@ export function createEngine(options: EngineOptions): Engine {
         .filter(([, other]) => other.users === 0)
         .sort((a, b) => a[1].usedAt - b[1].usedAt)[0];
       if (oldest === undefined) await freed(signal);
-      else await drop(oldest[0], oldest[1], new AppError('conflict', 'The model was unloaded for another.'));
+      else
+        await drop(
+          oldest[0],
+          oldest[1],
+          new AppError('conflict', 'The model was unloaded to make room for another.'),
+        );
     }
   }
 
@@ -198,7 +203,10 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     async generate(request, { onText, signal } = {}) {
       if (request.asBase && request.adapterPath === undefined) {
-        throw new AppError('invalid', 'The base can be asked only where the adapter is at hand as a GGUF.');
+        throw new AppError(
+          'invalid',
+          'The base model is available only if the adapter exists as a GGUF file.',
+        );
       }
       const slot = await acquire(request, signal);
       if (slot === null) return { ...aborted };

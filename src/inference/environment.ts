@@ -1,4 +1,4 @@
-/** Variables that a child which runs models may see: where libraries are, and which GPU. No secret. */
+/** Environment variables passed to a child that runs models: library paths and GPU selection, no secrets. */
 const allowed = [
   /^PATH$/i,
   /^HOME$/,
@@ -14,7 +14,7 @@ const allowed = [
   /^XDG_CACHE_HOME$/,
 ];
 
-/** `source` reduced to what a child needs. */
+/** `source` reduced to the variables that a child needs. */
 export function scrubbedEnvironment(source: NodeJS.ProcessEnv): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(source)) {

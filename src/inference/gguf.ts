@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
+import { GgufReader, readValue, type Value } from './gguf-reader.ts';
 
-/** What the playground needs of a GGUF, read without llama.cpp and checked against the file's size. */
+/** The parts of a GGUF that the playground needs, read without llama.cpp and checked against the file size. */
 export interface GgufFile {
   architecture: string;
-  /** The largest context that the model was trained for, in tokens; null when the file does not say. */
+  /** The context length that the model was trained with, in tokens; null if the file does not say. */
   contextLength: number | null;
-  /** How its vocabulary spells text: llama.cpp's `tokenizer.ggml.model` and `.pre`. */
+  /** The tokenizer: llama.cpp's `tokenizer.ggml.model` and `.pre`. */
   tokenizerModel: string;
   tokenizerPre: string;
   tokens: string[];
@@ -15,7 +16,7 @@ export interface GgufFile {
   tensorCount: number;
 }
 
-/** Bytes per block and elements per block of ggml's tensor types (ggml-common.h). */
+/** Block size in elements and bytes, by ggml tensor type (ggml-common.h). */
 const tensorTypes = new Map<number, readonly [elements: number, bytes: number]>([
   [0, [1, 4]], // F32
   [1, [1, 2]], // F16
@@ -54,7 +55,7 @@ const tensorTypes = new Map<number, readonly [elements: number, bytes: number]>(
   [42, [64, 18]], // Q2_0
 ]);
 
-/** Architectures that cannot continue a text: encoders, encoder-decoders, diffusion, sound. */
+/** Architectures that cannot generate text: encoders, encoder-decoders, diffusion, audio. */
 const cannotGenerate = new Set([
   't5',
   't5encoder',
@@ -75,113 +76,12 @@ const cannotGenerate = new Set([
   'clip',
 ]);
 
-const scalarBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8] as const;
-const stringType = 8;
-const arrayType = 9;
-/** A header beyond this is no model's: the largest vocabularies need some 20 MB. */
+/** Upper limit for a header; the largest vocabularies need about 20 MB. */
 const maxHeaderBytes = 256 * 2 ** 20;
 const maxEntries = 1_000_000;
 
-class Reader {
-  #buffer: Buffer;
-  #at = 0;
-
-  constructor(buffer: Buffer) {
-    this.#buffer = buffer;
-  }
-
-  get position(): number {
-    return this.#at;
-  }
-
-  #take(bytes: number): number {
-    if (!(bytes >= 0) || bytes > this.#buffer.length - this.#at)
-      throw new RangeError('the file ends too early');
-    const start = this.#at;
-    this.#at += bytes;
-    return start;
-  }
-
-  u32(): number {
-    return this.#buffer.readUInt32LE(this.#take(4));
-  }
-
-  u64(): number {
-    const value = this.#buffer.readBigUInt64LE(this.#take(8));
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`a size of ${value} is impossible`);
-    return Number(value);
-  }
-
-  bytes(length: number): Buffer {
-    const start = this.#take(length);
-    return this.#buffer.subarray(start, start + length);
-  }
-
-  string(): string {
-    return this.bytes(this.u64()).toString('utf8');
-  }
-
-  skip(bytes: number): void {
-    this.#take(bytes);
-  }
-
-  scalar(type: number): number {
-    switch (type) {
-      case 0:
-      case 7:
-        return this.#buffer.readUInt8(this.#take(1));
-      case 1:
-        return this.#buffer.readInt8(this.#take(1));
-      case 2:
-        return this.#buffer.readUInt16LE(this.#take(2));
-      case 3:
-        return this.#buffer.readInt16LE(this.#take(2));
-      case 4:
-        return this.u32();
-      case 5:
-        return this.#buffer.readInt32LE(this.#take(4));
-      case 6:
-        return this.#buffer.readFloatLE(this.#take(4));
-      case 10:
-      case 11:
-        return Number(this.#buffer.readBigInt64LE(this.#take(8)));
-      case 12:
-        return this.#buffer.readDoubleLE(this.#take(8));
-      default:
-        throw new RangeError(`a value has the unknown type ${type}`);
-    }
-  }
-}
-
-type Value = number | string | number[] | string[] | null;
-
-/** Reads one metadata value; arrays are kept when `keep` says so, and skipped otherwise. */
-function readValue(reader: Reader, type: number, keep: boolean): Value {
-  if (type === stringType) return reader.string();
-  if (type !== arrayType) return reader.scalar(type);
-  const itemType = reader.u32();
-  const count = reader.u64();
-  if (itemType === stringType) {
-    const strings: string[] = [];
-    for (let i = 0; i < count; i++) {
-      if (keep) strings.push(reader.string());
-      else reader.skip(reader.u64());
-    }
-    return strings;
-  }
-  const width = scalarBytes[itemType];
-  if (!width) throw new RangeError(`an array has the unknown type ${itemType}`);
-  if (!keep) {
-    reader.skip(count * width);
-    return null;
-  }
-  const numbers: number[] = [];
-  for (let i = 0; i < count; i++) numbers.push(reader.scalar(itemType));
-  return numbers;
-}
-
-function parse(reader: Reader, fileBytes: number): GgufFile {
-  if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new RangeError('it does not begin with GGUF');
+function parse(reader: GgufReader, fileBytes: number): GgufFile {
+  if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new RangeError('it does not start with GGUF');
   const version = reader.u32();
   if (version !== 2 && version !== 3) throw new RangeError(`it has the unknown version ${version}`);
   const tensorCount = reader.u64();
@@ -192,20 +92,20 @@ function parse(reader: Reader, fileBytes: number): GgufFile {
   const metadata = new Map<string, Value>();
   for (let i = 0; i < entryCount; i++) {
     const key = reader.string();
-    if (metadata.has(key)) throw new RangeError(`the entry ${key.slice(0, 64)} is there twice`);
+    if (metadata.has(key)) throw new RangeError(`the key ${key.slice(0, 64)} appears twice`);
     const kept = key === 'tokenizer.ggml.tokens' || key === 'tokenizer.ggml.token_type';
     metadata.set(key, readValue(reader, reader.u32(), kept));
   }
   const alignment = metadata.get('general.alignment') ?? 32;
   if (typeof alignment !== 'number' || alignment < 8 || alignment > 2 ** 20 || alignment % 8 !== 0) {
-    throw new RangeError('its alignment is impossible');
+    throw new RangeError('its alignment is invalid');
   }
   const spans: { name: string; offset: number; bytes: number }[] = [];
   const names = new Set<string>();
   for (let i = 0; i < tensorCount; i++) {
     const name = reader.string();
     if (name.length > 63 || names.has(name))
-      throw new RangeError(`the tensor name ${name.slice(0, 64)} is bad`);
+      throw new RangeError(`the tensor name ${name.slice(0, 64)} is invalid`);
     names.add(name);
     const dimensions = reader.u32();
     if (dimensions < 1 || dimensions > 4) throw new RangeError(`${name} has ${dimensions} dimensions`);
@@ -220,14 +120,15 @@ function parse(reader: Reader, fileBytes: number): GgufFile {
     const type = reader.u32();
     const layout = tensorTypes.get(type);
     if (layout === undefined) throw new RangeError(`${name} has the unknown type ${type}`);
-    if (row % layout[0] !== 0) throw new RangeError(`${name} has rows that its type cannot hold`);
+    if (row % layout[0] !== 0) throw new RangeError(`${name} has a row length that its type does not allow`);
     const offset = reader.u64();
     if (offset % alignment !== 0) throw new RangeError(`${name} is not aligned`);
     spans.push({ name, offset, bytes: (elements / layout[0]) * layout[1] });
   }
   const dataStart = Math.ceil(reader.position / alignment) * alignment;
   for (const { name, offset, bytes } of spans) {
-    if (dataStart + offset + bytes > fileBytes) throw new RangeError(`${name} lies beyond the file's end`);
+    if (dataStart + offset + bytes > fileBytes)
+      throw new RangeError(`${name} extends past the end of the file`);
   }
   const text = (key: string): string => {
     const value = metadata.get(key);
@@ -238,7 +139,7 @@ function parse(reader: Reader, fileBytes: number): GgufFile {
     return Array.isArray(value) ? (value as T[]) : [];
   };
   const architecture = text('general.architecture');
-  if (architecture === '') throw new RangeError('it names no architecture');
+  if (architecture === '') throw new RangeError('it specifies no architecture');
   const contextLength = metadata.get(`${architecture}.context_length`);
   return {
     architecture,
@@ -252,10 +153,10 @@ function parse(reader: Reader, fileBytes: number): GgufFile {
 }
 
 /**
- * Reads and checks the header of a GGUF: magic, version, every size and offset against the file's length.
+ * Reads and checks the header of a GGUF: magic, version, and every size and offset against the file length.
  *
- * @throws AppError `invalid` when it is no GGUF, damaged, truncated, or a model that cannot continue text;
- *   `not_found` when there is no such file
+ * @throws AppError `invalid` when it is not a GGUF, is damaged or truncated, or cannot generate text;
+ * `not_found` when there is no such file
  */
 export async function readGguf(path: string): Promise<GgufFile> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
@@ -265,7 +166,7 @@ export async function readGguf(path: string): Promise<GgufFile> {
   });
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) throw new AppError('invalid', `${path} is no file.`);
+    if (!stats.isFile()) throw new AppError('invalid', `${path} is not a file.`);
     const { size } = stats;
     let wanted = Math.min(size, 4 * 2 ** 20);
     for (;;) {
@@ -277,25 +178,29 @@ export async function readGguf(path: string): Promise<GgufFile> {
         filled += bytesRead;
       }
       try {
-        const parsed = parse(new Reader(buffer.subarray(0, filled)), size);
+        const parsed = parse(new GgufReader(buffer.subarray(0, filled)), size);
         if (cannotGenerate.has(parsed.architecture)) {
           throw new AppError(
             'invalid',
-            `The model file holds the architecture ${parsed.architecture}, which cannot continue a text in llama.cpp.`,
+            `The model file has the architecture ${parsed.architecture}, which llama.cpp cannot use for text generation.`,
           );
         }
-        if (parsed.tokens.length === 0) throw new RangeError('it holds no vocabulary');
+        if (parsed.tokens.length === 0) throw new RangeError('it has no vocabulary');
         return parsed;
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        // the header may go on behind what has been read so far
+        // the header may extend past what has been read so far
         if (wanted < Math.min(size, maxHeaderBytes) && error.message === 'the file ends too early') {
           wanted = Math.min(size, maxHeaderBytes, wanted * 4);
           continue;
         }
-        throw new AppError('invalid', `The model file ${path} is damaged or no GGUF: ${error.message}.`, {
-          cause: error,
-        });
+        throw new AppError(
+          'invalid',
+          `The model file ${path} is damaged or not a GGUF file: ${error.message}.`,
+          {
+            cause: error,
+          },
+        );
       }
     }
   } finally {

@@ -20,9 +20,9 @@ export interface Answer {
   durationMs: number;
 }
 
-/** The first context is at most this long, in tokens; one request that needs more makes it grow. */
+/** Initial limit of the context, in tokens. A request that needs more makes it grow. */
 const firstContextTokens = 8192;
-/** A long prompt is read in pieces of this size, and between them the request can be given up. */
+/** Long prompts are evaluated in batches of this many tokens; a request can be aborted between them. */
 const promptChunkTokens = 512;
 
 interface Room {
@@ -31,15 +31,15 @@ interface Room {
   tokens: number;
 }
 
-/** One model in memory: its vocabulary, its template and, per adapter setting, one sequence kept warm. */
+/** A model in memory: its vocabulary, its template and, per adapter setting, one cached sequence. */
 export interface LoadedModel {
-  /** Follows whether a training runs beside the model, from its next evaluation on. */
+  /** Sets whether a training is running; takes effect at the next evaluation. */
   setTraining(active: boolean): void;
-  /** Answers one request; requests must not overlap. @throws AppError `invalid` for too long a prompt. */
+  /** Answers one request; requests must not overlap. @throws AppError `invalid` when the prompt is too long. */
   generate(order: Order, signal: AbortSignal, onText: (delta: string) => void): Promise<Answer>;
 }
 
-/** Loads a checked GGUF. @throws AppError `invalid` when llama.cpp refuses it. */
+/** Loads a checked GGUF. @throws AppError `invalid` when llama.cpp rejects it. */
 export async function loadModel(
   llama: Llama,
   ggufPath: string,
@@ -76,7 +76,7 @@ function createLoadedModel(
   );
   const rooms = new Map<string, Room>();
 
-  /** A room of at least `wanted` tokens where the model has them. */
+  /** Ensures a context of at least `wanted` tokens, if the model supports that many. */
   async function roomFor(withoutAdapter: string | null, wanted: number): Promise<Room> {
     const key = withoutAdapter ?? '';
     const known = rooms.get(key);
@@ -87,7 +87,7 @@ function createLoadedModel(
     }
     const tokens = Math.min(longest, Math.max(firstContextTokens, 2 ** Math.ceil(Math.log2(wanted))));
     const most = llama.maxThreads;
-    // the binding keeps the smaller of both for good, and training may be over soon
+    // the binding keeps the smaller of the two permanently, and the training may end soon
     llama.maxThreads = Math.max(most, llama.cpuMathCores);
     try {
       const context = await model.createContext({
@@ -108,7 +108,7 @@ function createLoadedModel(
     if (order.input.kind === 'messages') return model.tokenize(template.render(order.input.messages), true);
     const tokens = model.tokenize(order.input.text, true);
     const { bos } = model.tokens;
-    // a raw text begins as a text of the training does; one that brings its own beginning keeps it
+    // raw text gets the same beginning-of-text token as in training, unless it already has one
     if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
   }
@@ -124,7 +124,7 @@ function createLoadedModel(
       if (prompt.length >= longest) {
         throw new AppError(
           'invalid',
-          `The prompt has ${prompt.length} tokens, and the model's context holds ${longest}, the answer included. Shorten the prompt.`,
+          `The prompt has ${prompt.length} tokens, but the model's context holds ${longest}, including the answer. Shorten the prompt.`,
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
@@ -148,7 +148,7 @@ function createLoadedModel(
         onText(delta);
       };
 
-      // what the sequence already holds of this prompt is kept; the last token must be evaluated anew
+      // the cached prefix of this prompt is kept; the last token must be evaluated again
       await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
       while (!signal.aborted && prompt.length - sequence.nextTokenIndex > promptChunkTokens) {
         const from = sequence.nextTokenIndex;

@@ -6,7 +6,7 @@ const unused = 5;
 const byte = 6;
 const unknown = 2;
 
-/** GPT-2's printable stand-in of each byte, by character. */
+/** The byte for each of GPT-2's printable stand-in characters. */
 function byteAlphabet(): Map<string, number> {
   const alphabet = new Map<string, number>();
   let next = 256;
@@ -20,12 +20,12 @@ function byteAlphabet(): Map<string, number> {
   return alphabet;
 }
 
-/** Byte-pair vocabularies that spell text in UTF-8 with ▁ for a space, like SentencePiece. */
+/** Byte-pair vocabularies that store UTF-8 text with ▁ for a space, like SentencePiece. */
 const plainPairs = new Set(['gemma4', 'granite-embed-multi-311m', 'sarvam-moe', 'whitespace']);
 
 /**
- * The bytes of each token, exactly. llama.cpp's own detokenizer gives a string, which a character split over
- * tokens does not survive, and some vocabularies make it "clean up" spaces that the model wrote.
+ * The exact bytes of each token. llama.cpp's own detokenizer returns strings, which break characters that span several
+ * tokens, and with some vocabularies it removes spaces that the model generated ("clean up").
  *
  * Control tokens are empty. Returns null for vocabularies other than byte-pair and SentencePiece.
  */

@@ -8,7 +8,7 @@ const input = v.variant('kind', [
   v.strictObject({ kind: v.literal('text'), text: v.string() }),
 ]);
 
-/** What the service tells a child that holds one model. */
+/** Messages from the service to a child that holds one model. */
 export const toWorker = v.variant('type', [
   v.strictObject({
     type: v.literal('load'),
@@ -21,7 +21,7 @@ export const toWorker = v.variant('type', [
     type: v.literal('generate'),
     id: v.number(),
     input,
-    /** The adapter to take away again, for an answer of the base; null for the tuned model. */
+    /** The adapter to subtract for an answer of the base model; null for the tuned model. */
     withoutAdapter: v.nullable(v.string()),
     maxTokens: v.number(),
     temperature: v.number(),
@@ -45,7 +45,7 @@ export const generateResult = v.strictObject({
 
 const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), message: v.string() };
 
-/** What a child answers. `failed` without an id means that the model could not be loaded. */
+/** Messages from a child. `failed` without an id means that the model could not be loaded. */
 export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('loaded') }),
   v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string() }),

@@ -16,13 +16,13 @@ export interface Message {
   content: string;
 }
 
-/** The rule by which the model's training text was made, ready to be applied. */
+/** The prompt template that training used. */
 export interface StoredTemplate {
-  /** Strings that end an answer. */
+  /** Strings that end an answer (stop strings). */
   stop: string[];
-  /** The context in tokens that training knew of. */
+  /** The context length used in training, in tokens. */
   contextLength: number | null;
-  /** The prompt for the next answer. @throws AppError `invalid` when the template refuses the messages. */
+  /** Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages. */
   render(messages: readonly Message[]): string;
 }
 
@@ -35,7 +35,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     template = new Template(stored.chat_template);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('invalid', `The model's template ${path} cannot be read: ${reason}`, { cause });
+    throw new AppError('invalid', `Could not read the model's template ${path}: ${reason}`, { cause });
   }
   return {
     stop: stored.stop,
@@ -50,7 +50,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
         });
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new AppError('invalid', `The model's template cannot take these messages: ${reason}`, {
+        throw new AppError('invalid', `The model's template does not accept these messages: ${reason}`, {
           cause,
         });
       }

@@ -1,7 +1,7 @@
 /**
- * A program: scores token sequences with a GGUF and tokenizes texts with its vocabulary, for the check
- * after an export. One JSON request on stdin, one JSON answer on stdout; an error is a JSON object
- * `{code, message}` on stderr and exit code 1.
+ * A program for the check after an export: scores token sequences with a GGUF and tokenizes texts with its vocabulary.
+ * Reads one JSON request on stdin and writes one JSON response to stdout. On error it writes a JSON object
+ * `{code, message}` to stderr and exits with code 1.
  */
 import { stat } from 'node:fs/promises';
 import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
@@ -10,21 +10,23 @@ import { threadsFor } from './threads.ts';
 
 const tokenIds = v.array(v.pipe(v.number(), v.integer(), v.minValue(0)));
 
-export const scoreRequest = v.strictObject({
+const scoreRequest = v.strictObject({
   gguf: v.string(),
-  /** LoRA adapters in GGUF form, applied with their scale. */
+  /** The file may contain only a vocabulary; then only tokenization is possible. */
+  vocabularyOnly: v.optional(v.boolean(), false),
+  /** LoRA adapters as GGUF files, each with its scale. */
   adapters: v.optional(v.array(v.strictObject({ path: v.string(), scale: v.number() })), []),
-  /** `ids` are the tokens whose log-probability as the next token is asked for. */
+  /** `ids` are the tokens to score as the next token. */
   sequences: v.array(v.strictObject({ tokens: v.pipe(tokenIds, v.minLength(1)), ids: tokenIds })),
   texts: v.optional(v.array(v.string()), []),
-  /** Prompts to continue greedily, each by up to `maxTokens` tokens. */
+  /** Prompts to continue with greedy decoding, each by up to `maxTokens` tokens. */
   continuations: v.optional(v.array(v.strictObject({ tokens: tokenIds, maxTokens: v.number() })), []),
 });
 export type ScoreRequest = v.InferOutput<typeof scoreRequest>;
 
 export interface ScoreAnswer {
   vocabularySize: number;
-  /** The likeliest next token of each sequence, and the natural logarithms asked for, in order. */
+  /** The most likely next token of each sequence, and the requested log-probabilities (natural logarithm), in order. */
   sequences: { top: number; topLogprob: number; logprobs: number[] }[];
   texts: number[][];
   continuations: number[][];
@@ -36,9 +38,11 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   const { size } = await stat(request.gguf);
   const threads = threadsFor({ bytes: size, cores: llama.cpuMathCores, trainingActive: false });
   llama.maxThreads = threads;
-  const model = await llama.loadModel({ modelPath: request.gguf });
+  const vocabOnly = request.vocabularyOnly;
+  const model = await llama.loadModel({ modelPath: request.gguf, vocabOnly });
   try {
     const texts = request.texts.map((text) => model.tokenize(text, true) as number[]);
+    if (vocabOnly) return { vocabularySize: 0, sequences: [], texts, continuations: [] };
     const longest = Math.max(
       8,
       ...request.sequences.map((sequence) => sequence.tokens.length),
@@ -64,7 +68,7 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
         [last, { generateNext: { logits: true } }],
       ]);
       const logits = answers.at(-1)?.next.logits;
-      if (logits === undefined) throw new Error('The engine gave no logits.');
+      if (logits === undefined) throw new Error('The engine returned no logits.');
       vocabularySize = logits.size;
       let top = -1;
       let most = Number.NEGATIVE_INFINITY;
@@ -106,7 +110,7 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   }
 }
 
-/** `--check`: loads the engine and says what it is. */
+/** `--check`: loads the engine and reports its version and device. */
 async function check(): Promise<void> {
   const llama = await getLlama({ gpu: 'auto', build: 'never', logLevel: LlamaLogLevel.error });
   const said = { release: llama.llamaCppRelease.release, gpu: llama.gpu, threads: llama.cpuMathCores };

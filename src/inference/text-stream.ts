@@ -1,11 +1,11 @@
 /**
- * Turns the bytes of tokens into text that can be shown: whole characters alone, and nothing of a stop string,
- * not even its beginning.
+ * Decodes token bytes into displayable text: complete characters only, and no part of a stop string, not even its first
+ * characters.
  */
 export interface TextStream {
-  /** Takes the next bytes. Returns what can be shown now, and whether a stop string was met. */
+  /** Takes the next bytes. Returns the text to show now, and whether a stop string was found. */
   push(bytes: Uint8Array): { text: string; stopped: boolean };
-  /** What was held back as the possible beginning of a stop string, now that the answer is over. */
+  /** The text that was held back as a possible stop string, once the answer has ended. */
   end(): string;
 }
 
@@ -40,7 +40,7 @@ export function createTextStream(stops: readonly string[]): TextStream {
       return { text, stopped };
     },
     end() {
-      // bytes of an unfinished character stay in the decoder and are not shown
+      // the decoder keeps the bytes of an incomplete character
       const text = stopped ? '' : held;
       held = '';
       return text;

@@ -1,4 +1,4 @@
-/** The child process that holds one model. It is told what to do over IPC and knows no secret. */
+/** The child process that holds one model. It receives requests over IPC and knows no secrets. */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import * as v from 'valibot';
 import { asAppError } from '../errors.ts';
@@ -9,7 +9,7 @@ type Order = Extract<ToWorker, { type: 'generate' }>;
 
 let model: Promise<LoadedModel> | null = null;
 let trainingActive = false;
-/** Requests are answered one after the other, in the order in which they came. */
+/** Requests are processed one at a time, in order of arrival. */
 let tail: Promise<void> = Promise.resolve();
 let running: number | null = null;
 const aborts = new Map<number, AbortController>();
@@ -36,9 +36,9 @@ async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<Loade
 
 async function answer(order: Order, signal: AbortSignal): Promise<void> {
   try {
-    if (model === null) throw new Error('A request came before the model.');
+    if (model === null) throw new Error('A request arrived before the model was loaded.');
     const loaded = await model;
-    // a request that was given up while it waited has had its answer
+    // a request aborted while queued has already been answered
     if (signal.aborted) return;
     running = order.id;
     const result = await loaded.generate(order, signal, (delta) => {
@@ -98,7 +98,7 @@ function take(message: ToWorker): void {
 }
 
 process.on('message', (message) => take(v.parse(toWorker, message)));
-// the service is gone: nobody is left to answer
+// the service has exited
 process.on('disconnect', () => process.exit(0));
-// a terminal's Ctrl+C goes to the whole group; the service decides when its children end
+// Ctrl+C in a terminal signals the whole process group; the service decides when its children end
 process.on('SIGINT', () => undefined);

@@ -8,8 +8,8 @@ import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 const run = promisify(execFile);
 
 /**
- * Asks the trainer which tasks, strategies and providers there are and which combine.
- * @throws AppError `unavailable` when the Python environment is missing or broken, with the cure.
+ * Asks the trainer which tasks, strategies and providers exist and how they can be combined.
+ * @throws AppError `unavailable`, with advice, when the Python environment is missing or broken.
  */
 export async function describeTrainer(command: TrainerCommand, converterDir: string): Promise<Description> {
   try {
@@ -23,7 +23,7 @@ export async function describeTrainer(command: TrainerCommand, converterDir: str
     const stderr = (error as { stderr?: string }).stderr?.trim().split('\n').at(-1);
     throw new AppError(
       'unavailable',
-      `The trainer's Python environment does not answer (${stderr || (error as Error).message}). Run "npm run doctor" to see what is missing, or "npm start" again to repair it.`,
+      `The trainer's Python environment does not work (${stderr || (error as Error).message}). Run "npm run doctor" to see what is missing, or "npm start" again to repair it.`,
       { cause: error },
     );
   }

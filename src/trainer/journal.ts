@@ -1,19 +1,20 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import * as v from 'valibot';
-import { type JournalLine, journalLine } from './protocol.ts';
+import type { JournalLine } from '../contract/journal.ts';
+import { journalLine } from './protocol.ts';
 
-/** A stretch of a journal: its complete lines, and the byte offset just after the last of them. */
+/** A part of a journal: complete lines, and the byte offset after the last one. */
 export interface JournalChunk {
   readonly lines: JournalLine[];
   readonly offset: number;
 }
 
 /**
- * Reads the complete lines of a journal from byte `offset` on, at most about `maxBytes` of them. A line
- * that is still being written (no newline yet) is left for the next call; one that does not follow the
- * contract is passed to `onBadLine` and skipped. A line that ends the job (`done`, `failed`) comes alone,
- * so that the offset before it can be stored with the lines before it. It reads synchronously: the few bytes
- * that were just written are in memory, and handing each call to another thread costs far more than they do.
+ * Reads the complete lines of a journal from byte `offset`, at most about `maxBytes` of them. An incomplete line
+ * (without a newline) is left for the next call. A line that violates the contract is passed to `onBadLine` and
+ * skipped. A line that ends the job (`done`, `failed`) is returned alone, so that the offset before it can be stored
+ * with the preceding lines. Reads synchronously: the data is small and in the page cache, and an asynchronous read
+ * costs far more.
  */
 export function readJournal(
   path: string,

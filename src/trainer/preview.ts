@@ -28,10 +28,10 @@ const failed = v.object({
 });
 
 /**
- * Asks the trainer what it would see of the first rows of a prepared job folder.
- * @param options.signal ends the trainer when it is aborted.
- * @throws AppError `invalid` with the trainer's own reason, or once `signal` is aborted; `unavailable` when it
- *   takes longer than `timeoutMs`.
+ * Asks the trainer how it would tokenize the first rows of a prepared job folder.
+ * @param options.signal kills the trainer process when aborted.
+ * @throws AppError `invalid` with the trainer's reason, or when `signal` is aborted; `unavailable` when it
+ * takes longer than `timeoutMs`.
  */
 export async function previewRows(
   command: TrainerCommand,
@@ -41,7 +41,7 @@ export async function previewRows(
 ): Promise<Preview> {
   const { hubToken, timeoutMs, signal } = options;
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
-  // Ended by hand: the signal that execFile was given was seen to fire and the child to go on (Node 20.20).
+  // Killed explicitly: with execFile's own `signal`, the child sometimes kept running after an abort (Node 20.20).
   const end = () => void running.child.kill('SIGKILL');
   let late = false;
   const timer = setTimeout(() => {
@@ -53,7 +53,7 @@ export async function previewRows(
     env: trainerEnvironment(command, hubToken),
     maxBuffer: 2 ** 27,
   });
-  // It writes nothing that would have to be finished.
+  // SIGKILL is safe: the preview writes no files.
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
   const answer = await running
@@ -62,12 +62,11 @@ export async function previewRows(
       clearTimeout(timer);
       signal.removeEventListener('abort', end);
     });
-  if (signal.aborted)
-    throw new AppError('invalid', 'The preview was given up: nobody waits for it any more.');
+  if (signal.aborted) throw new AppError('invalid', 'The preview was cancelled.');
   if (late) {
     throw new AppError(
       'unavailable',
-      `The preview was given up after ${timeoutMs / 1000} s. The machine may be busy, or the model hub slow: try again later, or with fewer rows.`,
+      `The preview timed out after ${timeoutMs / 1000} s. The machine or the model hub may be busy. Try again later or with fewer rows.`,
     );
   }
   const text = answer.stdout?.trim().split('\n').at(-1) ?? '';
@@ -77,7 +76,7 @@ export async function previewRows(
   } catch (error) {
     throw new AppError(
       'internal',
-      'The trainer gave no preview. Run "npm run doctor" to see what is missing.',
+      'The trainer returned no preview. Run "npm run doctor" to see what is missing.',
       {
         cause: error,
       },

@@ -5,25 +5,25 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A process, told apart from a later one with the same number by when it started. */
+/** A process, identified by its pid and start time, because pids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Opaque: ticks since boot on Linux (proc(5), field 22 of stat), a date elsewhere. */
   readonly started: string;
 }
 
-/** How a child ended; both `null` when nobody can know, since it was another server's child. */
+/** How a child ended; both are `null` when unknown, because it was the child of an earlier service. */
 export interface ProcessExit {
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-/** When a process started, or `null` when there is none of this number (a zombie counts as none). */
+/** The start time of a process, or `null` when no such process exists (zombies do not count). */
 export async function startOf(pid: number): Promise<string | null> {
   if (process.platform === 'linux') {
     try {
       const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-      // The command's name is in parentheses and may hold blanks; the fields after it are counted from 3.
+      // The command name is in parentheses and may contain spaces; the fields after it are counted from 3.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
     } catch {
@@ -62,7 +62,7 @@ export async function findByArgument(argument: string): Promise<ProcessIdentity 
   return line === undefined ? null : identify(Number.parseInt(line, 10));
 }
 
-/** Signals the whole process group that a trainer leads; false when there is none any more. */
+/** Signals the process group of a trainer. @returns false when the group no longer exists. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, signal);
@@ -73,9 +73,9 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Starts a process that outlives this one: its own session and process group, both outputs appended to
- * `logPath`, no standard input.
- * @returns its identity, and a promise of how it ends.
+ * Starts a process that outlives this one: a new session and process group, no standard input, and both outputs
+ * appended to `logPath`.
+ * @returns its identity, and a promise of its exit.
  */
 export async function spawnDetached(
   argv: readonly string[],

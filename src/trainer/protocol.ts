@@ -1,130 +1,81 @@
 import * as v from 'valibot';
-
-/** The version of the contract in CONTRIBUTING.md that service and trainer both speak. */
-export const protocolVersion = 1;
+import {
+  type Field,
+  type FieldKind,
+  type FieldValue,
+  type JournalLine,
+  journalLines,
+  type protocolVersion,
+  type Verification,
+} from '../contract/journal.ts';
+import type { Quantization } from '../contract/quantizations.ts';
+import { rowShapeNames } from '../contract/rows.ts';
+import type { Settings } from '../contract/settings.ts';
 
 const finite = v.pipe(v.number(), v.finite());
-const orNull = <S extends v.GenericSchema>(schema: S) => v.nullable(schema);
-const numbers = v.record(v.string(), orNull(finite));
-const head = { seq: v.pipe(v.number(), v.integer()), time: v.string() };
 
-export const phaseNames = [
-  'check',
-  'download',
-  'load',
-  'probe',
-  'train',
-  'evaluate',
-  'merge',
-  'convert',
-  'quantize',
-  'verify',
-] as const;
+export const verification: v.GenericSchema<Verification> = v.looseObject({
+  passed: v.boolean(),
+  reason: v.optional(v.nullable(v.string())),
+  tokens_differ: v.optional(
+    v.nullable(
+      v.object({
+        text: v.string(),
+        from_token: v.number(),
+        trained: v.array(v.number()),
+        gguf: v.array(v.number()),
+      }),
+    ),
+  ),
+});
 
-export const failureCodes = [
-  'out_of_memory_gpu',
-  'out_of_memory_host',
-  'disk_full',
-  'model_not_accessible',
-  'model_gated',
-  'bad_model',
-  'bad_tokenizer',
-  'bad_dataset_row',
-  'loss_not_finite',
-  'killed',
-  'stalled',
-  'dependency_missing',
-  'unsupported',
-  'verification_failed',
-  'internal',
-] as const;
+const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {
+  text: v.string(),
+  integer: v.pipe(v.number(), v.integer()),
+  number: finite,
+  boolean: v.boolean(),
+  numbers: v.record(v.string(), v.nullable(finite)),
+  texts: v.record(v.string(), v.nullable(v.string())),
+  verification,
+};
 
-const verification = v.looseObject({ passed: v.boolean() });
+function fieldSchema(field: Field): v.GenericSchema {
+  if (typeof field !== 'string') return v.picklist(field);
+  const kind = kinds[field.replace('?', '') as FieldKind];
+  return field.endsWith('?') ? v.nullable(kind) : kind;
+}
 
-/** Every kind of line in a job's journal; the table in CONTRIBUTING.md says what the fields mean. */
-export const journalLine = v.variant('type', [
-  v.object({
-    ...head,
-    type: v.literal('hello'),
-    protocol: v.number(),
-    pid: v.number(),
-    resumed_from_step: orNull(finite),
-    versions: v.record(v.string(), v.nullable(v.string())),
-  }),
-  v.object({
-    ...head,
-    type: v.literal('phase'),
-    phase: v.picklist(phaseNames),
-    progress: orNull(finite),
-    detail: orNull(v.string()),
-  }),
-  v.object({
-    ...head,
-    type: v.literal('metric'),
-    step: finite,
-    total_steps: orNull(finite),
-    epoch: orNull(finite),
-    total_epochs: orNull(finite),
-    loss: orNull(finite),
-    learning_rate: orNull(finite),
-    grad_norm: orNull(finite),
-    tokens: orNull(finite),
-    tokens_per_second: orNull(finite),
-    elapsed_seconds: orNull(finite),
-    eta_seconds: orNull(finite),
-    memory_bytes: orNull(finite),
-    extra: numbers,
-  }),
-  v.object({
-    ...head,
-    type: v.literal('eval'),
-    step: finite,
-    epoch: orNull(finite),
-    metrics: numbers,
-  }),
-  v.object({ ...head, type: v.literal('sample'), step: finite, prompt: v.string(), text: v.string() }),
-  v.object({
-    ...head,
-    type: v.literal('checkpoint'),
-    step: finite,
-    path: v.string(),
-    reason: v.picklist(['interval', 'stop', 'end', 'signal']),
-    best: v.boolean(),
-  }),
-  v.object({
-    ...head,
-    type: v.literal('artifact'),
-    kind: v.picklist(['adapter', 'adapter_gguf', 'gguf', 'modelfile', 'template', 'verification']),
-    path: v.string(),
-    bytes: finite,
-    quantization: orNull(v.string()),
-  }),
-  v.object({ ...head, type: v.literal('warning'), code: v.string(), message: v.string() }),
-  v.object({
-    ...head,
-    type: v.literal('done'),
-    outcome: v.picklist(['completed', 'stopped']),
-    step: finite,
-    metrics: numbers,
-    verification: orNull(verification),
-  }),
-  v.object({
-    ...head,
-    type: v.literal('failed'),
-    code: v.picklist(failureCodes),
-    message: v.string(),
-    advice: orNull(v.string()),
-    evidence: orNull(v.string()),
-  }),
-]);
-export type JournalLine = v.InferOutput<typeof journalLine>;
-export type MetricLine = Extract<JournalLine, { type: 'metric' }>;
-export type ArtifactLine = Extract<JournalLine, { type: 'artifact' }>;
-export type FailureCode = (typeof failureCodes)[number];
+/** The schemas for a table of fields. */
+export const fieldSchemas = <T extends Readonly<Record<string, Field>>>(fields: T) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, fieldSchema(field)]),
+  ) as unknown as { [N in keyof T]: v.GenericSchema<FieldValue<T[N]>> };
 
-/** What a training run is told; names in `settings` are those of the training request. */
+/** A nullable journal field may be absent: older trainers did not write it. */
+const lineFields = (fields: Readonly<Record<string, Field>>) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const schema = fieldSchema(field);
+      return [name, typeof field === 'string' && field.endsWith('?') ? v.optional(schema, null) : schema];
+    }),
+  );
+
+/** The schema of each journal line type; docs/job-folder.md describes the fields. */
+export const journalLine = v.variant(
+  'type',
+  Object.entries(journalLines).map(([type, fields]) =>
+    v.object({
+      seq: v.pipe(v.number(), v.integer()),
+      time: v.string(),
+      type: v.literal(type),
+      ...lineFields(fields),
+    }),
+  ),
+) as unknown as v.GenericSchema<unknown, JournalLine>;
+
+/** The specification of a run; names in `settings` are those of the training request. */
 export interface JobSpec {
-  readonly protocol: number;
+  readonly protocol: typeof protocolVersion;
   readonly job_id: string;
   readonly job_dir: string;
   readonly task: string;
@@ -132,27 +83,53 @@ export interface JobSpec {
   readonly strategy: string;
   readonly model: { readonly name: string; readonly path: string | null };
   readonly dataset: { readonly name: string; readonly path: string; readonly rows: number };
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly export: { readonly quantizations: readonly string[] } | null;
+  readonly settings: Settings;
+  /** If no GGUF is `required`, a model that llama.cpp does not support is trained without one. */
+  readonly export: { readonly quantizations: readonly Quantization[]; readonly required: boolean } | null;
   readonly tensorboard_dir: string | null;
   readonly tools: {
     readonly quantize: readonly string[];
     readonly score: readonly string[];
     readonly converter: string;
   };
+  /** The disk space that the run needs, per weight of the base model and per trained weight. */
+  readonly disk: {
+    readonly checkpoints_bytes: number;
+    readonly checkpoints_per_trained_weight: number;
+    readonly export_per_weight: number;
+    readonly export_per_trained_weight: number;
+    readonly spare_bytes: number;
+  };
 }
 
-/** The answer of `python -m trainer describe`. */
+/** The name, label and one-sentence description of a task, strategy or provider. */
+const words = { name: v.string(), label: v.string(), description: v.string() };
+
+/** The output of `python -m trainer describe`. */
 export const description = v.looseObject({
-  tasks: v.array(v.looseObject({ name: v.string() })),
-  strategies: v.array(v.looseObject({ name: v.string() })),
-  providers: v.array(
-    v.looseObject({ name: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
+  tasks: v.array(v.looseObject({ ...words, row_shape: v.picklist(rowShapeNames) })),
+  strategies: v.array(
+    v.looseObject({
+      ...words,
+      /** `null` if the task determines the row shape. */
+      row_shape: v.nullable(v.picklist(rowShapeNames)),
+      tasks: v.array(v.string()),
+    }),
   ),
-  combinations: v.array(v.looseObject({})),
+  providers: v.array(v.looseObject({ ...words, available: v.boolean(), reason: v.nullable(v.string()) })),
+  combinations: v.array(
+    v.looseObject({
+      task: v.string(),
+      strategy: v.string(),
+      provider: v.string(),
+      /** Model types of encoders and encoder-decoders. Every combination trains causal language models. */
+      model_types: v.array(v.string()),
+    }),
+  ),
   export_architectures: v.array(v.string()),
   lr_scheduler_types: v.array(v.string()),
   optimizers: v.array(v.string()),
+  optimizer_state_bytes: v.record(v.string(), v.number()),
   bfloat16_from_width: v.nullable(v.number()),
   versions: v.record(v.string(), v.nullable(v.string())),
 });

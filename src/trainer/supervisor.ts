@@ -3,6 +3,7 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
+import type { JournalLine } from '../contract/journal.ts';
 import { readJournal } from './journal.ts';
 import {
   findByArgument,
@@ -12,40 +13,39 @@ import {
   signalGroup,
   spawnDetached,
 } from './process.ts';
-import type { JournalLine } from './protocol.ts';
 
-/** How often the journal is looked at: until the first step somebody waits for each of its short phases. */
+/** How often the journal is polled: more often before the first step, because the early phases are short. */
 const pollMs = { beforeSteps: 25, training: 100 };
-/** How often it is asked whether a trainer that is not our child still runs. */
+/** How often to check whether a trainer that is not our child is still running. */
 const alivePollMs = 500;
 
 const wordSchema = v.object({ pid: v.number(), started: v.string() });
 
-/** Where a trainer is found and how it is started. */
+/** How to start a trainer. */
 export interface TrainerCommand {
   readonly pythonPath: string;
-  /** What a trainer's environment is made of. */
+  /** The base for a trainer's environment. */
   readonly environment: NodeJS.ProcessEnv;
-  /** The folder that holds the package `trainer`. */
+  /** The folder that contains the package `trainer`. */
   readonly installDir: string;
 }
 
-/** What a running trainer tells, in order; `end` is the last. */
+/** Events of a running trainer, in order; `end` is the last. */
 export type TrainerEvent =
   | { readonly kind: 'lines'; readonly lines: JournalLine[]; readonly offset: number }
   | { readonly kind: 'stalled'; readonly silentMs: number }
   | { readonly kind: 'end'; readonly exit: ProcessExit; readonly logTail: string };
 
-/** One trainer process, our child or found again. */
+/** A trainer process: our child, or one found after a restart. */
 export interface Trainer {
   readonly identity: ProcessIdentity;
-  /** Known only of our own child. */
+  /** Known only for our own child. */
   readonly ended: Promise<ProcessExit> | null;
 }
 
 /**
- * The environment of a trainer: ours without any token, so that neither a model's code path nor a log of
- * the environment can leak one; the token is added only for a job that downloads.
+ * The environment of a trainer. All tokens are removed, so that neither the code of a model nor a logged environment
+ * can leak one; the hub token is added only for a job that downloads.
  */
 export function trainerEnvironment(command: TrainerCommand, hubToken: string | null): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {};
@@ -56,15 +56,15 @@ export function trainerEnvironment(command: TrainerCommand, hubToken: string | n
     ...env,
     ...(hubToken === null ? {} : { HF_TOKEN: hubToken }),
     PYTHONPATH: command.installDir,
-    // The working directory is the job's folder; nothing in it may be imported.
+    // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',
     PYTHONUNBUFFERED: '1',
     PYTHONDONTWRITEBYTECODE: '1',
     HF_HUB_DISABLE_TELEMETRY: '1',
     HF_HUB_DISABLE_IMPLICIT_TOKEN: hubToken === null ? '1' : '0',
     TOKENIZERS_PARALLELISM: 'false',
-    // Threads that wait sleep. Spinning ones are up to 50 times slower beside another busy process, which a
-    // person's own machine has; on an idle one sleeping costs 15 % (measured with PyTorch's libgomp).
+    // Makes waiting threads sleep. Spinning threads are up to 50 times slower when another process uses the CPU; on an
+    // idle machine sleeping costs 15 % (measured with PyTorch's libgomp).
     OMP_WAIT_POLICY: command.environment.OMP_WAIT_POLICY ?? 'passive',
   };
 }
@@ -81,7 +81,7 @@ export async function startTrainer(
   });
 }
 
-/** Finds the trainer of a job that another server started; `known` is what that one stored, if it could. */
+/** Finds the trainer of a job started by an earlier service; `known` is its stored identity, if any. */
 export async function findTrainer(jobDir: string, known: ProcessIdentity | null): Promise<Trainer | null> {
   if (known !== null && (await isAlive(known))) return { identity: known, ended: null };
   const told = await leftWord(jobDir);
@@ -90,17 +90,17 @@ export async function findTrainer(jobDir: string, known: ProcessIdentity | null)
   return identity === null ? null : { identity, ended: null };
 }
 
-/** What a trainer that was forked from a warm one wrote of itself; it has that one's arguments. */
+/** The identity file of a trainer forked from a warm one, whose arguments it shares. */
 async function leftWord(jobDir: string): Promise<ProcessIdentity | null> {
   const text = await readFile(join(jobDir, 'process.json'), 'utf8').catch(() => null);
   return text === null ? null : v.parse(wordSchema, JSON.parse(text));
 }
 
 /**
- * Follows a trainer to its end: journal lines from `offset` on, a `stalled` when its heartbeat has not
- * moved for `heartbeatMs` (by the monotonic clock, so setting the clock changes nothing), and how it ended
- * with the last lines of its log. With no trainer it yields what the journal still holds and ends.
- * @param signal aborts the following, never the trainer.
+ * Follows a trainer to its end. Yields journal lines from `offset`, `stalled` when the heartbeat has not changed for
+ * `heartbeatMs` (measured with the monotonic clock), and finally how the trainer ended with the last lines of its log.
+ * Without a trainer it yields the remaining journal lines and ends.
+ * @param signal stops following, but not the trainer.
  */
 export async function* followTrainer(
   trainer: Trainer | null,
@@ -125,7 +125,7 @@ export async function* followTrainer(
   let stalled = false;
   let steps = false;
   while (!options.signal.aborted) {
-    // Whether it has ended is asked before the journal is read, so that the last lines are not missed.
+    // The process is checked before the journal is read, so that the last lines are not missed.
     if (exit === null && trainer?.ended === null && performance.now() >= aliveCheckAt) {
       aliveCheckAt = performance.now() + alivePollMs;
       if (!(await isAlive(trainer.identity))) exit = { code: null, signal: null };
@@ -160,7 +160,7 @@ export async function* followTrainer(
   }
 }
 
-/** Asks a trainer to stop and, rung by rung, makes it: the file `stop`, SIGTERM, SIGKILL to the group. */
+/** Stops a trainer in escalating steps: the file `stop`, then SIGTERM, then SIGKILL to the process group. */
 export async function stopTrainer(
   trainer: Trainer,
   jobDir: string,
@@ -170,16 +170,16 @@ export async function stopTrainer(
   if (!(await endsWithin(trainer, waits.askMs))) await killTrainer(trainer, waits.termMs);
 }
 
-/** The lower rungs alone, for a trainer that cannot be asked: SIGTERM, then SIGKILL to the group. */
+/** Kills a trainer without asking it to save: SIGTERM, then SIGKILL to the process group. */
 export async function killTrainer(trainer: Trainer, termMs: number): Promise<void> {
   if (!(await isAlive(trainer.identity))) return;
   signalGroup(trainer.identity.pid, 'SIGTERM');
-  // A process that is stopped (SIGSTOP) handles no SIGTERM until it continues.
+  // A process that is suspended (SIGSTOP) handles no SIGTERM until it continues.
   signalGroup(trainer.identity.pid, 'SIGCONT');
   if (!(await endsWithin(trainer, termMs))) signalGroup(trainer.identity.pid, 'SIGKILL');
 }
 
-/** Whether a trainer ends by itself within `ms`. */
+/** Whether a trainer ends on its own within `ms`. */
 export async function endsWithin(trainer: Trainer, ms: number): Promise<boolean> {
   const until = performance.now() + ms;
   while (performance.now() < until) {
@@ -189,7 +189,7 @@ export async function endsWithin(trainer: Trainer, ms: number): Promise<boolean>
   return !(await isAlive(trainer.identity));
 }
 
-/** The last lines of a file, at most `maxBytes` of them; empty when there is none. */
+/** The last lines of a file, at most `maxBytes`; empty if the file does not exist. */
 export async function readTail(path: string, maxBytes = 4_096): Promise<string> {
   let file: Awaited<ReturnType<typeof open>>;
   try {

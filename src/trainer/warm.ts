@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { isAlive, type ProcessExit, startOf } from './process.ts';
 import { findTrainer, type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
-/** What `python -m trainer warm` tells, a line each (trainer/warm.py). */
+/** The output lines of `python -m trainer warm` (trainer/warm.py). */
 const lineSchema = v.union([
   v.object({ ready: v.literal(true) }),
   v.object({ started: v.string(), pid: v.number() }),
@@ -14,17 +14,17 @@ const lineSchema = v.union([
   v.object({ ended: v.number(), code: v.nullable(v.number()), signal: v.nullable(v.string()) }),
 ]);
 
-/** A fork takes milliseconds; what has not answered after this is stuck, and is killed. */
+/** A fork takes milliseconds. A process that has not answered after this time is stuck and is killed. */
 const forkMs = 30_000;
-/** How long a fork whose parent was killed may take to leave word in its job's folder. */
+/** How long a fork whose parent was killed may take to write its identity file to the job folder. */
 const wordMs = 1_000;
 const alivePollMs = 500;
 
-/** A trainer that has imported everything before a job is started, and forks for each. */
+/** A trainer process that has imported everything in advance and forks for each job. */
 export interface WarmTrainer {
-  /** A start is likely soon: begins to import. Costs nothing while it is warm already. */
+  /** Starts importing, because a job is likely to start soon. Does nothing if it is already warm. */
   expect(): Promise<void>;
-  /** Forks a trainer for the job of `jobDir`; null where none is warm yet, or it cannot. */
+  /** Forks a trainer for the job in `jobDir`; null if the process is not warm yet or the fork failed. */
   start(jobDir: string): Promise<Trainer | null>;
   close(): void;
 }
@@ -43,10 +43,10 @@ interface Warm {
 }
 
 /**
- * Keeps one warm trainer, while it is used. Linux alone: a fork without an exec is not safe on macOS and not
- * there on Windows.
- * @param idleMs after so long without use the memory is given back; 0 switches the whole off.
- * @param possible whether this machine has room for one, and no device whose driver does not survive a fork.
+ * Keeps one warm trainer while it is used. Linux only: a fork without exec is unsafe on macOS and does not exist on
+ * Windows.
+ * @param idleMs after this long without use the process is ended; 0 disables warm trainers.
+ * @param possible whether the machine has enough free memory, and no device whose driver fails after a fork.
  */
 export function createWarmTrainer(options: {
   command: TrainerCommand;
@@ -67,7 +67,7 @@ export function createWarmTrainer(options: {
     idle.unref();
   }
 
-  /** The exit of a fork is known to its parent alone. */
+  /** Only the parent learns the exit status of a fork, so it must outlive its forks. */
   function giveBackUnlessBusy(): void {
     if (warm !== null && warm.awaitingEnd.size > 0) used();
     else giveBack();
@@ -75,7 +75,7 @@ export function createWarmTrainer(options: {
 
   function giveBack(): void {
     if (idle !== null) clearTimeout(idle);
-    // It ends with its standard input; its forks go on.
+    // It exits when its standard input closes; its forks continue.
     warm?.child.stdin?.end();
     warm = null;
   }
@@ -90,7 +90,7 @@ export function createWarmTrainer(options: {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors = (errors + text).slice(-2_000);
     });
-    // Writing to one that has just ended.
+    // The process may exit while it is being written to.
     child.stdin?.on('error', () => undefined);
     const awaitingStart: Warm['awaitingStart'] = new Map();
     const awaitingEnd: Warm['awaitingEnd'] = new Map();
@@ -128,7 +128,7 @@ export function createWarmTrainer(options: {
     return made;
   }
 
-  /** How a fork ends: as its parent tells, or, without a parent, that it is no longer there. */
+  /** The exit of a fork as reported by its parent; if the parent is gone, unknown and detected by polling. */
   function endOf(made: Warm, fork: Fork, identity: Trainer['identity']): Promise<ProcessExit> {
     const orphaned = made.gone.then(async () => {
       while (await isAlive(identity)) await sleep(alivePollMs, undefined, { ref: false });
@@ -147,7 +147,7 @@ export function createWarmTrainer(options: {
       const made = warm;
       if (made === null) return null;
       if (!made.ready) {
-        // It would import beside the trainer that does the same for itself.
+        // Its imports would compete with those of the new trainer.
         made.child.kill('SIGKILL');
         warm = null;
         return null;

@@ -185,8 +185,8 @@ test('a model that is missing, is no model, brings code, or has an architecture 
   const folder = temporaryFolder();
   await refused(quickRequest({ model_name: 'not a model' }), 400, 'owner/name');
   await refused(quickRequest({ model_name: 'a/b/c' }), 400, 'owner/name');
-  await refused(quickRequest({ model_name: '/nowhere' }), 400, 'no folder');
-  await refused(quickRequest({ model_name: '/etc/hostname' }), 400, 'not a folder');
+  await refused(quickRequest({ model_name: '/nowhere' }), 400, 'does not exist');
+  await refused(quickRequest({ model_name: '/etc/hostname' }), 400, 'not a model folder');
   await refused(quickRequest({ model_name: folder }), 400, 'config.json');
   writeFileSync(join(folder, 'config.json'), '{');
   await refused(quickRequest({ model_name: folder }), 400, 'not JSON');
@@ -196,8 +196,24 @@ test('a model that is missing, is no model, brings code, or has an architecture 
     JSON.stringify({ architectures: ['LlamaForCausalLM'], auto_map: { AutoModel: 'evil.Model' } }),
   );
   await refused(quickRequest({ model_name: folder }), 400, 'auto_map');
+  for (const file of ['tokenizer_config.json', 'processor_config.json', 'generation_config.json']) {
+    const coded = join(temporaryFolder(), 'model');
+    cpSync(tinyModel('llama'), coded, { recursive: true });
+    writeFileSync(
+      join(coded, file),
+      JSON.stringify({ auto_map: { AutoTokenizer: ['evil.Tokenizer', null] } }),
+    );
+    await refused(quickRequest({ model_name: coded }), 400, `auto_map in ${file}`);
+  }
+  const explicit = { export: { quantizations: ['Q8_0'] } };
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ architectures: ['DreamForCausalLM9'] }));
-  await refused(quickRequest({ model_name: folder }), 400, 'DreamForCausalLM9', 'none');
+  await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'DreamForCausalLM9', 'none');
+  const quantization_config = { quant_method: 'gptq' };
+  writeFileSync(
+    join(folder, 'config.json'),
+    JSON.stringify({ architectures: ['LlamaForCausalLM'], quantization_config }),
+  );
+  await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'gptq', 'none');
   const pickled = join(folder, 'pickled');
   mkdirSync(pickled);
   writeFileSync(join(pickled, 'config.json'), JSON.stringify({ architectures: ['LlamaForCausalLM'] }));

@@ -35,7 +35,10 @@ async function get(path: string): Promise<Json> {
 }
 
 test.before(async () => {
-  service = await startService({ env: { XDG_CACHE_HOME: cacheHome, HF_HOME: temporaryFolder() } });
+  service = await startService({
+    warm: true,
+    env: { XDG_CACHE_HOME: cacheHome, HF_HOME: temporaryFolder() },
+  });
   description = await readDescription(service);
 });
 test.after(endAll);
@@ -104,6 +107,32 @@ test('choices are the names that a start accepts', async () => {
     assert.is(status, 400);
     assert.match(body.detail, field);
   }
+});
+
+test('choices tell which rows each task and strategy takes', async () => {
+  const { tasks, strategies, providers } = await get('/api/choices');
+  assert.equal(
+    tasks.map(({ name, row_shape }: Json) => [name, row_shape]),
+    [
+      ['text-generation', 'input-output'],
+      ['summarization', 'input-output'],
+      ['extractive-question-answering', 'question-answer'],
+    ],
+  );
+  assert.equal(
+    strategies.map(({ name, row_shape }: Json) => [name, row_shape]),
+    [
+      ['sft', null],
+      ['qlora', null],
+      ['dpo', 'preference'],
+      ['rlhf', 'preference'],
+    ],
+  );
+  assert.equal(strategies.find(({ name }: Json) => name === 'dpo').tasks, ['text-generation']);
+  assert.equal(
+    providers.map(({ label }: Json) => label),
+    ['Standard', 'Accelerated'],
+  );
 });
 
 test('recommendations give a reason, size, licence and memory, for this machine or another profile', async () => {
@@ -183,7 +212,8 @@ test('an architecture that cannot become a GGUF is told before the training', as
     (await ask('POST', '/api/estimate', quickRequest({ model_name: odd, ...changes }))).body.advice.join(' ');
   assert.match(await advice({}), 'llama.cpp cannot run the architecture NoSuchForCausalLM');
   assert.not.match(await advice({ export: 'none' }), 'llama.cpp');
-  const { status, body } = await ask('POST', '/api/start_training', quickRequest({ model_name: odd }));
+  const wanted = quickRequest({ model_name: odd, export: { quantizations: ['Q8_0'] } });
+  const { status, body } = await ask('POST', '/api/start_training', wanted);
   assert.is(status, 400);
   assert.match(body.detail, 'NoSuchForCausalLM');
 });
@@ -251,7 +281,7 @@ test('a discarded job is deleted by the next server when this one is killed befo
   // A trainer that is stopped does not end before the server is killed.
   process.kill(pid as number, 'SIGSTOP');
   const { dataDir } = service;
-  const { default: Database } = await import('better-sqlite3');
+  const { Database } = await import('../../src/db/sqlite.ts');
   await service.end('SIGKILL');
   const db = new Database(join(dataDir, 'database', 'hone.sqlite'));
   db.prepare('UPDATE jobs SET discard_requested = 1, stop_requested = 1 WHERE pid = ?').run(pid);
@@ -259,7 +289,7 @@ test('a discarded job is deleted by the next server when this one is killed befo
   service = await startService({ dataDir, env: { XDG_CACHE_HOME: cacheHome } });
   await until(async () => (await service.call('GET', `/api/jobs/${jobId}`)).status === 404, 'it was deleted');
   assert.equal(trainersOf(dataDir), []);
-  assert.not.ok(existsSync(join(dataDir, 'jobs', jobId)));
+  await until(() => !existsSync(join(dataDir, 'jobs', jobId)), 'its folder is gone');
 });
 
 test.run();

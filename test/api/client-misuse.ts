@@ -1,11 +1,11 @@
 /*
- * What the page's client, the form's fields and the service's handlers must not get past the compiler: each is wrong
+ * What the page's client, settings and the service's handlers must not get past the compiler: each is wrong
  * in one way, and the type check of the whole repository fails where it does not object. Nothing here is run.
  */
 import * as v from 'valibot';
+import type { Settings, SettingValues } from '../../src/contract/settings.ts';
 import { route } from '../../src/http/route.ts';
 import { call, open, pathOf } from '../../ui/api/call.ts';
-import type { SettingField } from '../../ui/pages/setting-groups.ts';
 
 export async function misuse(): Promise<void> {
   const path = { job_id: 'train_1' };
@@ -76,13 +76,15 @@ export const routes = [
   route({ ...told, path: '/a', responses: answer, handle: () => ({ job_id: 'train_1', step: '1' }) }),
 ];
 
-const words = { label: 'Rank', sentence: 'How much.' };
-export const fields: SettingField[] = [
-  { name: 'lora_r', kind: 'integer', ...words },
-  // @ts-expect-error the request has no such setting
-  { name: 'lora_rank', kind: 'integer', ...words },
+export const asked: Partial<SettingValues>[] = [
+  { lora_r: 8, device: 'cuda', packing: true, target_modules: ['q_proj'] },
+  // @ts-expect-error there is no such setting
+  { lora_rank: 8 },
   // @ts-expect-error the setting is no switch
-  { name: 'lora_r', kind: 'switch', ...words },
+  { lora_r: true },
   // @ts-expect-error the choice is not one of the setting's
-  { name: 'device', kind: 'choice', choices: ['gpu'], ...words },
+  { device: 'gpu' },
 ];
+export const ranks = (run: Settings): number => run.lora_r;
+// @ts-expect-error the trainer may have to choose
+export const halves = (run: Settings): boolean => run.bf16;

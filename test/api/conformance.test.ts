@@ -174,6 +174,7 @@ test('GET /api/info: providers, strategies, tasks (string[]), version', async ()
   const body = await get('GET', '/api/info');
   hasFields(body, { providers: 'string[]', strategies: 'string[]', tasks: 'string[]', version: 'string' }, [
     'availability',
+    'http',
   ]);
   assert.equal(body.providers, ['standard', 'accelerated']);
   assert.equal([...body.strategies].sort(), ['dpo', 'qlora', 'rlhf', 'sft']);
@@ -435,7 +436,7 @@ for (const path of ['/api/finetune/start_training', '/api/start_training']) {
 }
 
 test('POST /api/finetune/start_training: success, message, job_id (string)', async () => {
-  // An alias of `standard` (decisions, "Identifiers"), which is never returned.
+  // An alias of `standard`, which is never returned (docs/specification.md, Values).
   const request = quickRequest({ provider: 'huggingface' });
   started = await get('POST', '/api/finetune/start_training', request);
   const conflicting = ['/api/finetune/start_training', '/api/start_training'];
@@ -448,7 +449,7 @@ test('POST /api/finetune/start_training: success, message, job_id (string)', asy
 test('reset_status while a training runs: succeeds, changes nothing and says so', async () => {
   const body = await get('POST', '/api/finetune/reset_status');
   assert.is(body.success, true);
-  assert.match(body.message, /running/);
+  assert.match(body.message, /in progress/);
   assert.is((await get('GET', '/api/finetune/status')).status, 'running');
 });
 

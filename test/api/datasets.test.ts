@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Database } from '../../src/db/sqlite.ts';
 import {
   endAll,
   type Json,
@@ -138,7 +138,7 @@ test('a dataset that is small for a model is told so, at the upload and for the 
     (await service.call('GET', `/api/datasets/small.jsonl?rows=0&model_name=${encodeURIComponent(model)}`))
       .body.warnings;
   assert.equal(await warnings('Qwen/Qwen3-8B'), [
-    'The dataset has 150 examples; for a model of this size (over 7B) 5000 are recommended, and at least 1000 are needed.',
+    'The dataset has 150 examples. For a model of this size (over 7B), 5000 are recommended (minimum 1000).',
   ]);
   assert.match((await warnings(String(quickRequest().model_name)))[0], '500 are recommended.');
   assert.is((await service.call('GET', '/api/datasets/small.jsonl?model_name=')).status, 400);
@@ -207,7 +207,7 @@ test('a preview that nobody waits for any more is ended, and one that takes too 
   await hasty.upload('support.jsonl', supportRows());
   const late = await hasty.call('POST', path, request);
   assert.is(late.status, 503, JSON.stringify(late.body));
-  assert.match(late.body.detail, /given up after 0\.001 s/);
+  assert.match(late.body.detail, /timed out after 0\.001 s/);
   assert.equal(
     [...service.log, ...hasty.log].filter(({ level }) => level >= 50),
     [],

@@ -33,7 +33,7 @@ async function train(changes: Record<string, unknown>): Promise<Json> {
 }
 
 test.before(async () => {
-  service = await startService();
+  service = await startService({ warm: true });
   description = await readDescription(service);
   await service.upload('support.jsonl', supportRows());
 });

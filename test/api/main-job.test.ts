@@ -20,7 +20,7 @@ let service: TestService;
 const frames: Json[] = [];
 
 test.before(async () => {
-  service = await startService();
+  service = await startService({ warm: true });
   const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
   socket.on('message', (data) => frames.push(JSON.parse(data.toString())));
   await until(() => frames.length > 0, 'the snapshot came');

@@ -50,7 +50,7 @@ test('medians and quartiles are those of the runs', () => {
   assert.is(effect, 1);
 });
 
-test('a ratio is told in the sense of its goal', async () => {
+test('a ratio is expressed in terms of its goal', async () => {
   const sides = [side('hare', [10, 11, 10]), side('snail', [4, 4, 4])] as const;
   const record = await recordOf(scenario(sides));
   assert.equal(Object.keys(record ?? {}).sort(), [
@@ -87,13 +87,13 @@ test('what must never happen is judged by the worst run', async () => {
   assert.equal(await judged({ ...alone, worst: true, better: 'more', goal: { atLeast: 11 } }), [10, false]);
 });
 
-test('no ratio is told where the spread is larger than the effect', async () => {
+test('no ratio is reported if the spread is larger than the effect', async () => {
   const record = await recordOf(scenario([side('hare', [5, 10, 20]), side('snail', [6, 9, 18])]));
   assert.is(record?.ratio, null);
-  assert.match(record?.met as string, /^not told: spread \d+ % is larger than the effect \d+ %$/);
+  assert.match(record?.met as string, /^inconclusive: spread \d+ % is larger than the effect \d+ %$/);
 });
 
-test('a single run, whose spread nobody knows, tells a ratio beyond a factor of two alone', async () => {
+test('the ratio of a single run, whose spread is unknown, is reported only beyond a factor of two', async () => {
   const met = async (ours: number) => {
     const record = await recordOf(
       scenario([side('hare', [ours]), side('snail', [4])], { runs: { full: 1, quick: 1 } }),
@@ -103,7 +103,7 @@ test('a single run, whose spread nobody knows, tells a ratio beyond a factor of 
   assert.equal(await met(9), [2.25, true]);
   assert.equal(await met(7), [
     null,
-    'not told: what a single run may be off, 100 %, is larger than the effect 75 %',
+    'inconclusive: the assumed spread of a single run, 100 %, is larger than the effect 75 %',
   ]);
 });
 
@@ -139,7 +139,7 @@ test('sides that give different answers are not compared', async () => {
   assert.match(error.message, /did not do the same[\s\S]*42[\s\S]*asleep/);
 });
 
-test('a program is accounted with its descendants, and its failure is told', async () => {
+test('the usage of a program includes its descendants, and its failure is reported', async () => {
   const busy =
     'const end = Date.now() + 300; while (Date.now() < end); Buffer.alloc(2e8, 1); console.log("done")';
   const run = await runMeasured('sh', ['-c', '"$0" -e "$1"', process.execPath, busy]);

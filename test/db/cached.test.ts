@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
-import { endAll, root, temporaryFolder } from '../service.ts';
+import { root, temporaryFolder } from '../folders.ts';
 
 const job = {
   ...{ modelId: 'one', state: 'queued', task: 'text-generation', provider: 'standard', strategy: 'sft' },
@@ -32,5 +32,4 @@ test('a reading of the jobs is the same object until one changes, and never one 
   store.close();
 });
 
-test.after(endAll);
 test.run();

@@ -4,11 +4,11 @@ import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { NativeGpus } from '../../src/hardware/addon.ts';
 import { readFacts } from '../../src/hardware/facts.ts';
 import { summarize } from '../../src/hardware/gpu-facts.ts';
 import { hasNvidiaDevice } from '../../src/hardware/nvidia-device.ts';
 import { readTorchVersion } from '../../src/hardware/torch-version.ts';
+import type { NativeGpus } from '../../src/native/addon.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hone-facts-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ test('without a built addon the facts are there and say what is missing', () => 
   const script = join(folder, 'no-addon.mts');
   const facts = new URL('../../src/hardware/facts.ts', import.meta.url).href;
   const sampler = new URL('../../src/hardware/sampler.ts', import.meta.url).href;
-  const quantize = new URL('../../src/hardware/quantize.ts', import.meta.url).href;
+  const quantize = new URL('../../src/native/quantize.ts', import.meta.url).href;
   writeFileSync(
     script,
     `import { readFacts } from '${facts}';

@@ -61,7 +61,7 @@ if (process.platform === 'linux') {
     assert.ok(gpu.memory_total_bytes >= gpu.memory_free_bytes + gpu.memory_used_bytes);
     assert.ok(gpu.processes.length > 0 && gpu.processes[0].memory_used_bytes > 0);
     assert.ok(hardware.driver_version !== null && hardware.cuda_version !== null);
-    assert.ok(await isQuiet(), 'nobody listens');
+    await until(isQuiet, 'nobody listens');
 
     const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
     const frames: Json[] = [];

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quantizationTypes, quantize } from '../../src/hardware/quantize.ts';
+import { quantizationTypes } from '../../src/contract/quantizations.ts';
+import { quantize } from '../../src/native/quantize.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hone-loads-'));

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loadAddon, type NativeHostSources } from '../../src/hardware/addon.ts';
-import { type HardwareFrame, unpackBatch } from '../../src/hardware/frames.ts';
+import { type HardwareSample, unpackBatch } from '../../src/hardware/sample.ts';
 import { startSampler } from '../../src/hardware/sampler.ts';
+import { loadAddon, type NativeHostSources } from '../../src/native/addon.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hone-sampler-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('frames of this machine come in order, until stop', async () => {
-  const frames: HardwareFrame[] = [];
+  const frames: HardwareSample[] = [];
   const sampler = startSampler({ hz: 50, onBatch: (batch) => frames.push(...batch) });
   assert.is(sampler.reason, null);
   while (frames.length < 10) await sleep(5);
@@ -38,7 +38,7 @@ test('a rate out of bounds is refused', () => {
 });
 
 test('batches hold several frames, and a busy event loop loses none of the bound', async () => {
-  const batches: (readonly HardwareFrame[])[] = [];
+  const batches: (readonly HardwareSample[])[] = [];
   const sampler = startSampler({ hz: 100, batchMs: 100, onBatch: (frames) => batches.push(frames) });
   while (batches.length < 2) await sleep(5);
   assert.ok((batches[1]?.length ?? 0) > 1);
@@ -46,17 +46,17 @@ test('batches hold several frames, and a busy event loop loses none of the bound
 });
 
 /** Samples files of ours as fast as it can until `until` holds of the latest frame. */
-async function sampleUntil(host: NativeHostSources, until: (frame: HardwareFrame) => boolean) {
+async function sampleUntil(host: NativeHostSources, until: (frame: HardwareSample) => boolean) {
   const state = loadAddon();
   if (state.addon === null) throw new Error(state.reason);
-  let latest: HardwareFrame | undefined;
+  let latest: HardwareSample | undefined;
   const native = state.addon.startSampler({
     intervalMs: 5,
     batchMs: 0,
     gpus: false,
     host,
     onBatch: (batch) => {
-      latest = unpackBatch(batch).frames.at(-1);
+      latest = unpackBatch(batch).samples.at(-1);
     },
   });
   while (latest === undefined || !until(latest)) await sleep(2);

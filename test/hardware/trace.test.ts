@@ -1,9 +1,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GpuFrame, HardwareFrame } from '../../src/hardware/frames.ts';
+import type { GpuSample, HardwareSample } from '../../src/hardware/sample.ts';
 import { createTracer } from '../../src/hardware/trace.ts';
 
-const gpu = (figures: Partial<GpuFrame>): GpuFrame => ({
+const gpu = (figures: Partial<GpuSample>): GpuSample => ({
   index: 0,
   lost: false,
   utilizationPercent: null,
@@ -21,7 +21,7 @@ const gpu = (figures: Partial<GpuFrame>): GpuFrame => ({
   processes: [],
   ...figures,
 });
-const frame = (timeMs: number, gpus: GpuFrame[], rest: Partial<HardwareFrame> = {}): HardwareFrame => ({
+const frame = (timeMs: number, gpus: GpuSample[], rest: Partial<HardwareSample> = {}): HardwareSample => ({
   timeMs,
   cpuPercent: null,
   ramUsedBytes: null,
@@ -44,7 +44,7 @@ test('peaks, means and energy of each step; the steps add up to the run', () => 
   const first = tracer.take();
   assert.equal(first, {
     seconds: 1,
-    frames: 2,
+    samples: 2,
     gpuPeakBytes: 30,
     gpuMeanUtilizationPercent: 75,
     gpuWattHours: 0.1,
@@ -60,7 +60,7 @@ test('peaks, means and energy of each step; the steps add up to the run', () => 
   assert.is(second.gpuMeanUtilizationPercent, null);
   assert.is(second.ramPeakBytes, 7);
   assert.is(second.cpuWattHours, 0.01);
-  assert.is(tracer.take().frames, 0);
+  assert.is(tracer.take().samples, 0);
 });
 
 test('without a counter the power is summed; a counter that begins again does not count backwards', () => {

@@ -1,12 +1,17 @@
 /** What a socket of the service bears: readers that are slow, or silent, or ask for what cannot be. */
 import { once } from 'node:events';
-import { test } from 'uvu';
+import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import WebSocket from 'ws';
+import type { NativeFile } from '../../src/http/engines/choose.ts';
+import type { EngineName } from '../../src/http/engines/engine.ts';
+import { nodeEngine } from '../../src/http/engines/node.ts';
+import { createUwsEngine } from '../../src/http/engines/uws.ts';
 import { errorReply } from '../../src/http/error-reply.ts';
 import { createServer, type Server } from '../../src/http/server.ts';
 import { type Json, until } from '../service.ts';
+import { engines, native } from './engines.ts';
 
 const face = {
   name: 'none',
@@ -14,152 +19,168 @@ const face = {
   presentError: errorReply,
   error: v.object({ error: v.string(), detail: v.string(), status_code: v.number() }),
 };
-/** What is told again to a socket that names a frame, by that. */
-const told: (number | null)[] = [];
-let replay: Iterable<string> = [];
-let server: Server;
-let url = '';
+const { path, version } = (native ?? {}) as NativeFile;
 
-test.before(async () => {
-  server = createServer({
-    faces: [face],
-    fallback: face,
-    allowedHosts: [],
-    jsonLimitBytes: 1000,
-    assets: () => null,
-    socket: {
-      path: '/ws/training',
-      greet: (since) => {
-        told.push(since);
-        return replay;
+/** Everything below, on one of the engines. */
+function testOn(name: EngineName): void {
+  const test = suite(name);
+  /** What is told again to a socket that names a frame, by that. */
+  const told: (number | null)[] = [];
+  let replay: Iterable<string> = [];
+  let server: Server;
+  let url = '';
+
+  test.before(async () => {
+    server = createServer({
+      engine: name === 'uws' ? createUwsEngine(path, version) : nodeEngine,
+      faces: [face],
+      fallback: face,
+      allowedHosts: [],
+      jsonLimitBytes: 1000,
+      assets: () => null,
+      socket: {
+        path: '/ws/training',
+        greet: (since) => {
+          told.push(since);
+          return replay;
+        },
+        onCount: () => undefined,
       },
-      onCount: () => undefined,
-    },
-    onError: () => undefined,
+      onError: () => undefined,
+    });
+    url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/ws/training`;
   });
-  url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/ws/training`;
-});
-test.after(() => server.close());
+  test.after(() => server.close());
 
-const large = 'x'.repeat(64_000);
-const frame = (seq: number, droppable: boolean) => JSON.stringify({ seq, droppable, large });
+  const large = 'x'.repeat(64_000);
+  const frame = (seq: number, droppable: boolean) => JSON.stringify({ seq, droppable, large });
 
-/** A reader with what it has got. */
-async function connect(query = '') {
-  const socket = new WebSocket(url + query);
-  const got: Json[] = [];
-  socket.on('message', (data) => got.push(JSON.parse(data.toString())));
-  const closed = once(socket, 'close').then(([code]) => code as number);
-  await once(socket, 'open');
-  return { socket, got, closed };
+  /** A reader with what it has got. */
+  async function connect(query = '') {
+    const socket = new WebSocket(url + query);
+    const got: Json[] = [];
+    socket.on('message', (data) => {
+      // Its bulk would be counted with the memory of the server, which is in this process.
+      const { large: _, ...rest } = JSON.parse(data.toString());
+      got.push(rest);
+    });
+    const closed = once(socket, 'close').then(([code]) => code as number);
+    await once(socket, 'open');
+    return { socket, got, closed };
+  }
+
+  test('a reader that stands still is closed before its backlog grows, and costs the others nothing', async () => {
+    const [slow, quick] = [await connect(), await connect()];
+    slow.socket.pause();
+    const before = process.memoryUsage.rss();
+    const count = 2_000;
+    for (let seq = 1; seq <= count; seq += 1) {
+      server.broadcast.publish(frame(seq, false), false);
+      // The loop must turn for the quick one to read.
+      if (seq % 20 === 0)
+        await until(() => (quick.got.at(-1)?.seq ?? 0) >= seq - 20, 'the quick one has read');
+    }
+    await until(() => quick.got.length === count, 'the quick one has all');
+    await until(() => server.broadcast.count() === 1, 'the slow one was closed');
+    // 128 MB were sent; what is kept for a reader is bounded by 4 MiB, beside what the test itself holds.
+    quick.got.length = 0;
+    assert.ok(process.memoryUsage.rss() - before < 300e6);
+    slow.socket.resume();
+    await slow.closed;
+    assert.ok(slow.got.length < count, 'it was not told everything');
+    const last = slow.got.at(-1)?.seq ?? 0;
+    assert.equal(
+      slow.got.map(({ seq }) => seq),
+      Array.from({ length: last }, (_, place) => place + 1),
+      'what it got has no gap',
+    );
+    const again = await connect(`?since=${last}`);
+    assert.is(told.at(-1), last, 'it can ask for the rest');
+    again.socket.close();
+    quick.socket.close();
+    await Promise.all([again.closed, quick.closed]);
+  });
+
+  test('a reader that is behind loses droppable frames first, and no other', async () => {
+    const { socket, got, closed } = await connect();
+    socket.pause();
+    let seq = 0;
+    // Beyond what the system buffers on its own, but below what closes the connection.
+    const kept: number[] = [];
+    const dropped: number[] = [];
+    for (let round = 0; round < 6; round += 1) {
+      for (let times = 0; times < 8; times += 1) {
+        seq += 1;
+        server.broadcast.publish(frame(seq, false), false);
+        kept.push(seq);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      if (server.broadcast.count() === 0) break;
+      for (let times = 0; times < 8; times += 1) {
+        seq += 1;
+        server.broadcast.publish(frame(seq, true), true);
+        dropped.push(seq);
+      }
+    }
+    assert.is(server.broadcast.count(), 1, 'it is still connected');
+    socket.resume();
+    await until(
+      () => got.some(({ seq: last }) => last === kept.at(-1)),
+      'the last that may not be lost came',
+    );
+    const numbers = new Set(got.map(({ seq: number }) => number));
+    assert.ok(kept.every((number) => numbers.has(number)));
+    assert.ok(dropped.filter((number) => numbers.has(number)).length < dropped.length, 'some were left out');
+    socket.close();
+    await closed;
+  });
+
+  test('a long replay is told as the reader takes it, and then what happened meanwhile', async () => {
+    const count = 1_000;
+    let given = 0;
+    replay = (function* () {
+      for (given = 1; given <= count; given += 1) yield frame(given, false);
+    })();
+    const { socket, got, closed } = await connect('?since=0');
+    socket.pause();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.ok(given < count / 2, `of 64 MB no more is read than it can take, not ${given} frames`);
+    socket.resume();
+    await until(() => got.length === count, 'all came');
+    server.broadcast.publish(frame(count + 1, false), false);
+    await until(() => got.length > count, 'it hears what happens now');
+    assert.equal(
+      got.map(({ seq }) => seq),
+      got.map((_, place) => place + 1),
+    );
+    replay = [];
+    socket.close();
+    await closed;
+  });
+
+  test('a reader is pinged, and what it says is ignored', async () => {
+    const { socket, closed } = await connect();
+    socket.send('hello');
+    socket.ping();
+    await once(socket, 'pong');
+    assert.is(socket.readyState, WebSocket.OPEN);
+    socket.send('x'.repeat(10_000));
+    assert.is(await closed, 1006, 'more than a few words are not taken');
+  });
+
+  test('since must be a whole number', async () => {
+    for (const since of ['x', '-1', '1.5', '', '9'.repeat(16)]) {
+      const socket = new WebSocket(`${url}?since=${since}`);
+      const [, response] = await once(socket, 'unexpected-response');
+      assert.is(response.statusCode, 400, since);
+      let body = '';
+      for await (const chunk of response) body += chunk;
+      assert.is(JSON.parse(body).status_code, 400);
+      socket.on('error', () => undefined);
+      socket.terminate();
+    }
+  });
+  test.run();
 }
 
-test('a reader that stands still is closed before its backlog grows, and costs the others nothing', async () => {
-  const [slow, quick] = [await connect(), await connect()];
-  slow.socket.pause();
-  const before = process.memoryUsage.rss();
-  const count = 2_000;
-  for (let seq = 1; seq <= count; seq += 1) {
-    server.broadcast.publish(frame(seq, false), false);
-    // The loop must turn for the quick one to read.
-    if (seq % 20 === 0) await until(() => (quick.got.at(-1)?.seq ?? 0) >= seq - 20, 'the quick one has read');
-  }
-  await until(() => quick.got.length === count, 'the quick one has all');
-  await until(() => server.broadcast.count() === 1, 'the slow one was closed');
-  // 128 MB were sent; what is kept for a reader is bounded by 4 MiB, beside what the test itself holds.
-  quick.got.length = 0;
-  assert.ok(process.memoryUsage.rss() - before < 300e6);
-  slow.socket.resume();
-  await slow.closed;
-  assert.ok(slow.got.length < count, 'it was not told everything');
-  const last = slow.got.at(-1)?.seq ?? 0;
-  assert.equal(
-    slow.got.map(({ seq }) => seq),
-    Array.from({ length: last }, (_, place) => place + 1),
-    'what it got has no gap',
-  );
-  const again = await connect(`?since=${last}`);
-  assert.is(told.at(-1), last, 'it can ask for the rest');
-  again.socket.close();
-  quick.socket.close();
-  await Promise.all([again.closed, quick.closed]);
-});
-
-test('a reader that is behind loses droppable frames first, and no other', async () => {
-  const { socket, got, closed } = await connect();
-  socket.pause();
-  let seq = 0;
-  // Beyond what the system buffers on its own, but below what closes the connection.
-  const kept: number[] = [];
-  const dropped: number[] = [];
-  for (let round = 0; round < 6; round += 1) {
-    for (let times = 0; times < 8; times += 1) {
-      seq += 1;
-      server.broadcast.publish(frame(seq, false), false);
-      kept.push(seq);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 700));
-    if (server.broadcast.count() === 0) break;
-    for (let times = 0; times < 8; times += 1) {
-      seq += 1;
-      server.broadcast.publish(frame(seq, true), true);
-      dropped.push(seq);
-    }
-  }
-  assert.is(server.broadcast.count(), 1, 'it is still connected');
-  socket.resume();
-  await until(() => got.some(({ seq: last }) => last === kept.at(-1)), 'the last that may not be lost came');
-  const numbers = new Set(got.map(({ seq: number }) => number));
-  assert.ok(kept.every((number) => numbers.has(number)));
-  assert.ok(dropped.filter((number) => numbers.has(number)).length < dropped.length, 'some were left out');
-  socket.close();
-  await closed;
-});
-
-test('a long replay is told as the reader takes it, and then what happened meanwhile', async () => {
-  const count = 1_000;
-  let given = 0;
-  replay = (function* () {
-    for (given = 1; given <= count; given += 1) yield frame(given, false);
-  })();
-  const { socket, got, closed } = await connect('?since=0');
-  socket.pause();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  assert.ok(given < count / 2, `of 64 MB no more is read than it can take, not ${given} frames`);
-  socket.resume();
-  await until(() => got.length === count, 'all came');
-  server.broadcast.publish(frame(count + 1, false), false);
-  await until(() => got.length > count, 'it hears what happens now');
-  assert.equal(
-    got.map(({ seq }) => seq),
-    got.map((_, place) => place + 1),
-  );
-  replay = [];
-  socket.close();
-  await closed;
-});
-
-test('a reader is pinged, and what it says is ignored', async () => {
-  const { socket, closed } = await connect();
-  socket.send('hello');
-  socket.ping();
-  await once(socket, 'pong');
-  assert.is(socket.readyState, WebSocket.OPEN);
-  socket.send('x'.repeat(10_000));
-  assert.is(await closed, 1006, 'more than a few words are not taken');
-});
-
-test('since must be a whole number', async () => {
-  for (const since of ['x', '-1', '1.5', '', '9'.repeat(16)]) {
-    const socket = new WebSocket(`${url}?since=${since}`);
-    const [, response] = await once(socket, 'unexpected-response');
-    assert.is(response.statusCode, 400, since);
-    let body = '';
-    for await (const chunk of response) body += chunk;
-    assert.is(JSON.parse(body).status_code, 400);
-    socket.on('error', () => undefined);
-    socket.terminate();
-  }
-});
-
-test.run();
+for (const name of engines) testOn(name);

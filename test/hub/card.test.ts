@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type CardFacts, writeCard } from '../../src/domain/hub-card.ts';
+import { type CardFacts, writeCard } from '../../src/domain/models/hub-card.ts';
 import { type Json, root } from '../service.ts';
 
 const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model']> = {}): CardFacts => ({
@@ -21,7 +21,13 @@ const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model
     path: '/models/x',
     config: { lora_r: 16, target_modules: ['q_proj', 'v_proj'], reward_model: 'plain', seed: null },
     metrics: { final_loss: 0.5, eval_loss: null },
-    verification: { passed: true, agreement: 1 },
+    verification: {
+      passed: false,
+      agreement: 1,
+      tokens_equal: 0,
+      reason: 'only 0 of 2 texts become the same tokens',
+      tokens_differ: { text: 'My secret row', from_token: 0, trained: [1], gguf: [2] },
+    },
     artifacts: [],
     ...model,
   },
@@ -96,6 +102,13 @@ test('the metadata are what the hub indexes', () => {
   assert.is(read.at(-1).metadata.pipeline_tag, 'summarization');
   assert.is(read.at(-3).metadata.base_model, undefined);
   assert.is(read.at(-3).metadata.license, undefined);
+});
+
+test('that tokens differ is told without the row that shows it', () => {
+  const text = read[0].texts.join('\n');
+  assert.match(text, 'only 0 of 2 texts become the same tokens');
+  assert.not.match(text, 'secret');
+  assert.not.match(text, 'tokens_differ');
 });
 
 test('no name ends the metadata or becomes markup', () => {

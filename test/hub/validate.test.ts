@@ -82,7 +82,7 @@ test('what is missing, private or gated is 403, and names the model', async () =
     assert.ok(body.detail.includes(name), body.detail);
     assert.ok(hub.seen.filter(({ path }) => !path.endsWith('auth-check')).length === 1, 'asked once');
   }
-  assert.match((await validate('someone/gated')).body.detail, /licence/);
+  assert.match((await validate('someone/gated')).body.detail, /license/);
 });
 
 test('401, 403 and 404 are not asked again', async () => {
@@ -131,7 +131,7 @@ test('silence and broken connections are tried again, then 502', async () => {
   assert.equal([silent.status, silent.asked], [200, 2]);
   const mute = await during({ hang: true });
   assert.equal([mute.status, mute.asked], [502, 4]);
-  assert.match(mute.body.detail, /no answer for 0\.5 s/);
+  assert.match(mute.body.detail, /did not respond for 0\.5 s/);
   const cut = await during({ dropAfterBytes: 0 }, 3);
   assert.equal([cut.status, cut.asked], [200, 4]);
   assert.is((await during({ dropAfterBytes: 0 })).status, 502);

@@ -2,14 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
 import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine.ts';
+import { root } from '../folders.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 
-const workerPath = fileURLToPath(new URL('../../src/inference/worker.ts', import.meta.url));
+const workerPath = join(root, 'dist', 'inference-worker.js');
+// Children are forked with it, and the built worker needs no loader of TypeScript, which takes longer than the worker.
+process.execArgv = [];
 const logger = { debug() {}, info() {}, warn() {} };
 
 let fixture: Fixture;
@@ -38,7 +40,10 @@ function children(): number[] {
   return listed
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent, ...args]) => Number(parent) === process.pid && args.join(' ').includes('worker.ts'))
+    .filter(
+      ([, parent, ...args]) =>
+        Number(parent) === process.pid && args.join(' ').includes('inference-worker.js'),
+    )
     .map(([pid]) => Number(pid));
 }
 

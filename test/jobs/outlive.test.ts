@@ -26,9 +26,19 @@ const atStep = (service: TestService, step: number) =>
 
 test.after(endAll);
 
-test('stop saves, resume goes on, and the series has each step once', async () => {
-  const service = await startService();
+test('a hundred starts at once: one run; stop saves, resume goes on, and the series has each step once', async () => {
+  const service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
+  const request = quickRequest({ max_steps: 3, export: 'none' });
+  const paths = ['/api/start_training', '/api/finetune/start_training'];
+  const answers = await Promise.all(
+    upTo(100).map((index) => service.call('POST', paths[index % 2] as string, request)),
+  );
+  assert.is(answers.filter(({ status }) => status === 200).length, 1);
+  assert.is(answers.filter(({ status }) => status === 409).length, 99);
+  assert.is((await service.call('GET', '/api/jobs')).body.total, 1);
+  assert.is((await untilEnded(service)).status, 'completed');
+
   const steps = 2_000;
   const { body } = await service.call(
     'POST',
@@ -106,20 +116,6 @@ test('one server per data directory and per port', async () => {
   assert.match(same.message, 'ended with 1');
   assert.match(same.message, `Port ${port}`);
   assert.match(same.message, `process ${service.process.pid}`);
-});
-
-test('a hundred starts at once: one run', async () => {
-  const service = await startService();
-  await service.upload('support.jsonl', supportRows());
-  const request = quickRequest({ max_steps: 3, export: 'none' });
-  const paths = ['/api/start_training', '/api/finetune/start_training'];
-  const answers = await Promise.all(
-    upTo(100).map((index) => service.call('POST', paths[index % 2] as string, request)),
-  );
-  assert.is(answers.filter(({ status }) => status === 200).length, 1);
-  assert.is(answers.filter(({ status }) => status === 409).length, 99);
-  assert.is((await service.call('GET', '/api/jobs')).body.total, 1);
-  assert.is((await untilEnded(service)).status, 'completed');
 });
 
 test.run();

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { alignedMemory } from '../../src/hardware/aligned-memory.ts';
+import { alignedMemory } from '../../src/native/aligned-memory.ts';
 
-// That it is aligned is seen by test/domain/new-file.test.ts: the system takes no other memory.
+// That it is aligned is seen by test/domain/datasets/new-file.test.ts: the system takes no other memory.
 test('memory has the size that was asked for, can be written, and is given back', async () => {
   const before = process.memoryUsage.rss();
   for (let count = 0; count < 64; count += 1) {

@@ -10,7 +10,7 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readFacts } from '../../src/hardware/facts.ts';
-import type { HardwareFrame } from '../../src/hardware/frames.ts';
+import type { HardwareSample } from '../../src/hardware/sample.ts';
 import { startSampler } from '../../src/hardware/sampler.ts';
 
 type Value = string | number | null;
@@ -39,8 +39,8 @@ const numberAt = (xml: string, path: string) => {
 const firstAt = (xml: string, ...paths: string[]) =>
   paths.map((path) => numberAt(xml, path)).find((found) => found !== null) ?? null;
 
-async function lastFrame(): Promise<HardwareFrame> {
-  let latest: HardwareFrame | undefined;
+async function lastFrame(): Promise<HardwareSample> {
+  let latest: HardwareSample | undefined;
   let read = 0;
   const sampler = startSampler({
     onBatch: (frames) => {
@@ -51,7 +51,7 @@ async function lastFrame(): Promise<HardwareFrame> {
   if (sampler.reason !== null) throw new Error(sampler.reason);
   while (read < 4) await sleep(50); // rates need two readings
   sampler.stop();
-  return latest as HardwareFrame;
+  return latest as HardwareSample;
 }
 
 const rows: { what: string; ours: Value; theirs: string; agrees: boolean }[] = [];

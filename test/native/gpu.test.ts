@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { HardwareFacts } from '../../src/hardware/facts.ts';
-import type { HardwareFrame } from '../../src/hardware/frames.ts';
+import type { HardwareSample } from '../../src/hardware/sample.ts';
 import { fakeDriver, preloading, shim } from './fake/build.ts';
 import type { Scenario } from './fake/probe.ts';
 
@@ -44,7 +44,7 @@ const frames = (env: Record<string, string>, rest: Partial<Scenario> = {}): Scen
   ...rest,
 });
 interface Sampled {
-  readonly frames: HardwareFrame[];
+  readonly frames: HardwareSample[];
   readonly afterStop: number;
 }
 

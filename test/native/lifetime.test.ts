@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { findEngineLibrary } from '../../src/hardware/engine-library.ts';
+import { findEngineLibrary } from '../../src/native/engine-library.ts';
 import { fakeDriver, preloading, shim } from './fake/build.ts';
 import { writeTinyGguf } from './tiny-gguf.ts';
 

@@ -6,14 +6,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quantizationTypes, quantize, quantizeErrorCode } from '../../src/hardware/quantize.ts';
+import { quantizationTypes } from '../../src/contract/quantizations.ts';
+import { quantize, quantizeErrorCode } from '../../src/native/quantize.ts';
 import { preloading, shim } from './fake/build.ts';
 import { writeTinyGguf } from './tiny-gguf.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hone-quantize-'));
 const model = join(folder, 'model.gguf');
 writeTinyGguf(model);
-const program = join(import.meta.dirname, '..', '..', 'src', 'hardware', 'quantize-program.ts');
+const program = join(import.meta.dirname, '..', '..', 'src', 'quantize-program.ts');
 
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 

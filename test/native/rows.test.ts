@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loadAddon } from '../../src/hardware/addon.ts';
-import { scanRows } from '../../src/hardware/scan-rows.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import { scanRows } from '../../src/native/scan-rows.ts';
 
 const fields = ['input', 'output'];
 const scan = (text: string, from = 0) => {

@@ -1,5 +1,16 @@
-import { existsSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -10,6 +21,16 @@ test.before.each((context) => {
   context.repository = makeSmallRepository();
 });
 test.after.each(({ repository }) => repository.remove());
+
+/** Fills a folder with links to the programs of this machine; those that are found first win. */
+function linkPrograms(folder: string, wanted: (name: string) => boolean): void {
+  for (const place of (process.env.PATH ?? '').split(delimiter).filter((path) => existsSync(path))) {
+    for (const name of readdirSync(place).filter(wanted)) {
+      if (!lstatSync(join(folder, name), { throwIfNoEntry: false }))
+        symlinkSync(join(place, name), join(folder, name));
+    }
+  }
+}
 
 /** Waits for something that a process does; the limit only ends a test that would hang. */
 async function until(happened: () => boolean): Promise<void> {
@@ -37,7 +58,7 @@ test('what is missing is named with the command that installs it, and nothing is
 
 test('the second run does no work, and a changed source only its own step', async ({ repository }) => {
   const first = await repository.run(['stop', 'now']);
-  assert.match(first.stderr, '[1/2] Node packages: already there');
+  assert.match(first.stderr, '[1/2] Node packages: already installed');
   assert.match(first.stderr, '[2/2] Service and page: done');
   assert.is(first.stdout, 'ran stop now\n');
   assert.is(first.code, 7);
@@ -118,12 +139,12 @@ test('a set-up that was killed is repaired by the next one', async ({ repository
 
   const again = await repository.run([]);
   assert.is(again.code, 0, again.stderr);
-  assert.match(again.stdout, 'making an environment');
+  assert.match(again.stdout, 'creating an environment');
   assert.not(existsSync(join(venv, 'unfinished')));
 
   const third = await repository.run([]);
   assert.is(third.code, 0, third.stderr);
-  assert.not.match(third.stdout, 'making an environment');
+  assert.not.match(third.stdout, 'creating an environment');
 });
 
 test("pip's own last lines are shown when it fails, and the environment counts as unfinished", async ({
@@ -150,11 +171,83 @@ try {
 }
 `;
 
+test('a machine without what the addon alone wants gets everything else, and the addon once it is there', async ({
+  repository,
+}) => {
+  const bin = join(repository.folder, 'bin');
+  mkdirSync(bin);
+  // On Node 20 the packages want a compiler, too; cmake is the addon's alone.
+  const isCmake = (name: string) => /^cmake(\.exe)?$/i.test(name);
+  linkPrograms(bin, (name) => !isCmake(name));
+  const env = { PATH: bin };
+  const first = await repository.run([], env);
+  assert.is(first.code, 7, first.stderr);
+  assert.match(first.stderr, 'Native addon: skipped (no live metrics');
+  assert.match(first.stderr, /^ {2}cmake\n {6}.*install/m);
+  assert.not.match(first.stderr, 'failed');
+
+  const second = await repository.run([], env);
+  assert.is(second.stderr.replace(/^Node 20 .*\n/, ''), '');
+
+  linkPrograms(bin, isCmake);
+  const third = await repository.run([], env);
+  assert.match(third.stderr, '[1/1] Native addon: failed', 'there is no source of it in this repository');
+  assert.is(third.code, 7);
+});
+
+test('tools compile for the Node that runs set-up and start that one, whatever else is configured', async ({
+  repository,
+}) => {
+  const other = join(repository.folder, 'other');
+  repository.write(
+    'other/include/node/node_version.h',
+    '#define NODE_MAJOR_VERSION 9\n#define NODE_MINOR_VERSION 8\n#define NODE_PATCH_VERSION 7\n',
+  );
+  repository.write('other/bin/node', '#!/bin/sh\necho other\n');
+  chmodSync(join(other, 'bin', 'node'), 0o755);
+  repository.write(
+    'setup.mjs',
+    `import { nodeEnvironment } from './setup/node-environment.mjs';
+import { execFileSync } from 'node:child_process';
+const env = nodeEnvironment();
+console.log(env.npm_config_nodedir === process.env.npm_config_nodedir);
+console.log(execFileSync('node', ['-p', 'process.execPath'], { env, encoding: 'utf8' }).trim());
+`,
+  );
+  const env = { npm_config_nodedir: other, PATH: `${join(other, 'bin')}:${process.env.PATH}` };
+  assert.is((await repository.run([], env)).stdout, `false\n${process.execPath}\n`);
+  const [major, minor, patch] = process.versions.node.split('.');
+  repository.write(
+    'other/include/node/node_version.h',
+    `#define NODE_MAJOR_VERSION ${major}\n#define NODE_MINOR_VERSION ${minor}\n#define NODE_PATCH_VERSION ${patch}\n`,
+  );
+  assert.match((await repository.run([], env)).stdout, process.execPath);
+});
+
+test('on Node 20 its end is said at the start of the service, and nothing on a newer one', async ({
+  repository,
+}) => {
+  const words = 'Node 20 reached its end of life on 30 April 2026';
+  repository.write('setup/set-up.mjs', 'export const setUp = async () => true;\n');
+  repository.write('setup/verbs.mjs', 'export const runVerb = async () => 0;\n');
+  for (const [version, verb, times] of [
+    ['20.20.2', 'serve', 1],
+    ['20.20.2', 'stop', 0],
+    ['22.23.3', 'serve', 0],
+  ] as const) {
+    const as = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'${version}'})`;
+    const { code, stderr } = await repository.run([verb], {}, ['--import', as]);
+    assert.is(code, 0);
+    assert.is(stderr.split(words).length - 1, times, `${version} ${verb}`);
+  }
+});
+
 test('an unknown verb is refused with the verbs that there are', async ({ repository }) => {
   const { code, stderr } = await repository.run(['train']);
   assert.is(code, 2);
-  assert.match(stderr, 'no verb "train"');
-  for (const verb of ['serve', 'stop', 'demo', 'test', 'bench', 'doctor']) assert.match(stderr, verb);
+  assert.match(stderr, 'unknown command "train"');
+  for (const verb of ['serve', 'stop', 'demo', 'check', 'test', 'bench', 'doctor'])
+    assert.match(stderr, verb);
 });
 
 test('help needs no set-up', async ({ repository }) => {

@@ -17,10 +17,14 @@ export interface SmallRepository {
   readonly folder: string;
   /** Writes a file, given by its path in the repository. */
   write(path: string, text: string): void;
-  /** Runs `node setup.mjs …` to its end. */
-  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Ran>;
+  /** Runs `node NODE_ARGS… setup.mjs ARGS…` to its end. */
+  run(args: readonly string[], env?: NodeJS.ProcessEnv, nodeArgs?: readonly string[]): Promise<Ran>;
   /** Starts it and gives the process. */
-  start(args: readonly string[], env?: NodeJS.ProcessEnv): ReturnType<typeof spawn>;
+  start(
+    args: readonly string[],
+    env?: NodeJS.ProcessEnv,
+    nodeArgs?: readonly string[],
+  ): ReturnType<typeof spawn>;
   remove(): void;
 }
 
@@ -40,8 +44,8 @@ export function makeSmallRepository(): SmallRepository {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
   write('src/main.ts', "console.log('ran', ...process.argv.slice(2));\nprocess.exitCode = 7;\n");
   write('trainer/requirements.txt', '');
-  const start = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-    spawn(process.execPath, [join(folder, 'setup.mjs'), ...args], {
+  const start = (args: readonly string[], env: NodeJS.ProcessEnv = {}, nodeArgs: readonly string[] = []) =>
+    spawn(process.execPath, [...nodeArgs, join(folder, 'setup.mjs'), ...args], {
       cwd: folder,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -50,8 +54,8 @@ export function makeSmallRepository(): SmallRepository {
     folder,
     write,
     start,
-    run(args, env) {
-      const child = start(args, env);
+    run(args, env, nodeArgs) {
+      const child = start(args, env, nodeArgs);
       let stdout = '';
       let stderr = '';
       child.stdout?.on('data', (chunk) => {

@@ -1,10 +1,10 @@
 /** What a person meets on the way: a drop, a pointer, the Tab key, a wait, a lost service; and what the page may load. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Database } from '../../src/db/sqlite.ts';
 import {
   endAll,
   root,
@@ -210,10 +210,10 @@ test('a service that went away leaves what is known, says since when, and what t
   const other = await startService();
   const { page } = await openPage(other.url, '/');
   await sees(page, 'Live');
-  await sees(page, 'Processor cores');
+  await sees(page, 'CPU cores');
   await other.end('SIGKILL');
   await sees(page, /Stale since \d\d:\d\d:\d\d/);
-  await sees(page, 'Processor cores');
+  await sees(page, 'CPU cores');
   assert.equal(await axeViolations(page), []);
   await page.getByRole('link', { name: 'Training', exact: true }).click();
   await sees(page, /The service does not answer/);

@@ -18,15 +18,15 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   let service = await start();
   const { page, faults } = await openPage(service.url, '/');
 
-  await sees(page, 'Train a model of your own');
-  await page.getByRole('link', { name: 'Bring your own data' }).click();
+  await sees(page, 'Train your own model');
+  await page.getByRole('link', { name: 'Use your own data' }).click();
   await page.getByRole('heading', { name: 'New training' }).waitFor();
 
-  await page.getByLabel('Another model').check();
-  await page.getByLabel('Hub id or folder').fill('no model');
-  await sees(page, /neither a hub id/);
-  await page.getByLabel('Hub id or folder').fill(tinyModel('llama'));
-  await sees(page, 'Can be used');
+  await page.getByLabel('Other model').check();
+  await page.getByLabel('Hub ID or folder').fill('no model');
+  await sees(page, /neither a hub ID/);
+  await page.getByLabel('Hub ID or folder').fill(tinyModel('llama'));
+  await sees(page, 'Model found');
   await page.setInputFiles('#dataset-file', join(root, 'examples', 'support.jsonl'));
   await sees(page, '400 rows, all valid');
   await sees(page, 'First rows of');
@@ -35,23 +35,23 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await sees(page, 'Batch size must be 1 to 1,024.');
   assert.ok(await page.getByRole('button', { name: 'Start training' }).isDisabled());
   await page.getByLabel('Batch size', { exact: true }).fill('2');
-  await page.getByLabel('Accumulation').fill('1');
-  await page.getByLabel('Sequence length').fill('96');
-  await page.getByLabel('Held out').fill('0.05');
+  await page.getByLabel('Gradient accumulation steps').fill('1');
+  await page.getByLabel('Max sequence length').fill('96');
+  await page.getByLabel('Validation split').fill('0.05');
   await page.getByText('Length and evaluation').click();
-  await page.getByLabel('Step limit').fill('60');
-  await page.getByLabel('Evaluate every').fill('30');
+  await page.getByLabel('Max steps').fill('60');
+  await page.getByLabel('Evaluation interval').fill('30');
   await page.getByLabel('Sample prompts').fill('My parcel has not come.');
   await page.locator('.estimate .meter').first().waitFor();
 
-  await page.getByText('What the model sees').click();
+  await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
-  await page.locator('.token[data-kind="learned"]').nth(3).waitFor();
+  await page.locator('.token[data-kind="learned"]').nth(3).waitFor({ timeout: 120_000 });
   await keepPictures(page, 'training-ready-light');
 
   await page.reload();
-  await sees(page, 'Can be used');
-  assert.is(await page.getByLabel('Hub id or folder').inputValue(), tinyModel('llama'));
+  await sees(page, 'Model found');
+  assert.is(await page.getByLabel('Hub ID or folder').inputValue(), tinyModel('llama'));
   assert.is(await page.getByLabel('Batch size', { exact: true }).inputValue(), '2');
 
   await page.getByRole('button', { name: 'Start training' }).dblclick();
@@ -84,8 +84,8 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   assert.match(page.url(), 'view=samples');
 
   await page.getByRole('link', { name: 'Try the model' }).click();
-  await page.getByLabel('Longest answer').fill('12');
-  await page.getByLabel('Beside the base model').check();
+  await page.getByLabel('Max new tokens').fill('12');
+  await page.getByLabel('Compare with the base model').check();
   await page.getByLabel('Prompt').fill('Where is my parcel?');
   await page.keyboard.press('Enter');
   await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
@@ -96,14 +96,14 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByRole('link', { name: 'llama-none-support' }).click();
   await sees(page, 'model-Q8_0.gguf');
   await sees(page, /^ollama create llama-none-support/);
-  await page.getByLabel('Another type').selectOption('Q4_0');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByLabel('Add a quantization').selectOption('Q4_0');
+  await page.getByRole('button', { name: 'Quantize' }).click();
   await sees(page, 'model-Q4_0.gguf');
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Download Modelfile' }).click();
   assert.is((await download).suggestedFilename(), 'Modelfile');
   await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByRole('button', { name: 'Delete the model' }).click();
+  await page.getByRole('button', { name: 'Delete model' }).click();
   await sees(page, 'No models yet');
   assert.equal((await service.call('GET', '/api/models')).body.models, []);
   assert.equal(faults, []);

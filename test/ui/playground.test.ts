@@ -34,6 +34,7 @@ test.before(async () => {
   hub = await startLoopbackHub();
   hub.accounts.set(token, { name: 'alice', role: 'write', orgs: [] });
   service = await startService({
+    warm: true,
     env: { HF_ENDPOINT: hub.url, HUB_TOKEN: token, HF_HOME: temporaryFolder(), HF_TOKEN: '' },
   });
   await service.upload('support.jsonl', supportRows());
@@ -52,8 +53,8 @@ test.before(async () => {
 test('a conversation is remembered by the model and by the page, can be copied, stopped and cleared', async () => {
   const { page, context, faults } = await openPage(service.url, `/playground/${chatId}`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByLabel('Remember the conversation').check();
-  await page.getByLabel('Longest answer').fill('8');
+  await page.getByLabel('Multi-turn conversation').check();
+  await page.getByLabel('Max new tokens').fill('8');
   await page.getByLabel('Temperature').fill('0');
   // What it was trained on is offered to begin with.
   await page.locator('.suggestions button').first().click();
@@ -85,7 +86,7 @@ test('a conversation is remembered by the model and by the page, can be copied, 
   await page.reload();
   await until(async () => (await answers.count()) === 2, 'a refresh lost nothing');
 
-  await page.getByLabel('Longest answer').fill('1000000');
+  await page.getByLabel('Max new tokens').fill('1000000');
   await page.getByLabel('Temperature').fill('2');
   await page.getByLabel('Prompt').fill('Tell a long story.');
   await page.keyboard.press('Enter');
@@ -102,11 +103,11 @@ test('a conversation is remembered by the model and by the page, can be copied, 
 
 test('a question has its text in a field of its own, and is answered beside the base', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${questionId}`, { theme: 'dark' });
-  assert.is(await page.getByLabel('Remember the conversation').count(), 0);
+  assert.is(await page.getByLabel('Multi-turn conversation').count(), 0);
   await page.getByLabel('Context').fill('Elif opened the shop in Turku in 1962.\n\nIt sells bread.');
   await page.getByLabel('Question').fill('When was the shop opened?');
-  await page.getByLabel('Longest answer').fill('8');
-  await page.getByLabel('Beside the base model').check();
+  await page.getByLabel('Max new tokens').fill('8');
+  await page.getByLabel('Compare with the base model').check();
   await page.getByLabel('Question').press('Enter');
   await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
   await sees(page, 'Tuned');
@@ -125,7 +126,7 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   assert.ok(await push.isDisabled());
   await page.getByLabel('Repository').fill('stranger/tuned');
   await push.click();
-  await sees(page, 'The model was not pushed');
+  await sees(page, 'Could not push the model');
   assert.equal(await axeViolations(page), []);
   await page.getByLabel('Repository').fill('alice/tuned');
   await push.dblclick();
@@ -137,21 +138,21 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   await page.getByRole('link', { name: 'All models' }).click();
   await sees(page, '2 of 2');
   await page.goBack();
-  await sees(page, 'Where it comes from');
+  await sees(page, 'Lineage');
   assert.equal(faults, []);
 });
 
 test('a model of the hub is asked about as it is typed, and what cannot be had is said plainly', async () => {
   hub.addModel('alice/open', tinyModel('llama'));
   const { page, faults } = await openPage(service.url, '/training');
-  await page.getByLabel('Another model').check();
-  const name = page.getByLabel('Hub id or folder');
+  await page.getByLabel('Other model').check();
+  const name = page.getByLabel('Hub ID or folder');
   await name.pressSequentially('alice/none', { delay: 20 });
-  await sees(page, 'This model is missing, private or gated');
+  await sees(page, 'This model does not exist, or is private or gated');
   await sees(page, /accept its terms on the hub/);
   assert.is(await name.getAttribute('aria-invalid'), 'true');
   await name.fill('alice/open');
-  await sees(page, 'Can be used');
+  await sees(page, 'Model found');
 
   // The estimate follows what is edited.
   await page.getByRole('radio', { name: /^support\.jsonl/ }).check();
@@ -169,19 +170,19 @@ test('a model that is deleted elsewhere is gone from every tab', async () => {
   const detail = (await openPage(service.url, `/models/${questionId}`)).page;
   const talk = (await openPage(service.url, `/playground/${questionId}`)).page;
   await sees(list, '2 of 2');
-  await sees(detail, 'Where it comes from');
+  await sees(detail, 'Lineage');
   await talk.getByLabel('Question').waitFor();
   assert.is((await service.call('DELETE', `/api/models/${questionId}`)).status, 200);
   await sees(list, '1 of 1');
-  await sees(detail, 'There is no such model');
-  await sees(talk, 'There is no such model');
+  await sees(detail, 'Model not found');
+  await sees(talk, 'Model not found');
 });
 
 test('a model that is gone is missed in words', async () => {
   const { page } = await openPage(service.url, '/models/nothing');
-  await sees(page, 'There is no such model');
+  await sees(page, 'Model not found');
   await page.goto(`${service.url}/playground/nothing`);
-  await sees(page, 'There is no such model');
+  await sees(page, 'Model not found');
 });
 
 test.run();

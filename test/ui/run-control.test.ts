@@ -35,7 +35,7 @@ const atStep = (jobId: string, step: number) =>
   );
 
 test.before(async () => {
-  service = await startService();
+  service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
 });
 
@@ -88,15 +88,15 @@ test('a second run waits in the queue, and the stop button of an ended run harms
 
   const third = await start({ queue: true });
   await page.goto(`${service.url}/training/${third}`);
-  await page.getByRole('button', { name: 'Take out of the queue' }).click();
+  await page.getByRole('button', { name: 'Remove from queue' }).click();
   await page.locator('.page-head .badge[data-state="stopped"]').waitFor();
 
   await page.goto(`${service.url}/training/runs`);
   await page.getByLabel(`Compare ${first}`).check();
   await page.getByLabel(`Compare ${second}`).check();
-  await page.getByRole('button', { name: 'Compare 2 chosen' }).click();
+  await page.getByRole('button', { name: 'Compare 2 selected' }).click();
   await page.getByRole('heading', { name: 'Smoothed loss' }).waitFor();
-  await sees(page, 'What differs');
+  await sees(page, 'Differences');
   await service.call('POST', `/api/jobs/${second}/stop`);
   assert.equal(faults, []);
 });
@@ -112,7 +112,7 @@ test('a second tab shows the same run, and a failure tells cause, next step and 
   for (const pid of trainersOf(service.dataDir)) process.kill(pid, 'SIGKILL');
   await sees(one.page, 'The run was interrupted');
   await sees(two.page, /was killed by SIGKILL/);
-  await sees(two.page, /Resume it to go on/);
+  await sees(two.page, /Resume it to continue/);
   await two.page.locator('.panel-error summary').click();
   await two.page.getByRole('button', { name: 'Copy detail' }).waitFor();
   assert.ok(await two.page.getByRole('button', { name: 'Resume' }).isEnabled());
@@ -134,7 +134,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   await service.call('POST', `/api/jobs/${jobId}/stop`);
   await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
   assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
-  await sees(run, 'There is no such run');
+  await sees(run, 'Run not found');
   await sees(comparison, /There is no job/);
   await inTable.waitFor({ state: 'detached' });
   await until(async () => (await home.locator(`a[href="/training/${jobId}"]`).count()) === 0, 'it left home');

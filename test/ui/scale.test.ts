@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Database } from '../../src/db/sqlite.ts';
 import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
 
@@ -87,7 +87,7 @@ test('among ten thousand models one is found by its words, and any column sorts 
 test('the history goes back as far as there are runs', async () => {
   const { page, faults } = await openPage(service.url, '/training/runs');
   await sees(page, '200 of 2,300');
-  const older = page.getByRole('button', { name: 'Show older ones' });
+  const older = page.getByRole('button', { name: 'Load more' });
   await older.click();
   await sees(page, '1,000 of 2,300');
   await older.click();
@@ -104,7 +104,7 @@ test('the history goes back as far as there are runs', async () => {
 
 test('a run of a hundred thousand steps is drawn, read by key, zoomed and tabled', async () => {
   const { page, faults } = await openPage(service.url, '/training/train_1');
-  await sees(page, 'of 100,000 steps are drawn');
+  await sees(page, 'of 100,000 steps.');
   const area = page.locator('.chart-wide .chart-area');
   await area.focus();
   await page.keyboard.press('ArrowLeft');
@@ -116,10 +116,10 @@ test('a run of a hundred thousand steps is drawn, read by key, zoomed and tabled
     async () => (await page.locator('.chart-wide tbody tr').count()) > 100,
     'the table has rows of the whole run',
   );
-  await page.getByLabel('Logarithmic loss').check();
+  await page.getByLabel('Log scale').check();
   await page.reload();
-  await sees(page, 'of 100,000 steps are drawn');
-  assert.ok(await page.getByLabel('Logarithmic loss').isChecked());
+  await sees(page, 'of 100,000 steps.');
+  assert.ok(await page.getByLabel('Log scale').isChecked());
   assert.equal(await axeViolations(page), []);
   assert.equal(faults, []);
 });

@@ -34,7 +34,7 @@ const hostile = '<img src=x onerror=alert(1)><b>bold</b> \u202egnp.exe 🚀';
 const hostileFolder = `<script>alert(1)${'very-long-name-'.repeat(12)}`;
 
 test.before(async () => {
-  [empty, full] = await Promise.all([startService(), startService()]);
+  [empty, full] = await Promise.all([startService(), startService({ warm: true })]);
   const rows = Array.from({ length: 12 }, (_, index) =>
     JSON.stringify({ input: `${hostile} ${index} ${'x'.repeat(2_000)}`, output: hostile }),
   );
@@ -56,22 +56,22 @@ test.before(async () => {
 });
 
 const pagesOf = () => [
-  { name: 'dashboard-empty', service: empty, path: '/', text: 'Train a model of your own' },
+  { name: 'dashboard-empty', service: empty, path: '/', text: 'Train your own model' },
   { name: 'models-empty', service: empty, path: '/models', text: 'No models yet' },
-  { name: 'playground-empty', service: empty, path: '/playground', text: 'No model to talk to yet' },
+  { name: 'playground-empty', service: empty, path: '/playground', text: 'No models yet' },
   { name: 'runs-empty', service: empty, path: '/training/runs', text: 'No runs yet' },
-  { name: 'nothing', service: empty, path: '/nowhere', text: 'Nothing here' },
-  { name: 'run-missing', service: empty, path: '/training/train_99', text: 'There is no such run' },
-  { name: 'dashboard', service: full, path: '/', text: 'Last runs' },
+  { name: 'nothing', service: empty, path: '/nowhere', text: 'Page not found' },
+  { name: 'run-missing', service: empty, path: '/training/train_99', text: 'Run not found' },
+  { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
   { name: 'training', service: full, path: '/training', text: 'Essentials' },
   { name: 'run', service: full, path: '/training/train_1', text: 'Gradient norm' },
   { name: 'run-failed', service: full, path: '/training/train_2', text: 'The run failed' },
   { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },
   { name: 'runs', service: full, path: '/training/runs', text: '2 of 2' },
-  { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'What differs' },
-  { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Longest answer' },
+  { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'Differences' },
+  { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Max new tokens' },
   { name: 'models', service: full, path: '/models', text: '1 of 1' },
-  { name: 'model', service: full, path: `/models/${modelId}`, text: 'Where it comes from' },
+  { name: 'model', service: full, path: `/models/${modelId}`, text: 'Lineage' },
 ];
 
 for (const theme of ['light', 'dark'] satisfies Theme[]) {
@@ -112,7 +112,7 @@ test('a dataset with faults names line and field, hostile cells are text, and it
     mimeType: 'application/jsonl',
     buffer: Buffer.from(bad.join('\n')),
   });
-  await sees(page, '2 faults');
+  await sees(page, '2 errors');
   const row = page.locator('.panel-error tbody tr').first();
   assert.match((await row.textContent()) ?? '', /12\s+output\s+missing required field/);
   assert.equal(await axeViolations(page), []);
@@ -143,15 +143,15 @@ test('a dataset with faults names line and field, hostile cells are text, and it
   assert.is(await page.locator('.preview img, .preview b').count(), 0);
   await page.getByRole('button', { name: 'Delete…' }).click();
   assert.equal(await axeViolations(page), []);
-  await page.getByRole('button', { name: 'Delete the dataset' }).click();
-  await sees(page, 'has been deleted');
+  await page.getByRole('button', { name: 'Delete dataset' }).click();
+  await sees(page, 'was deleted');
   assert.is((await full.call('GET', '/api/datasets/hostile.jsonl')).status, 404);
   assert.equal(faults, []);
 });
 
 test('the keyboard alone reaches a page, a chart and the theme', async () => {
   const { page, faults } = await openPage(full.url, '/');
-  await sees(page, 'Last runs');
+  await sees(page, 'Recent runs');
   await page.keyboard.press('Tab');
   assert.is(await page.evaluate(() => document.activeElement?.textContent), 'Skip to content');
   await page.keyboard.press('Enter');
@@ -186,7 +186,7 @@ test('an error of the service is shown in words with the next step', async () =>
     route.fulfill({ status: 507, body: JSON.stringify({ detail: 'The disk is full.' }) }),
   );
   await page.reload();
-  await sees(page, 'The models could not be read');
+  await sees(page, 'Could not load the models');
   await sees(page, 'Free some disk space, then try again.');
   assert.equal(await axeViolations(page), []);
 });

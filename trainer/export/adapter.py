@@ -1,4 +1,4 @@
-"""A trained PEFT LoRA adapter, applied to single tensors of its base."""
+"""A trained LoRA adapter, applied to single tensors of its base model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainer.failures import Failure
+from trainer.export.weights import StoredTensor, read_header
+from trainer.protocol.failures import Failure
 
-from .weights import StoredTensor, read_header
-
-#: segments that wrappers add before the layers and that a published checkpoint may leave out
+# Name segments that wrappers add before the layers and that a published checkpoint may omit.
 WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
 
 
 def canonical(name: str) -> str:
-    """A tensor's name without the wrappers in front of it: `model.layers.0.x` and `layers.0.x` are one."""
+    """A tensor's name without wrapper segments: `model.layers.0.x` and `layers.0.x` are the same."""
     parts = name.split(".")
     start = 0
     while start < len(parts) - 1 and parts[start] in WRAPPERS:
@@ -27,7 +26,7 @@ def canonical(name: str) -> str:
 
 @dataclass
 class Update:
-    """What the adapter does to one base tensor: W + scale · B·A, or W replaced by `replacement`."""
+    """The adapter's update of one base tensor: W + scale · B·A, or `replacement` instead of W."""
 
     lora_a: StoredTensor | None = None
     lora_b: StoredTensor | None = None
@@ -45,7 +44,7 @@ class Update:
         return weight.addmm_(b, a, alpha=self.scale)
 
     def factors(self):
-        """The two factors (b, a) in float32 with b·a = the whole change, oriented as the base tensor."""
+        """The factors (b, a) in float32 with b·a = the update, oriented as the base tensor."""
         a, b = self.lora_a.read(), self.lora_b.read()
         if self.transposed:
             return a.T * self.scale, b.T
@@ -54,13 +53,13 @@ class Update:
 
 @dataclass
 class Adapter:
-    """Updates by the name of the base's tensor. Made by `load`."""
+    """Updates by the name of the base tensor. Made by `load`."""
 
     updates: dict[str, Update] = field(default_factory=dict)
 
     @property
     def replaces_tensors(self) -> bool:
-        """Whether some tensor is replaced whole, which no low-rank GGUF adapter can say."""
+        """Whether a tensor is replaced, which a GGUF adapter cannot express."""
         return any(update.replacement is not None for update in self.updates.values())
 
 
@@ -79,18 +78,18 @@ def _pattern_value(patterns: dict, module: str, default):
 def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
     """Reads `adapter_config.json` and `adapter_model.safetensors` and finds the base tensor of each part.
 
-    `base` is the base's index; `tied` says that its output layer shares the embedding's weights. Raises
-    `Failure`: `unsupported` for what cannot be merged exactly, `internal` for an adapter that does
-    not fit the base. Nothing is ever left out in silence: an adapter tensor without a place is an error.
+    `base` is the index of the base; `tied` says that its output layer shares the embedding's weights. Failure
+    `unsupported` for what cannot be merged exactly, such as an adapter tensor without a base tensor;
+    `internal` for an adapter that does not fit the base.
     """
     config = json.loads((directory / "adapter_config.json").read_text("utf-8"))
     if config.get("peft_type") != "LORA":
-        raise _refuse(f"An adapter of type {config.get('peft_type')} cannot be merged; LoRA can.")
+        raise _refuse(f"An adapter of type {config.get('peft_type')} cannot be merged; only LoRA can.")
     for option in ("use_dora", "lora_bias"):
         if config.get(option):
             raise _refuse(f"An adapter trained with {option} cannot be merged shard by shard.")
     if config.get("alora_invocation_tokens"):
-        raise _refuse("An activated adapter (aLoRA) works on a part of the text alone and cannot be merged.")
+        raise _refuse("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
 
     by_canonical: dict[str, list[str]] = {}
     for name in base:
@@ -102,7 +101,7 @@ def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
         found = by_canonical.get(canonical(module), [])
         if len(found) != 1:
             raise _refuse(
-                f"The adapter changes {module}, which the base's files do not hold under one name.",
+                f"The adapter changes {module}, which is not a single tensor in the base model's files.",
                 "Name target_modules that are plain linear layers of the model.",
             )
         return found[0]
@@ -125,7 +124,7 @@ def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
                 update.lora_b = stored
         elif ".lora_" in name:
             raise _refuse(
-                f"The adapter holds {name}, which is no low-rank change of a linear layer.",
+                f"The adapter contains {name}, which is not a low-rank update of a linear layer.",
                 "Leave embeddings and expert parameters out of target_modules.",
             )
         else:
@@ -134,7 +133,7 @@ def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
             adapter.updates[place(plain)] = Update(replacement=stored)
 
     if not adapter.updates:
-        raise Failure("internal", "The adapter holds no tensors.", "Train again.")
+        raise Failure("internal", "The adapter is empty.", "Train again.")
     _check(adapter, base, tied)
     return adapter
 
@@ -145,11 +144,11 @@ def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
         if update.replacement is not None:
             if update.replacement.shape != shape:
                 raise _refuse(
-                    f"The adapter's {name} has the shape {update.replacement.shape} and the base's {shape}.",
-                    "The vocabulary must stay as it is in the base.",
+                    f"{name} has the shape {update.replacement.shape} in the adapter, {shape} in the base.",
+                    "The vocabulary must stay that of the base model.",
                 )
         elif update.lora_a is None or update.lora_b is None:
-            raise Failure("internal", f"The adapter holds one half of {name} alone.", "Train again.")
+            raise Failure("internal", f"The adapter has only one factor of {name}.", "Train again.")
         else:
             whole = (update.lora_b.shape[0], update.lora_a.shape[1])
             if (whole[::-1] if update.transposed else whole) != shape:

@@ -1,4 +1,4 @@
-"""The Modelfile with which Ollama runs the GGUF as it was trained."""
+"""The Modelfile for Ollama, with the chat template of training."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.failures import Failure
+from trainer.protocol.failures import Failure
 
 Render = Callable[[list[dict[str, str]], bool], str]
 
 
 @dataclass(frozen=True)
 class Affixes:
-    """A chat template that only puts fixed text around each message."""
+    """A chat template that only adds fixed text around each message."""
 
     head: str
     around: dict[str, tuple[str, str]]
     generation: str
 
     def render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
-        """The same text as the template it was found in."""
+        """The text that the original template renders."""
         body = "".join(
             self.around[message["role"]][0] + message["content"] + self.around[message["role"]][1]
             for message in messages
@@ -44,7 +44,7 @@ def _cut(text: str, *contents: str) -> list[str]:
 
 
 def find_affixes(render: Render) -> Affixes | None:
-    """The fixed texts of a template, found by rendering; None when it does more than put texts around."""
+    """The fixed texts of a template, found by rendering it; None when it does more than add fixed text."""
     u, a, w, s = "uQ1u", "aQ2a", "wQ3w", "sQ4s"
     try:
         _, after_user = _cut(render([_say("user", u)], False), u)
@@ -87,7 +87,7 @@ def find_affixes(render: Render) -> Affixes | None:
 
 
 def go_template(affixes: Affixes) -> str | None:
-    """The template in Ollama's Go syntax, or None when a fixed text cannot be written in it."""
+    """The template in Ollama's Go syntax, or None when it cannot express a fixed text."""
     texts = [affixes.head, affixes.generation, *(text for pair in affixes.around.values() for text in pair)]
     if any("{{" in text or "}}" in text or '"""' in text or text.endswith('"') for text in texts):
         return None
@@ -99,10 +99,10 @@ def go_template(affixes: Affixes) -> str | None:
 
 
 def write(gguf_name: str, template: Any, render: Render, adds_bos: bool) -> str:
-    """The text of a Modelfile for `gguf_name` beside it.
+    """The text of a Modelfile for `gguf_name` in the same folder.
 
-    `template` has `stop` and `bos_token`; `adds_bos` says that the engine itself puts the first token, which
-    the template then must not.
+    `template` has `stop` and `bos_token`. With `adds_bos` the engine adds the beginning-of-text token, so the
+    template must not.
     """
     lines = [f"FROM ./{gguf_name}"]
     affixes = find_affixes(render)

@@ -1,7 +1,7 @@
-"""Reads single tensors of a safetensors checkpoint with plain reads.
+"""Reads single tensors of a safetensors checkpoint without memory mapping.
 
-Mapped pages count as resident memory until the kernel reclaims them; a plain read into a buffer that is
-freed afterwards keeps the peak at one tensor.
+Mapped pages count as resident memory until the kernel reclaims them. Reading into a buffer that is freed
+keeps the peak at one tensor.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.failures import Failure
+from trainer.protocol.failures import Failure
 
-#: bytes of one read; large enough for a disk's full speed, small beside any weight matrix
+# Bytes of one read: large enough for a disk's full speed, small compared with a weight matrix.
 CHUNK_BYTES = 16 << 20
-#: a safetensors header larger than this is refused, as the reference implementation does
+# The limit of the reference implementation of safetensors.
 MAX_HEADER_BYTES = 100_000_000
 
 AGAIN = "Download the model again: delete it from the hub cache, or replace the file in its folder."
@@ -48,7 +48,7 @@ FLOATING = ("F64", "F32", "BF16", "F16")
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Where one tensor lies: `offset` and `size` in bytes within `file`."""
+    """A tensor in a file, at `offset` with `size` bytes."""
 
     name: str
     file: Path
@@ -59,11 +59,11 @@ class StoredTensor:
 
     @property
     def floating(self) -> bool:
-        """Whether it is read as float32."""
+        """Whether it is of a floating type, which is read as float32."""
         return self.dtype in FLOATING
 
     def read(self, rows: range | None = None):
-        """The tensor itself, or these rows of it: float32 for floating types, its own type otherwise."""
+        """The tensor, or the given rows of it: float32 for floating types, otherwise its own type."""
         import torch
 
         stored = getattr(torch, TORCH_NAMES[self.dtype])
@@ -99,7 +99,7 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
     with open(file, "rb") as handle:
         length = int.from_bytes(handle.read(8), "little")
         if total < 8 or length > min(MAX_HEADER_BYTES, total - 8):
-            raise Failure("bad_model", f"{file.name} is no complete safetensors file.", AGAIN)
+            raise Failure("bad_model", f"{file.name} is not a complete safetensors file.", AGAIN)
         try:
             header = json.loads(handle.read(length))
         except ValueError as error:
@@ -117,9 +117,8 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
         if dtype not in DTYPE_BYTES:
             raise Failure(
                 "unsupported",
-                f"{name} is stored as {dtype}, an already quantized type, and an adapter cannot be merged "
-                "into it.",
-                "Use the full-precision (16-bit or 32-bit) version of this model.",
+                f"{name} has the type {dtype}, which is quantized, so an adapter cannot be merged into it.",
+                "Use the 16-bit or 32-bit version of this model.",
             )
         if not 0 <= start <= end <= total - 8 - length or end - start != elements * DTYPE_BYTES[dtype]:
             raise Failure("bad_model", f"{file.name} is damaged: {name} lies outside the file.", AGAIN)
@@ -144,21 +143,18 @@ def index_checkpoint(directory: Path) -> dict[str, StoredTensor]:
         raise Failure(
             "bad_model",
             f"{directory} holds no model.safetensors.",
-            "Use a model that is published as safetensors; pickled weights are not opened.",
+            "Use a model that is published as safetensors; Hone does not open pickle files.",
         )
     tensors: dict[str, StoredTensor] = {}
     for file in files:
         if not file.is_file():
-            raise Failure("bad_model", f"The shard {file.name} is missing in {directory}.", AGAIN)
+            raise Failure("bad_model", f"The shard {file.name} is missing from {directory}.", AGAIN)
         tensors.update(read_header(file))
     missing = sorted(promised - set(tensors))
     if missing:
         raise Failure(
-            "bad_model", f"{len(missing)} tensors of the index are in no shard, for one {missing[0]}.", AGAIN
+            "bad_model",
+            f"{len(missing)} tensors of the index are in no shard, for example {missing[0]}.",
+            AGAIN,
         )
     return tensors
-
-
-def largest_file_bytes(directory: Path) -> int:
-    """Size in bytes of the largest weight file, the unit of the memory bound."""
-    return max(tensor.file.stat().st_size for tensor in index_checkpoint(directory).values())

@@ -1,1 +1,1 @@
-"""How each family of architectures is trained on rows with answers."""
+"""Supervised training of each family of architectures: decoder, encoder-decoder, encoder."""

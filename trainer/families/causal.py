@@ -1,84 +1,88 @@
-"""Models that continue a text: rows become a prompt and a completion in one sequence."""
+"""Causal language models: a row becomes one sequence of prompt and completion."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from trainer import loop, probe, rows
-from trainer.encode import encode
-from trainer.failures import Failure
-from trainer.fast.flat import flat_trainer, make_flat
-from trainer.fast.lora import quicken
-from trainer.generate import Questions, answer, ask
-from trainer.hardware import choose
-from trainer.lengths import choose_length
+from trainer.data import rows
+from trainer.data.encode import encode
+from trainer.data.lengths import choose_length
+from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.padding_free import make_padding_free, padding_free_trainer
+from trainer.model.hardware import choose
+from trainer.protocol.failures import Failure
+from trainer.training import probe
+from trainer.training.arguments import training_arguments
+from trainer.training.fit import fit
+from trainer.training.generate import EvaluationPrompts, evaluate_answers, generate_answers
+from trainer.training.job_trainer import job_trainer
 
 if TYPE_CHECKING:
-    from trainer.job import Job
+    from trainer.training.job import Job
 
-# What the reference for the export's verification sees at most.
+# Most prompts in the reference for the verification of the export.
 REFERENCE_ROWS = 16
 
 
 def train(job: Job) -> dict[str, Any]:
-    """Trains to the end or to a stop; what `loop.fit` returns, with the `model` and `references`: token
-    ids of prompts, held-out ones where there are any."""
+    """Trains to the end or to a stop; returns what `fit` does, with the `model` and `references`: token ids
+    of prompts, from the validation split if there is one."""
     from trl import SFTConfig, SFTTrainer
 
     settings = job.settings
     dataset, max_length = encoded_rows(job)
-    training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
-    own_kernels, flat = job.provider.own_kernels, False
+    own_kernels, padding_free = job.provider.own_kernels, False
     if not own_kernels:
-        quicken(model)
-        flat = make_flat(model, training, hardware)
+        fuse_lora_layers(model)
+        padding_free = make_padding_free(model, training, hardware)
     columns = ["input_ids", "labels"]
-    learnt = training.select_columns(columns)
-    # Kernels of a provider's own keep packed rows apart in a way of their own, from the packing on.
+    train_rows = training.select_columns(columns)
+    # A provider with its own kernels also packs and separates the rows itself.
     packed = settings.packing and not own_kernels
     if packed:
-        learnt = rows.pack(job, learnt, max_length)
+        train_rows = rows.pack(job, train_rows, max_length)
     config = SFTConfig(
-        **loop.arguments(job, hardware, len(learnt), held_out is not None),
+        **training_arguments(job, hardware, len(train_rows), held_out is not None),
         max_length=max_length if settings.packing and own_kernels else None,
         packing=settings.packing and own_kernels,
         packing_strategy="bfd",
         eval_packing=False,
-        # Its preparation of rows that are prepared would only copy them.
+        # The rows are tokenized; preparing them again would only copy them.
         dataset_kwargs={"skip_prepare_dataset": not own_kernels},
-        padding_free=flat or packed,
-        loss_type="nll" if flat or own_kernels or head_is_adapted(model) else "chunked_nll",
+        padding_free=padding_free or packed,
+        loss_type="nll" if padding_free or own_kernels or head_is_adapted(model) else "chunked_nll",
         prediction_loss_only=True,
     )
-    # It warns of attentions that cannot keep rows apart. Ours does, and transformers' does with a mask.
+    # It warns about attention implementations that cannot separate rows. Hone's can, and SDPA with a mask.
     logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
-    trainer = loop.job_trainer(flat_trainer(SFTTrainer) if flat else SFTTrainer, job)(
+    trainer = job_trainer(padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer, job)(
         model=model,
         args=config,
-        train_dataset=learnt,
+        train_dataset=train_rows,
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
         processing_class=job.tokenizer,
     )
     if held_out is not None:
-        questions = Questions.of(job, held_out)
-        trainer.more_metrics = lambda: ask(
-            job, trainer, questions, lambda prompts: answer(job, trainer.model, prompts)
+        eval_prompts = EvaluationPrompts.of(job, held_out)
+        trainer.more_metrics = lambda: evaluate_answers(
+            job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts)
         )
     probe.run(job, trainer, ("input_ids",))
-    result = loop.fit(trainer, job)
+    result = fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)
     model.config.use_cache = True
     return {**result, "model": model, "references": prompts(held_out if held_out is not None else training)}
 
 
 def encoded_rows(job: Job) -> tuple[Any, int]:
-    """The job's rows as tokens and labels, cut to the longest length that is trained, which is returned too.
+    """The job's rows as tokens and labels, truncated to the maximum length, which is returned too.
 
-    Failure `bad_dataset_row` when no token would carry loss.
+    Failure `bad_dataset_row` when no token would have a label.
     """
 
     def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
@@ -95,7 +99,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
 
     columns = {"input_ids": "ints", "labels": "ints", "prompt_tokens": "int", "total_tokens": "int"}
     key = [job.task.name, job.template.chat_template, job.template.stop, len(job.tokenizer)]
-    dataset, _ = rows.build(job, "rows", columns, produce, key)
+    dataset, _ = rows.build_dataset(job, "rows", columns, produce, key)
     if len(dataset) == 0:
         raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
     totals = dataset.data.column("total_tokens").to_numpy()
@@ -105,39 +109,39 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     if useless == len(dataset):
         raise Failure(
             "bad_dataset_row",
-            f"No row leaves a token to learn from: at {length} tokens every answer is cut off.",
-            f"Raise max_seq_length; the longest row has {int(totals.max()):,} tokens, its prompt included.",
+            f"There is nothing to train on: at {length} tokens every answer is cut off.",
+            f"Raise max_seq_length; the longest row has {int(totals.max()):,} tokens including its prompt.",
         )
     if cut:
         job.warn(
             "rows_truncated",
-            f"{cut:,} of {len(dataset):,} rows are longer than {length} tokens and are cut at their end; "
-            f"{useless:,} of them lose their whole answer and are left out.",
+            f"{cut:,} of {len(dataset):,} rows are longer than {length} tokens and are truncated; "
+            f"{useless:,} of them lose their whole answer and are dropped.",
         )
         dataset = _cut(dataset, length, job)
     return dataset, length
 
 
 def prompts(dataset: Any) -> list[list[int]]:
-    """The prompt ids of the first rows of `dataset`."""
+    """The token ids of the first prompts of `dataset`."""
     chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
     return [row["input_ids"][: row["prompt_tokens"]] for row in chosen]
 
 
 def head_is_adapted(model: Any) -> bool:
-    """Whether the output layer itself carries LoRA, which the library's chunked loss cannot see."""
+    """Whether the output layer has LoRA, which the library's chunked loss ignores."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     return isinstance(model.get_base_model().get_output_embeddings(), BaseTunerLayer)
 
 
 def _cut(dataset: Any, length: int, job: Job) -> Any:
-    """`dataset` with every row cut to `length`, without the rows that have no labelled token left."""
+    """`dataset` truncated to `length`, without the rows that then have no labels."""
 
     def cut(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
-        job.alive()
-        if numbers[0] and numbers[0] % rows.PIECE_ROWS == 0:
-            rows.tell(job, numbers[0], "cut")
+        job.beat_or_stop()
+        if numbers[0] and numbers[0] % rows.CHUNK_ROWS == 0:
+            rows.report_progress(job, numbers[0], "cut")
         kept = [index for index, prompt in enumerate(batch["prompt_tokens"]) if prompt < length]
         return {
             name: [values[i][:length] if name in ("input_ids", "labels") else values[i] for i in kept]

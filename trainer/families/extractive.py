@@ -1,54 +1,59 @@
-"""Encoders that point into a text (BERT and its kin): the answer is a span of the context."""
+"""Models with a question answering head (BERT, BART, T5): the answer is a span of the context."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer import loop, probe, rows
-from trainer.failures import Failure
-from trainer.fast.lora import quicken
-from trainer.generate import Questions, ask
-from trainer.hardware import choose
-from trainer.lengths import choose_length
+from trainer.data import rows
+from trainer.data.lengths import choose_length
+from trainer.fast.lora import fuse_lora_layers
+from trainer.model.hardware import choose
+from trainer.protocol.failures import Failure
+from trainer.training import probe
+from trainer.training.arguments import training_arguments
+from trainer.training.fit import fit
+from trainer.training.generate import EvaluationPrompts, evaluate_answers
+from trainer.training.job_trainer import job_trainer
+from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.job import Job
+    from trainer.training.job import Job
 
-# Contexts that do not fit are read in windows that overlap by this part of their length.
+# Overlap of the windows of a long context, as a share of their length.
 OVERLAP = 0.25
-# The longest answer that is looked for, in tokens.
+# Most tokens of an answer.
 LONGEST_SPAN = 64
 
 
 def train(job: Job) -> dict[str, Any]:
-    """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model`, and no `references`, since what
-    they verify, a GGUF, is not made of such models."""
+    """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model`, and empty `references`,
+    because such models are not exported to GGUF."""
     from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
     settings = job.settings
     if settings.packing:
         raise Failure(
-            "unsupported", "packing is for models that continue a text.", "Leave packing out for this model."
+            "unsupported", "Only causal language models support packing.", "Leave packing out for this model."
         )
     if not job.tokenizer.is_fast:
         raise Failure(
             "bad_tokenizer",
-            "The model's tokenizer does not say where its tokens lie in the text.",
+            "The model's tokenizer does not give the positions of its tokens in the text.",
             "Choose a model with a tokenizer.json.",
         )
     dataset, length = encoded_rows(job)
-    training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
     hardware = choose(settings, job.config)
-    model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering")
+    model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
-    quicken(model)
+    fuse_lora_layers(model)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")
-    trainer = loop.job_trainer(Trainer, job)(
+    trainer = job_trainer(weighted_accumulation(span_trainer(Trainer), sequences), job)(
         model=model,
         args=TrainingArguments(
-            **loop.arguments(job, hardware, len(training), held_out is not None),
+            **training_arguments(job, hardware, len(training), held_out is not None),
             include_num_input_tokens_seen="non_padding",
             prediction_loss_only=True,
             label_names=["start_positions", "end_positions"],
@@ -59,19 +64,50 @@ def train(job: Job) -> dict[str, Any]:
         processing_class=job.tokenizer,
     )
     if held_out is not None:
-        questions = Questions.of(job, held_out)
-        trainer.more_metrics = lambda: ask(
-            job, trainer, questions, lambda texts: answer(job, trainer.model, texts, length)
+        eval_prompts = EvaluationPrompts.of(job, held_out)
+        trainer.more_metrics = lambda: evaluate_answers(
+            job, trainer, eval_prompts, lambda texts: find_answers(job, trainer.model, texts, length)
         )
     probe.run(job, trainer, ("input_ids",))
-    result = loop.fit(trainer, job)
+    result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
 
 
-def encoded_rows(job: Job) -> tuple[Any, int]:
-    """The job's rows, each the window of its context that holds the answer, with the answer's place.
+def span_trainer(base: type) -> type:
+    """A subclass of the library's trainer whose loss ignores padding.
 
-    Rows whose answer does not stand in their context are left out, and that is said.
+    The models' own loss counts padding as possible answer positions, so that a row's loss depends on the
+    other rows of its batch.
+    """
+    import torch
+
+    class SpanTrainer(base):
+        """The mean of the cross entropies of the start and end positions."""
+
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: dict[str, Any],
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
+            outputs = model(**inputs)
+            padding = inputs["attention_mask"] == 0
+            loss = sum(
+                torch.nn.functional.cross_entropy(
+                    logits.float().masked_fill(padding, float("-inf")), inputs[f"{side}_positions"]
+                )
+                for side, logits in (("start", outputs.start_logits), ("end", outputs.end_logits))
+            )
+            return (loss / 2, outputs) if return_outputs else loss / 2
+
+    return SpanTrainer
+
+
+def encoded_rows(job: Job) -> tuple[Any, int]:
+    """The job's rows, each as the window of its context with the answer, and the answer's positions.
+
+    Rows whose context does not contain their answer are dropped with a warning.
     """
     length = choose_length(job, token_counts(job) if job.settings.max_seq_length <= 0 else ())
     typed = "token_type_ids" in job.tokenizer.model_input_names
@@ -82,23 +118,25 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     columns = {"input_ids": "ints", "start_positions": "int", "end_positions": "int", "total_tokens": "int"}
     if typed:
         columns["token_type_ids"] = "ints"
-    dataset, left_out = rows.build(job, "spans", columns, produce, ["extractive", length, len(job.tokenizer)])
+    dataset, left_out = rows.build_dataset(
+        job, "spans", columns, produce, ["extractive", length, len(job.tokenizer)]
+    )
     if len(dataset) == 0:
         raise Failure(
             "bad_dataset_row",
-            "In no row does the answer stand in the context, letter for letter.",
-            "Copy the answers out of their contexts, or raise max_seq_length.",
+            "No row's context contains its answer exactly.",
+            "Copy the answers from their contexts, or raise max_seq_length.",
         )
     if left_out:
         job.warn(
             "rows_left_out",
-            f"{left_out:,} rows are left out: their answer does not stand in their context as it is.",
+            f"{left_out:,} rows are dropped because their context does not contain their answer exactly.",
         )
     return dataset, length
 
 
 def token_counts(job: Job) -> Any:
-    """How many tokens each row has, question and context together; beats while it counts."""
+    """The number of tokens of each row, question and context together."""
     from array import array
     from itertools import islice
 
@@ -106,22 +144,22 @@ def token_counts(job: Job) -> Any:
 
     counts, every = array("i"), rows.read_rows(job.spec.dataset.path, job.fields)
     while batch := [row for _, row in islice(every, rows.BATCH_ROWS)]:
-        job.alive()
+        job.beat_or_stop()
         encoded = job.tokenizer([row["question"] for row in batch], [row["context"] for row in batch])
         counts.extend(map(len, encoded.input_ids))
-        if len(counts) % rows.TELL_ROWS == 0:
-            rows.tell(job, len(counts), "measured")
+        if len(counts) % rows.REPORT_ROWS == 0:
+            rows.report_progress(job, len(counts), "measured")
     return numpy.frombuffer(counts, dtype=numpy.int32) if counts else numpy.zeros(0, numpy.int32)
 
 
-def answer(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
-    """The span that the model points to in each text: the context, a blank line, the question."""
+def find_answers(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
+    """The span that the model predicts in each text, which is the context, a blank line and the question."""
     given = []
     was_training = model.training
     model.eval()
     try:
         for text in texts:
-            job.alive()
+            job.beat_or_stop()
             context, _, question = text.rpartition("\n\n")
             given.append(_best_span(job, model, question, context, length))
     finally:
@@ -130,7 +168,7 @@ def answer(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
 
 
 def windows(job: Job, question: str, context: str, length: int) -> Any:
-    """Question and context as token ids in overlapping windows of at most `length`, with their offsets."""
+    """Question and context as overlapping windows of at most `length` tokens, with offsets."""
     room = length - len(job.tokenizer(question, "").input_ids)
     if room < 8:
         raise Failure(
@@ -150,7 +188,7 @@ def windows(job: Job, question: str, context: str, length: int) -> Any:
 
 
 def _window(job: Job, row: dict[str, Any], length: int, typed: bool) -> dict[str, Any] | None:
-    """The first window that holds the row's answer whole, or None."""
+    """The first window with the whole answer, or None."""
     start = row["context"].find(row["answer"])
     if start < 0 or not row["answer"]:
         return None
@@ -183,7 +221,7 @@ def _places(encoded: Any, index: int) -> dict[int, tuple[int, int]]:
 
 
 def _best_span(job: Job, model: Any, question: str, context: str, length: int) -> str:
-    """The likeliest span over all windows, as it stands in the context."""
+    """The most likely span of all windows, as text of the context."""
     import torch
 
     encoded = windows(job, question, context, length)

@@ -1,43 +1,48 @@
-"""Models that read a text and write another (T5, BART): the prompt is encoded, the answer decoded."""
+"""Encoder-decoder models such as T5 and BART: the prompt is the encoder's input, the answer the decoder's."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer import loop, probe, rows
-from trainer.failures import Failure
-from trainer.fast.lora import quicken
-from trainer.generate import BATCH, LONGEST_ANSWER, Questions, alive_criterion, ask
-from trainer.hardware import choose
-from trainer.lengths import choose_length
+from trainer.data import rows
+from trainer.data.lengths import choose_length
+from trainer.fast.lora import fuse_lora_layers
+from trainer.model.hardware import choose
+from trainer.protocol.failures import Failure
+from trainer.training import generate, probe
+from trainer.training.arguments import training_arguments
+from trainer.training.fit import fit
+from trainer.training.generate import BATCH, EvaluationPrompts, beat_or_stop_criterion, evaluate_answers
+from trainer.training.job_trainer import job_trainer
+from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.job import Job
+    from trainer.training.job import Job
 
 
 def train(job: Job) -> dict[str, Any]:
-    """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model`, and no `references`, since what
-    they verify, a GGUF, is not made of such models."""
+    """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model`, and empty `references`,
+    because such models are not exported to GGUF."""
     from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     settings = job.settings
     if settings.packing:
         raise Failure(
             "unsupported",
-            "packing joins rows into one sequence, which encoder-decoder models cannot tell apart.",
+            "Encoder-decoder models do not support packing.",
             "Leave packing out.",
         )
     dataset, length = encoded_rows(job)
-    training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForSeq2SeqLM")
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
-    quicken(model)
+    fuse_lora_layers(model)
     columns = ["input_ids", "labels"]
-    trainer = loop.job_trainer(Seq2SeqTrainer, job)(
+    trainer = job_trainer(weighted_accumulation(Seq2SeqTrainer, labelled), job)(
         model=model,
         args=Seq2SeqTrainingArguments(
-            **loop.arguments(job, hardware, len(training), held_out is not None),
+            **training_arguments(job, hardware, len(training), held_out is not None),
             include_num_input_tokens_seen="non_padding",
             prediction_loss_only=True,
         ),
@@ -47,17 +52,17 @@ def train(job: Job) -> dict[str, Any]:
         processing_class=job.tokenizer,
     )
     if held_out is not None:
-        questions = Questions.of(job, held_out)
-        trainer.more_metrics = lambda: ask(
-            job, trainer, questions, lambda texts: answer(job, trainer.model, texts, length)
+        eval_prompts = EvaluationPrompts.of(job, held_out)
+        trainer.more_metrics = lambda: evaluate_answers(
+            job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts, length)
         )
     probe.run(job, trainer, ("input_ids", "labels"))
-    result = loop.fit(trainer, job)
+    result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
 
 
 def encoded_rows(job: Job) -> tuple[Any, int]:
-    """The job's rows as `input_ids` and `labels`, each side cut to the length that is returned too."""
+    """The job's rows as `input_ids` and `labels`, truncated to the maximum length, which is returned too."""
 
     def tokens(job_rows: list[dict[str, Any]], length: int | None) -> list[dict[str, Any]]:
         conversations = [job.messages(row) for row in job_rows]
@@ -73,7 +78,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
 
     columns = {"input_ids": "ints", "labels": "ints", "total_tokens": "int"}
     key = ["seq2seq", job.task.name, len(job.tokenizer)]
-    whole, _ = rows.build(job, "rows", columns, lambda batch: tokens(batch, None), key)
+    whole, _ = rows.build_dataset(job, "rows", columns, lambda batch: tokens(batch, None), key)
     if len(whole) == 0:
         raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
     totals = whole.data.column("total_tokens").to_numpy()
@@ -83,14 +88,16 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
         return whole, length
     job.warn(
         "rows_truncated",
-        f"{cut:,} of {len(whole):,} rows are longer than {length} tokens on a side and are cut there.",
+        f"{cut:,} of {len(whole):,} rows have an input or output of over {length} tokens and are truncated.",
     )
-    shortened, _ = rows.build(job, "cut", columns, lambda batch: tokens(batch, length), [*key, length])
+    shortened, _ = rows.build_dataset(
+        job, "cut", columns, lambda batch: tokens(batch, length), [*key, length]
+    )
     return shortened, length
 
 
-def answer(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
-    """What the model writes to each text, greedily."""
+def generate_answers(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
+    """The model's greedy answer to each text."""
     import torch
 
     given: list[str] = []
@@ -109,10 +116,10 @@ def answer(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
                 made = model.generate(
                     input_ids=batch.input_ids,
                     attention_mask=batch.attention_mask,
-                    max_new_tokens=min(length, LONGEST_ANSWER),
+                    max_new_tokens=min(length, generate.MAX_NEW_TOKENS),
                     do_sample=False,
                     num_beams=1,
-                    stopping_criteria=[alive_criterion(job)],
+                    stopping_criteria=[beat_or_stop_criterion(job)],
                 )
             given += [text.strip() for text in job.tokenizer.batch_decode(made, skip_special_tokens=True)]
     finally:

@@ -1,1 +1,1 @@
-"""What makes a step fast and leaves what it computes: no padding, no logits of prompts, LoRA in place."""
+"""Faster steps with the same result: no padding, no logits of prompts, LoRA in place."""

@@ -1,7 +1,7 @@
-"""Attention within the rows of one flat sequence, row by row: no padding, and no mask over all of them.
+"""Attention within the rows of one concatenated sequence, row by row, without padding or a mask.
 
-Registered with transformers as an attention of its own; without `row_lengths` it is transformers' SDPA, so
-that generation and everything else goes on as before.
+Registered with transformers as an attention implementation. Without `row_lengths` it is transformers' SDPA,
+so that generation works as before.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 NAME = "hone_rows"
 
-# Rows up to this many tokens multiply their scores out: in bfloat16 on a CPU that takes half the time of
-# torch's flash kernel, whose backward pass is slow there. Longer rows would hold too many scores.
+# Rows up to this many tokens compute their score matrix: on a CPU in bfloat16 that takes half the time of
+# torch's flash kernel, whose backward pass is slow there. Longer rows would need too much memory.
 LONGEST_SCORES = 512
 
-# Words that models say to an attention and that change nothing in this one.
+# Arguments that models pass and that do not change the result.
 HARMLESS = (
     "is_causal",
     "position_ids",
@@ -26,7 +26,7 @@ HARMLESS = (
 
 
 def register() -> str:
-    """Makes the attention known to transformers and returns its name for `set_attn_implementation`."""
+    """Registers the attention with transformers; returns its name for `set_attn_implementation`."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -48,9 +48,9 @@ def attend(
     **others: Any,
 ) -> tuple[Any, None]:
     """Causal attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths`
-    tokens, where each sees `sliding_window` tokens at most; returns (1, tokens, heads, size).
+    tokens, each with at most `sliding_window` tokens; returns (1, tokens, heads, size).
 
-    NotImplementedError for what a model may ask of an attention beyond that.
+    NotImplementedError for anything else that a model may require.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -92,7 +92,7 @@ def attend(
 
 
 def _multiplied(query: Any, key: Any, value: Any, scaling: float | None, window: int | None) -> Any:
-    """Attention of one row by its definition, the heads that share a key in one multiplication."""
+    """Attention of one row by its definition, with one multiplication for the heads that share a key."""
     import torch
 
     heads, length, size = query.shape[1:]
@@ -109,7 +109,7 @@ def _multiplied(query: Any, key: Any, value: Any, scaling: float | None, window:
 
 
 def _seen(length: int, window: int, device: Any) -> Any:
-    """Which tokens (columns) each token (rows) of a row sees."""
+    """Which tokens (columns) each token (rows) attends to."""
     import torch
 
     place = torch.arange(length, device=device)

@@ -1,4 +1,4 @@
-"""LoRA's linear layers in fewer passes over memory: the low-rank part is added where the base part stands."""
+"""LoRA's linear layers with fewer passes over memory: the low-rank part is added in place."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import MethodType
 from typing import Any
 
 
-def quicken(model: Any) -> int:
-    """Lets every plain LoRA layer of `model` compute in place; returns how many there are.
+def fuse_lora_layers(model: Any) -> int:
+    """Replaces the forward pass of every plain LoRA layer of `model`; returns how many there are.
 
-    Layers with quantized or transposed weights, several adapters or a variant of LoRA stay as they are.
+    Layers with quantized or transposed weights, several adapters or a variant of LoRA keep the library's.
     """
     import torch
     from peft.tuners.lora.layer import Linear
@@ -27,7 +27,7 @@ def quicken(model: Any) -> int:
 
 
 def _forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The layer's output for `x`; by the library's own way where an adapter is off, merged or drops out."""
+    """The layer's output for `x`; the library's when the adapter is disabled, merged or has dropout."""
     import torch
 
     dropout = self.lora_dropout["default"]
@@ -42,7 +42,7 @@ def _forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def low_rank_class() -> type:
-    """The autograd function; made inside a function because its base needs torch."""
+    """The autograd function, in a function because its base needs torch."""
     import torch
 
     class LowRank(torch.autograd.Function):

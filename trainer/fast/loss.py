@@ -1,8 +1,8 @@
-"""The loss of the labelled tokens alone, with its gradient made in the same pass.
+"""The loss of the labelled tokens only, with its gradient computed in the same pass.
 
-The logits of a large vocabulary are most of a small model's work. Those of the prompt are never made here;
-those of the answer are made once, a few at a time, where automatic differentiation would keep them all or
-make them twice. The output layer must be frozen: its own gradient is not made.
+With a large vocabulary the logits are most of a small model's work. Here those of the prompt are not
+computed, and those of the answer are computed once, in chunks; autograd would keep all of them or compute
+them twice. The output layer must be frozen: it gets no gradient.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-# Logits made at once: 32 MiB as float32, which stays near the processor.
+# Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
 
 
 @lru_cache(maxsize=1)
 def labelled_loss_class() -> type:
-    """The autograd function; made inside a function because its base needs torch."""
+    """The autograd function, in a function because its base needs torch."""
     import torch
 
     class LabelledLoss(torch.autograd.Function):
         """`apply(hidden, weight, bias, scale, softcap, labels, count)`: cross entropy of the logits
         `softcap(scale * (hidden @ weight.T + bias))` summed over the tokens and divided by `count`, and how
-        many of the tokens were the likeliest. hidden (tokens, size), weight (vocabulary, size)."""
+        many tokens were predicted correctly. hidden (tokens, size), weight (vocabulary, size)."""
 
         @staticmethod
         def forward(

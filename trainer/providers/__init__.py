@@ -1,1 +1,1 @@
-"""Providers: one file each."""
+"""The providers, one file each."""

@@ -8,17 +8,17 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from trainer.failures import Failure
+from trainer.model.targets import check_targets, linear_names
+from trainer.protocol.failures import Failure
 from trainer.providers.standard import Standard
-from trainer.targets import check_targets, linear_names
 
 if TYPE_CHECKING:
-    from trainer.contracts import Settings
-    from trainer.hardware import Hardware
-    from trainer.job import Job
+    from trainer.model.hardware import Hardware
+    from trainer.protocol.contracts import Settings
+    from trainer.training.job import Job
 
-# The `model_type`s that Unsloth has kernels or patches of its own for (its loader's table and the patches of
-# unsloth_zoo, both 2026.10.7). Others it would compile in a general way, which nobody has tried.
+# The `model_type`s that Unsloth has kernels or patches for (its loader's table and the patches of unsloth_zoo
+# 2026.10.7). It compiles others generically, which is untested.
 ARCHITECTURES = (
     "cohere",
     "cohere2",
@@ -41,15 +41,17 @@ ARCHITECTURES = (
 
 
 class Accelerated:
-    """About twice as fast and a fifth less memory, where it can run."""
+    """About twice as fast, with a fifth less memory."""
 
     name = "accelerated"
+    label = "Accelerated"
+    description = "About 2x faster with 20% less memory, for common architectures on NVIDIA GPUs."
     order = 2
     own_kernels = True
     absence = ("unsupported", "Set provider to standard.")
 
     def availability(self) -> tuple[bool, str | None]:
-        """Whether it can run here, and why not; asks the driver's library, not torch."""
+        """Whether it is available on this machine, and why not; uses the driver's library, not torch."""
         if not sys.platform.startswith("linux"):
             return False, "The accelerated provider runs on Linux, WSL 2 and Docker only; use standard here."
         try:
@@ -67,7 +69,7 @@ class Accelerated:
         return True, None
 
     def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
-        """Failure `unsupported` for a model or settings that it does not train."""
+        """Failure `unsupported` for a model or settings that it does not support."""
         architecture = (config.get("architectures") or ["unknown"])[0]
         kind = config.get("model_type", "unknown")
         if family != "causal" or kind not in ARCHITECTURES:
@@ -92,50 +94,50 @@ class Accelerated:
             )
 
     def prepare(self, job: Job) -> None:
-        """Imports Unsloth, which changes transformers and TRL and must come before both."""
+        """Imports Unsloth, which patches transformers and TRL and must come before them."""
         os.environ["UNSLOTH_DISABLE_STATISTICS"] = "1"
         os.environ["UNSLOTH_COMPILE_LOCATION"] = str(job.folder / "cache" / "unsloth")
-        job.alive()
+        job.beat_or_stop()
         import unsloth  # noqa: F401
 
-        job.alive()
+        job.beat_or_stop()
 
     def tokenizer(self, job: Job) -> Any:
         """The model's tokenizer, as the standard provider reads it."""
         return Standard().tokenizer(job)
 
     def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
-        """The frozen base model, loaded by Unsloth; Failure `unsupported` for a head that it has not."""
+        """The frozen base model, loaded by Unsloth; Failure `unsupported` for any other head."""
         from unsloth import FastLanguageModel
 
         if auto_class != "AutoModelForCausalLM" or options:
             raise Failure(
                 "unsupported",
-                f"The accelerated provider trains models that continue a text, and this is {auto_class}.",
+                f"The accelerated provider trains causal language models only, not {auto_class}.",
                 "Set provider to standard.",
             )
         model, _ = FastLanguageModel.from_pretrained(**load_arguments(job, hardware))
         return model
 
     def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
-        """`model` with LoRA on it, initialized from the run's seed."""
+        """`model` with LoRA, initialized with the run's seed."""
         from unsloth import FastLanguageModel
 
         return FastLanguageModel.get_peft_model(model, **lora_arguments(job, model, also_train))
 
     def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
-        """`model` adapted, and no configuration for the library to adapt it by."""
+        """`model` with LoRA, and no LoRA configuration for the library."""
         return self.adapt(job, model, "CAUSAL_LM"), None
 
 
 def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
-    """What `FastLanguageModel.from_pretrained` is called with: all that it would choose by itself is said."""
+    """The arguments of `FastLanguageModel.from_pretrained`, without any of its defaults."""
     import torch
 
     settings = job.settings
     return {
         "model_name": str(job.model_dir),
-        # Else it would fetch a quantized copy of the model from its own account on the hub.
+        # Otherwise it downloads a quantized copy of the model from its own account on the hub.
         "use_exact_model_name": True,
         "max_seq_length": settings.max_seq_length,
         "dtype": getattr(torch, hardware.weights),
@@ -151,9 +153,9 @@ def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
 
 
 def lora_arguments(job: Job, model: Any, also_train: list[str] | None = None) -> dict[str, Any]:
-    """What `FastLanguageModel.get_peft_model` is called with; without `target_modules` all linear layers of
-    `model` but its output. Failure `unsupported` when the target modules name nothing in this model."""
-    from trainer.hardware import choose
+    """The arguments of `FastLanguageModel.get_peft_model`; without `target_modules` all linear layers of
+    `model` but its output. Failure `unsupported` when the model does not have the target modules."""
+    from trainer.model.hardware import choose
 
     settings = job.settings
     check_targets(model, settings.target_modules)
@@ -171,5 +173,5 @@ def lora_arguments(job: Job, model: Any, also_train: list[str] | None = None) ->
 
 
 def _checkpointing(hardware: Hardware) -> str | bool:
-    """Unsloth's own gradient checkpointing, which keeps what it can in the computer's memory, or none."""
+    """Unsloth's gradient checkpointing, which offloads to RAM, or none."""
     return "unsloth" if hardware.gradient_checkpointing else False

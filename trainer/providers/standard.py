@@ -1,42 +1,44 @@
-"""The standard provider: transformers and PEFT, on every platform and every architecture they have."""
+"""The standard provider: transformers and PEFT, for every platform and architecture that they support."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from trainer.failures import Failure
-from trainer.hardware import Hardware, quantization
-from trainer.targets import check_targets
+from trainer.model.hardware import Hardware, quantization
+from trainer.model.targets import check_targets
+from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.contracts import Settings
-    from trainer.job import Job
+    from trainer.protocol.contracts import Settings
+    from trainer.training.job import Job
 
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "jinja2")
 
 
 class Standard:
-    """Loads models with transformers and puts LoRA on them with PEFT."""
+    """Loads models with transformers and adds LoRA with PEFT."""
 
     name = "standard"
+    label = "Standard"
+    description = "Works on every platform and with every hub model."
     order = 1
-    # Whether it brings kernels of its own, which ours must not replace.
+    # Whether it has its own kernels, which Hone's must not replace.
     own_kernels = False
-    # What it means that it cannot run, and what to do about it.
+    # Failure code and advice when it is not available.
     absence = ("dependency_missing", "Run `npm start` again, which repairs trainer/.venv.")
 
     def availability(self) -> tuple[bool, str | None]:
-        """Whether it can run here, and why not."""
+        """Whether it is available on this machine, and why not."""
         missing = [name for name in NEEDED if find_spec(name) is None]
         return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
 
     def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
-        """Failure `unsupported` for a model or settings that it does not train: there are none."""
+        """Failure `unsupported` for a model or settings that it does not support: there are none."""
 
     def prepare(self, job: Job) -> None:
-        """What must come before transformers: nothing."""
+        """What must happen before transformers is imported: nothing."""
 
     def tokenizer(self, job: Job) -> Any:
         """The model's tokenizer; Failure `bad_tokenizer` when it cannot be read."""
@@ -47,18 +49,13 @@ class Standard:
                 job.model_dir, trust_remote_code=False, local_files_only=True
             )
         except Exception as error:
-            raise Failure(
-                "bad_tokenizer",
-                "The model's tokenizer cannot be read.",
-                "Choose a model with a tokenizer.json; or download it again, if a file of it is damaged.",
-                f"{type(error).__name__}: {error}"[:2000],
-            ) from error
+            raise Failure("bad_tokenizer", evidence=f"{type(error).__name__}: {error}"[:2000]) from error
 
     def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
-        """The frozen base model, loaded by transformers' class `auto_class` with further `options` of its
+        """The frozen base model, loaded with transformers' class `auto_class` and `options` of its
         configuration; beats while it loads.
 
-        Failure `bad_model` when the files do not make a model of that kind.
+        Failure `bad_model` when the files do not fit that class.
         """
         import torch
         import transformers
@@ -68,7 +65,7 @@ class Standard:
             items = args[0] if args else kwargs.get("iterable")
             return _Beating(items, job) if items is not None else factory(*args, **kwargs)
 
-        # A head that the files lack (of a reward model, say) is drawn while they are loaded.
+        # A missing head, such as that of a reward model, is initialized randomly while loading.
         transformers.set_seed(job.settings.seed)
         before = logging.set_tqdm_hook(beating)
         try:
@@ -97,20 +94,20 @@ class Standard:
             logging.set_tqdm_hook(before)
 
     def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
-        """`model` with LoRA on it, initialized from the run's seed."""
+        """`model` with LoRA, initialized with the run's seed."""
         import peft
 
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
     def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
-        """`model`, and the LoRA that a trainer of pairs puts on it: of a model that is adapted already the
-        library would keep a second adapter."""
+        """`model`, and the LoRA configuration for the trainer of pairs, which keeps a second copy of an
+        existing adapter."""
         return model, self.lora(job, model, "CAUSAL_LM")
 
     def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
-        """The configuration of LoRA for `model`; sets the run's seed, from which it is then initialized.
+        """The LoRA configuration for `model`; sets the run's seed for its initialization.
 
-        Failure `unsupported` when the target modules name nothing in this model.
+        Failure `unsupported` when the model does not have the target modules.
         """
         import peft
         from transformers import set_seed
@@ -130,7 +127,7 @@ class Standard:
 
 
 class _Beating:
-    """A loop over the weights as they are loaded, that beats; stands in for a progress bar."""
+    """Replaces the progress bar of loading: beats for every weight."""
 
     def __init__(self, items: Any, job: Job) -> None:
         self._items = items
@@ -138,7 +135,7 @@ class _Beating:
 
     def __iter__(self) -> Any:
         for item in self._items:
-            self._job.alive()
+            self._job.beat_or_stop()
             yield item
 
     def __getattr__(self, name: str) -> Any:
@@ -146,8 +143,8 @@ class _Beating:
 
 
 def _keep_differentiable(model: Any) -> None:
-    """On processors with AVX-512 BF16, bitsandbytes repacks a 4-bit layer at its first evaluation for a
-    kernel that has no gradient, and training would silently go on without one. Repacking is switched off."""
+    """Disables a repacking of 4-bit layers: on processors with AVX-512 BF16, bitsandbytes repacks them in the
+    first evaluation for a kernel without a gradient, and training continues without one."""
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False

@@ -1,1 +1,1 @@
-"""A small language model made here from nothing: the base model of the demo and of the tests."""
+"""Trains the starter model: a small language model from scratch, the base model of the demo and the tests."""

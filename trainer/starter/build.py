@@ -1,4 +1,4 @@
-"""Train the starter model from nothing and leave it as a Hugging Face folder."""
+"""Trains the starter model from scratch and saves it as a Hugging Face model folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Report = Callable[[str], None]
 
 
 def build_starter(out: Path, report: Report, recipe: Recipe | None = None) -> Path:
-    """Make the model in a folder beside `out`, then rename it to `out`.
+    """Makes the model in a temporary folder, then renames it to `out`.
 
     A folder that is there already with the same recipe is kept. Raises OSError when `out` holds
     something that this program did not make.
@@ -49,13 +49,12 @@ def build_starter(out: Path, report: Report, recipe: Recipe | None = None) -> Pa
 
 
 def _train(folder: Path, recipe: Recipe, report: Report) -> None:
-    """Learn tokenizer and weights and write both to `folder`."""
+    """Trains tokenizer and model and saves both in `folder`."""
     report("starter: loading torch")
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    # One thread: a second one beside a busy neighbour is slower than none, and the order of sums,
-    # and so the weights, would depend on the machine's load.
+    # With one thread the order of sums, and so the weights, do not depend on the machine's load.
     torch.set_num_threads(1)
     torch.manual_seed(recipe.seed)
 
@@ -118,7 +117,7 @@ def _train(folder: Path, recipe: Recipe, report: Report) -> None:
 
 
 def _rate(step: int, recipe: Recipe) -> float:
-    """Return the share of the peak rate at a step: a linear rise, then a half cosine to a tenth."""
+    """The learning rate of a step relative to its peak: linear warm-up, then cosine decay to a tenth."""
     if step < recipe.warmup_steps:
         return (step + 1) / recipe.warmup_steps
     done = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)

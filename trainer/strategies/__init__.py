@@ -1,1 +1,1 @@
-"""Strategies: one file each."""
+"""The strategies, one file each."""

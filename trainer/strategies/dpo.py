@@ -1,62 +1,69 @@
-"""Direct preference optimization: the chosen answer becomes likelier than the rejected one."""
+"""Direct preference optimization: makes the chosen answer more likely than the rejected one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer import loop, preferences, probe, rows
+from trainer.data import preferences, rows
 from trainer.families.causal import REFERENCE_ROWS
-from trainer.fast.lora import quicken
-from trainer.generate import Questions, answer, ask
-from trainer.hardware import choose
+from trainer.fast.lora import fuse_lora_layers
+from trainer.model.hardware import choose
+from trainer.training import probe
+from trainer.training.arguments import training_arguments
+from trainer.training.fit import fit
+from trainer.training.generate import EvaluationPrompts, evaluate_answers, generate_answers
+from trainer.training.job_trainer import job_trainer
+from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.job import Job
+    from trainer.training.job import Job
 
-# How strongly the model is held to what it was; TRL's and the paper's usual value.
+# How strongly the model is kept close to its base; the usual value of TRL and the paper.
 BETA = 0.1
 
 
 class Dpo:
-    """Learns from pairs without a reward model."""
+    """Trains on preference pairs without a reward model."""
 
     name = "dpo"
     order = 3
-    fields = preferences.FIELDS
+    label = "DPO"
+    description = "Learns from pairs of preferred and rejected answers."
+    row_shape = "preference"
     families = ("causal",)
     tasks = ("text-generation",)
     providers = ("standard", "accelerated")
     best = ("eval_loss", False)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation that a row prefers."""
+        """The conversation with the chosen answer."""
         return preferences.messages(row)
 
     def train(self, job: Job) -> dict[str, Any]:
-        """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model` and `references`."""
+        """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import DPOConfig, DPOTrainer
 
         class Tokenized(DPOTrainer):
-            """Takes the pairs as our one rule for prompts tokenized them."""
+            """Uses the pairs as `encoded_pairs` tokenized them."""
 
             def _prepare_dataset(self, dataset: Any, *args: Any) -> Any:
                 return dataset
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
-        training, held_out = rows.divide(dataset, settings.eval_split, settings.seed)
+        training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
         hardware = choose(settings, job.config)
         model = job.provider.base(job, hardware, "AutoModelForCausalLM")
         model, lora = job.provider.adapt_for_pairs(job, model)
         columns = ["prompt_ids", "chosen_ids", "rejected_ids"]
-        trainer = loop.job_trainer(Tokenized, job)(
+        trainer = job_trainer(weighted_accumulation(Tokenized, sequences), job)(
             model=model,
             args=DPOConfig(
-                **loop.arguments(job, hardware, len(training), held_out is not None),
+                **training_arguments(job, hardware, len(training), held_out is not None),
                 beta=BETA,
                 loss_type=["sigmoid"],
                 max_length=None,
-                # What the margin was before: zero, by definition, but the samples are worth seeing.
+                # For the samples of the base model; its margin is zero by definition.
                 eval_on_start=held_out is not None and job.resume is None,
                 prediction_loss_only=True,
             ),
@@ -66,17 +73,17 @@ class Dpo:
             peft_config=lora,
         )
         if "ref" in trainer.model.peft_config:
-            # A copy that the library made of an adapter that says nothing yet; without it the base is asked.
+            # The library's copy of the untrained adapter; without it the base model is the reference.
             trainer.model.delete_adapter("ref")
         if not job.provider.own_kernels:
-            quicken(trainer.model)
+            fuse_lora_layers(trainer.model)
         if held_out is not None:
-            questions = Questions.of(job, held_out)
-            trainer.more_metrics = lambda: ask(
-                job, trainer, questions, lambda texts: answer(job, trainer.model, texts)
+            eval_prompts = EvaluationPrompts.of(job, held_out)
+            trainer.more_metrics = lambda: evaluate_answers(
+                job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts)
             )
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
-        result = loop.fit(trainer, job)
+        result = fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training

@@ -1,4 +1,4 @@
-"""Supervised fine-tuning: LoRA on rows of a prompt and its answer, loss on the answer alone."""
+"""Supervised fine-tuning: rows of a prompt and an answer, with a loss on the answer only."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.job import Job
+    from trainer.training.job import Job
 
 
 class Sft:
-    """Trains on the task's own rows, in the way of the model's family."""
+    """Trains on the task's rows as the model's family does."""
 
     name = "sft"
     order = 1
-    fields = None
+    label = "SFT"
+    description = "Supervised fine-tuning: learns to answer like your rows. Start with this."
+    # The rows are the task's own.
+    row_shape = None
     families = ("causal", "seq2seq", "extractive")
     tasks = ("text-generation", "summarization", "extractive-question-answering")
     providers = ("standard", "accelerated")
 
     def train(self, job: Job) -> dict[str, Any]:
-        """Trains to the end or to a stop: `step`, `stopped`, `metrics`, `model` and `references`."""
+        """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         return import_module(f"trainer.families.{job.family}").train(job)

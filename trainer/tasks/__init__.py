@@ -1,1 +1,1 @@
-"""Tasks: one small file each."""
+"""The tasks, one file each."""

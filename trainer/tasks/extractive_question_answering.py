@@ -1,4 +1,4 @@
-"""Extractive question answering: a context, a question, and the answer as it stands in the context."""
+"""Extractive question answering: a context, a question, and the answer copied from the context."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ class ExtractiveQuestionAnswering:
 
     name = "extractive-question-answering"
     order = 3
-    fields = ("context", "question", "answer")
+    label = "Question answering"
+    description = "A context and a question; the answer is taken from the context."
+    row_shape = "question-answer"
     families = ("causal", "extractive")
     metrics = ("eval_loss", "perplexity", "exact_match", "f1")
     scored = ("exact_match", "f1")
-    # The metric that keep_best and early stopping go by, and whether more of it is better.
+    # The metric for keep_best and early stopping, and whether higher is better.
     best = ("eval_f1", True)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation that a row teaches."""
+        """The conversation of a row."""
         return [
             {"role": "user", "content": f"{row['context']}\n\n{row['question']}"},
             {"role": "assistant", "content": row["answer"]},

@@ -6,19 +6,21 @@ from typing import Any
 
 
 class Summarization:
-    """Rows of `input` (the text) and `output` (the summary); the prompt is the text alone."""
+    """Rows of `input` (the text) and `output` (the summary); the prompt is the text."""
 
     name = "summarization"
     order = 2
-    fields = ("input", "output")
+    label = "Summarization"
+    description = "A long text and its summary."
+    row_shape = "input-output"
     families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity", "rouge1", "rouge2", "rougeL")
     scored = ("rouge1", "rouge2", "rougeL")
-    # The metric that keep_best and early stopping go by, and whether more of it is better.
+    # The metric for keep_best and early stopping, and whether higher is better.
     best = ("eval_rougeL", True)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation that a row teaches."""
+        """The conversation of a row."""
         return [
             {"role": "user", "content": row["input"]},
             {"role": "assistant", "content": row["output"]},

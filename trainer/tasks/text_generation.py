@@ -1,4 +1,4 @@
-"""Text generation: an input and the output that the model shall give to it."""
+"""Text generation: an input and the output to generate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ class TextGeneration:
 
     name = "text-generation"
     order = 1
-    fields = ("input", "output")
+    label = "Text generation"
+    description = "An input and an output: replies, classification, rewriting, extraction."
+    row_shape = "input-output"
     families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity")
-    # Nothing is scored by generating; the loss judges.
+    # Only the loss is evaluated; no answers are generated.
     scored = ()
     best = ("eval_loss", False)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation that a row teaches."""
+        """The conversation of a row."""
         return [
             {"role": "user", "content": row["input"]},
             {"role": "assistant", "content": row["output"]},

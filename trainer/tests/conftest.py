@@ -9,6 +9,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import pytest
 
 from trainer.tests import tiny
+from trainer.training import generate
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +47,12 @@ def pytest_terminal_summary(terminalreporter):
     for task, strategy, provider in lines:
         cells = "".join(f"{MATRIX.get((task, strategy, provider, kind), '-'):<9}" for kind in kinds)
         terminalreporter.write_line(f"{task:<31}{strategy:<10}{provider:<13}{cells}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def short_answers():
+    """Models with random weights seldom end an answer, and generating 256 tokens takes most of a test."""
+    generate.MAX_NEW_TOKENS = 24
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,10 @@
 
     python -m trainer.tests.export_fixture KIND OUTDIR [--type F32] [--template none|chatml]
 
-KIND is one of `trainer.tests.tiny`, or `gemma2`, `phi3`, `mistral-sp` with a SentencePiece tokenizer. OUTDIR
-gets `base/`, `adapter/`, `template.json`, `model.gguf`, `adapter.gguf` and `expected.json`: conversations
-with the ids of their prompts and the greedy continuations with the adapter and without it.
+KIND is one of `trainer.tests.tiny`, or `gemma2`, `phi3`, `mistral-sp` with a SentencePiece tokenizer, or
+`phi3-chat`, whose tokens of a conversation are added and not special. OUTDIR gets `base/`, `adapter/`,
+`template.json`, `model.gguf`, `adapter.gguf` and `expected.json`: conversations with the ids of their prompts
+and the greedy continuations with the adapter and without it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,24 @@ from trainer.tests import tiny
 
 ROOT = Path(__file__).parents[2]
 CONVERTER = ROOT / "build" / "llama.cpp"
+# The built programs, as the service uses them: compiling their sources takes longer than a call.
+TOOLS = {
+    "quantize": ["node", str(ROOT / "dist" / "quantize.js")],
+    "score": ["node", str(ROOT / "dist" / "score.js")],
+    "converter": str(CONVERTER),
+}
 SENTENCEPIECE_KINDS = ("gemma2", "phi3", "mistral-sp")
+PHI3_TOKENS = ("<|endoftext|>", "<|assistant|>", "<|end|>", "<|user|>")
+PHI3_TEMPLATE = (
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>\n' + message['content'] + '<|end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
+#: text, a token, text: the tokenizer of `phi3-chat` puts a space before the first text alone, llama.cpp
+#: before both or none
+MIXED_TEMPLATE = (
+    "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '<|end|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"
+)
 CONVERSATIONS = [
     [{"role": "user", "content": "My parcel has not come."}],
     [{"role": "user", "content": "Good morning. I was charged twice: 123 times!\n\n  Where's my order 482?"}],
@@ -42,9 +60,7 @@ def sentencepiece_tokenizer(directory: Path, kind: str) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     directory.mkdir(parents=True, exist_ok=True)
-    specials = ["<|im_start|>", "<|im_end|>"]
-    if kind == "phi3":
-        specials = ["<|endoftext|>", "<|assistant|>", "<|end|>", "<|user|>"]
+    specials = PHI3_TOKENS if kind.startswith("phi3") else ("<|im_start|>", "<|im_end|>")
     with tempfile.TemporaryDirectory() as scratch:
         corpus = Path(scratch) / "corpus.txt"
         corpus.write_text("\n".join(f"{text} {reply}" for text, reply in tiny.sentences(500)), "utf-8")
@@ -73,10 +89,13 @@ def sentencepiece_tokenizer(directory: Path, kind: str) -> Any:
             if left in vocabulary and right in vocabulary:
                 merges.append((processor.get_score(index), left, right))
     merges.sort(key=lambda merge: -merge[0])
+    pairs = [(left, right) for _, left, right in merges]
+    if kind == "phi3-chat":
+        return _phi3_chat_tokenizer(vocabulary, pairs)
     core = Tokenizer(
         models.BPE(
             vocab=vocabulary,
-            merges=[(left, right) for _, left, right in merges],
+            merges=pairs,
             unk_token="<unk>",
             fuse_unk=True,
             byte_fallback=True,
@@ -103,6 +122,20 @@ def sentencepiece_tokenizer(directory: Path, kind: str) -> Any:
     )
 
 
+def _phi3_chat_tokenizer(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> Any:
+    """A tokenizer of Phi-3's layout, as transformers 5 makes and writes it: a space before the very first
+    piece alone, and added tokens that are not special but take the space behind them."""
+    from tokenizers import AddedToken
+    from transformers import LlamaTokenizer
+
+    made = LlamaTokenizer(vocab=vocabulary, merges=merges, add_bos_token=False, pad_token="<pad>")
+    made.add_tokens(
+        [AddedToken(token, special=False, normalized=False, rstrip=True) for token in PHI3_TOKENS]
+    )
+    made.chat_template = PHI3_TEMPLATE
+    return made
+
+
 def build_sentencepiece_model(kind: str, tokenizer: Any, seed: int = 7) -> Any:
     """A model of one of SENTENCEPIECE_KINDS with random weights."""
     import torch
@@ -125,7 +158,7 @@ def build_sentencepiece_model(kind: str, tokenizer: Any, seed: int = 7) -> Any:
     if kind == "gemma2":
         config = transformers.Gemma2Config(**shape, head_dim=16, query_pre_attn_scalar=16, sliding_window=64)
         return transformers.Gemma2ForCausalLM(config)
-    if kind == "phi3":
+    if kind.startswith("phi3"):
         config = transformers.Phi3Config(**shape, original_max_position_embeddings=256)
         return transformers.Phi3ForCausalLM(config)
     return transformers.MistralForCausalLM(transformers.MistralConfig(**shape, sliding_window=None))
@@ -135,12 +168,12 @@ def make_base(
     kind: str, directory: Path, template: str | None = None, keep_sentencepiece: bool = True
 ) -> Path:
     """Writes the base; without `keep_sentencepiece` as transformers 5 saves it, tokenizer.json alone."""
-    if kind not in SENTENCEPIECE_KINDS:
+    if kind not in (*SENTENCEPIECE_KINDS, "phi3-chat"):
         return tiny.build(kind, directory, template)
     tokenizer = sentencepiece_tokenizer(directory, kind)
     tokenizer.model_max_length = 256
-    if template == "chatml":
-        tokenizer.chat_template = tiny.CHATML
+    if template is not None:
+        tokenizer.chat_template = {"chatml": tiny.CHATML, "mixed": MIXED_TEMPLATE}[template]
     build_sentencepiece_model(kind, tokenizer).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     if not keep_sentencepiece:
@@ -198,31 +231,32 @@ def convert_to(
 ) -> None:
     """Writes `model.gguf` and `adapter.gguf` into `out`, as an export would."""
     from trainer.export import adapter as adapters
-    from trainer.export import view, weights
-    from trainer.export.adapter_gguf import write_adapter
-    from trainer.export.convert import convert
-    from trainer.export.light_transformers import complete_config
+    from trainer.export import weights
+    from trainer.export.gguf import converter_input
+    from trainer.export.gguf.adapter_gguf import write_adapter
+    from trainer.export.gguf.convert import convert
+    from trainer.export.tokenizer import options
+    from trainer.model.config import complete_config
 
     tensors = weights.index_checkpoint(base)
     config = json.loads((base / "config.json").read_text())
     adapter = adapters.load(adapter_dir, tensors, bool(config.get("tie_word_embeddings")))
     with tempfile.TemporaryDirectory() as scratch:
-        folder = view.build(base, Path(scratch), template, complete_config(base))
+        folder = converter_input.build(base, Path(scratch), template, complete_config(base))
         convert(
             converter_dir=CONVERTER,
-            view=folder,
-            base_dir=base,
+            source=folder,
             tensors=tensors,
             adapter=adapter,
             destination=out / "model.gguf",
             quantization=quantization,
             name=name,
-            text_starts_with_special=False,
+            options=options.candidates(base)[0],
             on_progress=lambda share: None,
         )
         obstacle = write_adapter(
             converter_dir=CONVERTER,
-            view=folder,
+            source=folder,
             tensors=tensors,
             adapter=adapter,
             destination=out / "adapter.gguf",
@@ -234,7 +268,7 @@ def build(kind: str, out: Path, quantization: str = "F32", template: str | None 
     """Everything of the module's docstring; returns `out`."""
     from transformers import AutoTokenizer
 
-    from trainer import template as templates
+    from trainer.data import template as templates
 
     base = make_base(kind, out / "base", template)
     tuned = make_adapter(base, out / "adapter")
@@ -270,7 +304,7 @@ def _continuation(tokenizer: Any, ids: list[int], new: list[int]) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Command line of the module docstring."""
     parser = argparse.ArgumentParser(prog="python -m trainer.tests.export_fixture")
-    parser.add_argument("kind", choices=[*tiny.KINDS, *SENTENCEPIECE_KINDS])
+    parser.add_argument("kind", choices=[*tiny.KINDS, *SENTENCEPIECE_KINDS, "phi3-chat"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--type", default="F32")
     parser.add_argument("--template", choices=["none", "chatml"], default="none")

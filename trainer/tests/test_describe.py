@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from trainer.describe import describe
+from trainer.protocol.contracts import ROW_SHAPES
 from trainer.tests.jobs import ROOT
 
 CONVERTER = ROOT / "build" / "llama.cpp"
@@ -30,6 +31,7 @@ def test_describe_imports_nothing_heavy_and_is_json():
         "export_architectures",
         "lr_scheduler_types",
         "optimizers",
+        "optimizer_state_bytes",
         "bfloat16_from_width",
         "versions",
     }
@@ -43,10 +45,27 @@ def test_the_names_are_those_of_the_specification():
         "extractive-question-answering",
     ]
     assert [provider["name"] for provider in told["providers"]] == ["standard", "accelerated"]
-    assert told["providers"][0] == {"name": "standard", "available": True, "reason": None}
+    standard = told["providers"][0]
+    assert (standard["name"], standard["available"], standard["reason"]) == ("standard", True, None)
+    for kind in ("tasks", "strategies", "providers"):
+        assert all(entry["label"] and entry["description"].endswith(".") for entry in told[kind])
+    assert [entry["row_shape"] for entry in told["strategies"]] == [None, None, "preference", "preference"]
+    assert {entry["row_shape"] for entry in told["tasks"]} <= set(ROW_SHAPES)
     for provider in told["providers"]:
         assert provider["available"] == (provider["reason"] is None)
-    assert {"task": "summarization", "strategy": "sft", "provider": "standard"} in told["combinations"]
+    found = {(entry["task"], entry["strategy"], entry["provider"]): entry for entry in told["combinations"]}
+    assert {"t5", "bart", "pegasus"} <= set(found["summarization", "sft", "standard"]["model_types"])
+
+
+def test_it_tells_which_models_beside_those_that_continue_a_text_are_trained():
+    told = {
+        (entry["task"], entry["strategy"]): set(entry["model_types"])
+        for entry in describe(None)["combinations"]
+    }
+    questions = told["extractive-question-answering", "sft"]
+    assert {"bert", "modernbert", "t5", "bart"} <= questions and not {"pegasus", "longt5"} & questions
+    assert "bert" not in told["text-generation", "sft"] and "longt5" in told["text-generation", "sft"]
+    assert told["text-generation", "dpo"] == told["text-generation", "qlora"] == set()
 
 
 def test_the_names_of_schedules_and_optimizers_are_the_library_s_own():
@@ -58,6 +77,8 @@ def test_the_names_of_schedules_and_optimizers_are_the_library_s_own():
     assert set(told["optimizers"]) <= {entry.value for entry in OptimizerNames}
     assert {"adamw_torch", "adamw_torch_fused", "sgd", "adafactor", "adamw_8bit"} <= set(told["optimizers"])
     assert not {"galore_adamw", "adamw_torch_xla"} & set(told["optimizers"])
+    assert set(told["optimizer_state_bytes"]) == set(told["optimizers"])
+    assert [told["optimizer_state_bytes"][name] for name in ("adamw_torch", "adamw_8bit", "sgd")] == [8, 2, 0]
 
 
 def test_without_a_converter_no_architecture_can_be_exported():

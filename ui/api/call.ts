@@ -2,10 +2,10 @@ import { send } from './request.ts';
 import type { Answer, Input, RouteKey } from './routes.ts';
 
 type Options<K extends RouteKey> = Input<K> & { readonly signal?: AbortSignal };
-/** May be left out where a route needs nothing. */
+/** Optional if a route needs no input. */
 type MayBeAbsent<T> = Partial<T> extends T ? [options?: T] : [options: T];
 
-/** The parts of a call as they come in, without their route's types. */
+/** The untyped parts of a call. */
 interface Parts {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
@@ -14,9 +14,9 @@ interface Parts {
 }
 
 /**
- * Calls a route and gives what its success says.
+ * Calls a route and returns the body of a successful response.
  * @param key its method and path, as `GET /api/jobs/{job_id}`.
- * @throws ServiceError for any other answer, or for none; the reason of `signal` when it was aborted.
+ * @throws ServiceError for an error response or none; the reason of `signal` if aborted.
  */
 export async function call<K extends RouteKey>(
   key: K,
@@ -27,7 +27,7 @@ export async function call<K extends RouteKey>(
   return (isJson ? response.json() : response.text()) as Promise<Answer<K>>;
 }
 
-/** Like `call`; resolves with the response of a success, whose body is still unread. */
+/** Like `call`, but resolves with the response, whose body is unread. */
 export function open<K extends RouteKey>(key: K, ...[options]: MayBeAbsent<Options<K>>): Promise<Response> {
   const { body, signal } = (options ?? {}) as Parts;
   return send(pathTo(key, options ?? {}), {

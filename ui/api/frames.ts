@@ -14,13 +14,13 @@ export type {
   StatusFrame,
 } from '../../src/api/hone/schemas.ts';
 
-/** What the page draws of the machine over a span of time; `null` where that could not be read. */
+/** Hardware usage over a period; `null` where it could not be read. */
 export type HardwareTrace = Pick<
   wire.HardwareTrace,
   'seconds' | 'gpu_peak_bytes' | 'gpu_mean_utilization_percent' | 'gpu_watt_hours' | 'cpu_mean_percent'
 >;
 
-/** One point of a run's curves: its step, and whichever figures there are. */
+/** One point of a run's charts: its step and the available metrics. */
 export type Point = Readonly<Pick<wire.Point, 'step'> & Partial<Omit<wire.Point, 'hardware'>>> & {
   readonly hardware?: HardwareTrace | null | undefined;
 };

@@ -12,7 +12,7 @@ export interface Ask {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly topP: number;
-  /** Answer as the model was before it was trained. */
+  /** Use the base model. */
   readonly asBase: boolean;
 }
 
@@ -25,8 +25,8 @@ export interface Answer {
 const route = 'POST /v1/chat/completions';
 
 /**
- * Asks a model; the text comes by `onText`, piece by piece.
- * @throws ServiceError, or the reason of `signal` when it was aborted.
+ * Generates text; `onText` receives it in chunks.
+ * @throws ServiceError, or the reason of `signal` if aborted.
  */
 export async function generate(
   ask: Ask,

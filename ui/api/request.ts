@@ -1,14 +1,14 @@
-/** One refused field of a request. */
+/** An invalid field of a request. */
 export interface FieldFault {
   readonly field: string;
   readonly message: string;
 }
 
-/** An answer that is no success, in words; `status` 0 means that there was no answer. */
+/** An error response; `status` 0 means that there was no response. */
 export class ServiceError extends Error {
   readonly status: number;
   readonly faults: readonly FieldFault[];
-  /** What a user can copy into a report: the request and the whole answer. */
+  /** The request and the complete response, to copy into a report. */
   readonly detail: string;
 
   constructor(status: number, message: string, detail: string, faults: readonly FieldFault[] = []) {
@@ -26,7 +26,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request; resolves with the response of a success, whose body is still unread. */
+/** Sends a request; resolves with a successful response, whose body is unread. */
 export async function send(
   path: string,
   { method = 'GET', body, signal }: RequestOptions = {},
@@ -48,7 +48,7 @@ export async function send(
   throw toServiceError(`${method} ${path}`, response.status, await response.text().catch(() => ''));
 }
 
-/** The error for a request that got no answer at all. */
+/** The error for a request without a response. */
 export function noAnswer(what: string, cause: unknown): ServiceError {
   return new ServiceError(
     0,
@@ -65,7 +65,7 @@ export function toServiceError(what: string, status: number, text: string): Serv
     const body = JSON.parse(text) as { detail?: unknown; error?: { message?: unknown } } | null;
     parsed = body?.detail ?? body?.error?.message;
   } catch {
-    // Not ours: a proxy's page, say.
+    // Not from the service, for example a proxy's page.
   }
   if (typeof parsed === 'string' && parsed !== '') return new ServiceError(status, parsed, detail);
   if (Array.isArray(parsed)) {
@@ -73,7 +73,13 @@ export function toServiceError(what: string, status: number, text: string): Serv
       field: issue.loc?.slice(1).join('.') ?? '',
       message: issue.msg ?? 'is not valid',
     }));
-    return new ServiceError(status, faults.map(({ message }) => message).join('; '), detail, faults);
+    return new ServiceError(status, inSentences(faults.map(({ message }) => message)), detail, faults);
   }
   return new ServiceError(status, `The service answered with status ${status}.`, detail);
 }
+
+/** Several messages as one text of sentences; a single one as it is. */
+const inSentences = (messages: readonly string[]): string =>
+  messages.length === 1
+    ? (messages[0] as string)
+    : messages.map((message) => (/[.!?]$/.test(message) ? message : `${message}.`)).join(' ');

@@ -1,4 +1,4 @@
-/** What every route takes and answers, as types of the service's own route tables; nothing of them is bundled. */
+/** The types of all routes, from the service's route tables; type-only imports, so nothing is bundled. */
 import type * as v from 'valibot';
 import type { createFinetuneFace } from '../../src/api/finetune/face.ts';
 import type { createFlatFace } from '../../src/api/flat/face.ts';
@@ -16,7 +16,7 @@ type Plain<T> = { readonly [K in keyof T]: T[K] };
 /** A route by its method and path, as `GET /api/jobs/{job_id}`. */
 export type RouteKey = keyof Routes;
 
-/** A query's fields as texts, but for those that the service reads as numbers. */
+/** The fields of a query as strings, except for numbers. */
 type QueryInput<S extends Schema> =
   v.InferOutput<S> extends infer Out
     ? {
@@ -42,23 +42,23 @@ type BodyPart<R> = R extends { readonly body: infer S extends Schema }
     : { readonly body: v.InferInput<S> }
   : unknown;
 
-/** All that a route takes: `path`, `query` and `body`, where it has them. */
+/** The input of a route: `path`, `query` and `body`, if any. */
 export type Input<K extends RouteKey> = Plain<
   PathPart<Routes[K]> & QueryPart<Routes[K]> & BodyPart<Routes[K]>
 >;
-/** The body that a route takes. */
+/** The request body of a route. */
 export type Body<K extends RouteKey> = Routes[K] extends { readonly body: infer S extends Schema }
   ? v.InferInput<S>
   : never;
 
-/** What an event of a route's streamed answer carries. */
+/** The data of an event in a streamed response. */
 export type StreamEvent<K extends RouteKey> = Routes[K]['responses'] extends {
   readonly 200: { readonly eventSchema: infer S extends Schema };
 }
   ? v.InferOutput<S>
   : never;
 
-/** What a success of a route says: of its schema, or text; `never` for a file or a page. */
+/** The body of a successful response: from its schema, or text; `never` for a file or page. */
 export type Answer<K extends RouteKey> = Routes[K]['responses'] extends { readonly 200: infer Doc }
   ? Doc extends { readonly schema: infer S extends Schema }
     ? v.InferOutput<S>

@@ -1,10 +1,10 @@
 import { call, pathOf } from './call.ts';
 import type { Body } from './routes.ts';
 
-/** A training request: the three that are required, and whichever settings were changed. */
+/** A training request: the three required fields and the changed settings. */
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
 
-/** The calls that the page makes, one per route, as the route table types them. Each throws `ServiceError`. */
+/** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
 export const service = {
   info: () => call('GET /api/info'),
   hardware: () => call('GET /api/finetune/hardware_specs'),
@@ -12,7 +12,7 @@ export const service = {
   choices: () => call('GET /api/choices'),
   recommendations: (task: string) => call('GET /api/recommendations', { query: { task } }),
   examples: async () => (await call('GET /api/examples')).examples,
-  /** Puts an example among the datasets. */
+  /** Adds an example to the datasets. */
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   checkModel: (name: string, signal: AbortSignal) =>
     call('POST /api/finetune/validate_custom_model', { body: { repo_name: name }, signal }),
@@ -25,7 +25,7 @@ export const service = {
   datasets: async () => (await call('GET /api/datasets')).datasets,
 
   start: (body: TrainingBody) => call('POST /api/finetune/start_training', { body }),
-  /** Stops a job with a checkpoint, or with `discard` deletes it once it has ended. */
+  /** Stops a job and saves a checkpoint; with `discard`, deletes it after it has stopped. */
   stop: (jobId: string, discard = false) =>
     call('POST /api/jobs/{job_id}/stop', { path: { job_id: jobId }, body: { discard } }),
   jobs: (limit: number, offset = 0) => call('GET /api/jobs', { query: { limit, offset } }),

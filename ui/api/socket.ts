@@ -1,6 +1,6 @@
 import type { Frame } from './frames.ts';
 
-/** How the page stands to the service; `since` is when the last word came. */
+/** The state of the connection; `since` is the time of the last message. */
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
@@ -9,10 +9,10 @@ export type Connection =
 
 const firstDelayMs = 250;
 const longestDelayMs = 5_000;
-/** After this long without a connection, what is shown is called stale. */
+/** Data is marked as stale after this long without a connection. */
 const staleAfterMs = 5_000;
 
-/** Listens on `/ws/training`; after a loss it connects again and asks for what it missed. */
+/** Listens on `/ws/training`; reconnects after a failure and requests the missed frames. */
 export class LiveSocket {
   readonly #onFrame: (frame: Frame) => void;
   readonly #onConnection: (connection: Connection) => void;
@@ -36,7 +36,7 @@ export class LiveSocket {
     });
   }
 
-  /** Tries at once, where a wait is running. */
+  /** Reconnects now instead of waiting. */
   #hurry(): void {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
@@ -62,8 +62,8 @@ export class LiveSocket {
       this.#lostAt = null;
       if (this.#staleTimer !== null) clearTimeout(this.#staleTimer);
       this.#staleTimer = null;
-      // The frames that were missed follow the snapshot, so its own number would be too far ahead. A number
-      // below what was asked for means another data directory: begin anew.
+      // Missed frames follow the snapshot, so its own `seq` would be too high. A `seq` below the requested one means another
+      // data directory: start over.
       if (asked === null || frame.seq < asked) this.#newestSeq = frame.seq;
       this.#onConnection({ state: 'live' });
     } else this.#newestSeq = frame.seq;

@@ -1,6 +1,6 @@
 import type { Answer } from './routes.ts';
 
-/** What the routes that the page calls answer, by the names that the page has for it. */
+/** The response types of the routes that the page calls. */
 export type JobPage = Answer<'GET /api/jobs'>;
 export type Job = JobPage['jobs'][number];
 export type JobDetail = Answer<'GET /api/jobs/{job_id}'>;

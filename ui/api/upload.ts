@@ -6,8 +6,8 @@ const what = 'POST /api/upload_dataset';
 type Uploaded = Answer<typeof what>;
 
 /**
- * Uploads a dataset. XMLHttpRequest, since fetch tells nothing of how far a body has been sent.
- * @param onProgress told the sent fraction, 0…1.
+ * Uploads a dataset with XMLHttpRequest, because fetch does not report upload progress.
+ * @param onProgress receives the fraction sent, 0 to 1.
  */
 export function uploadDataset(
   file: File,

@@ -6,27 +6,27 @@ export interface ChartLine {
   /** The custom property that holds its colour. */
   readonly colour: string;
   readonly values: readonly (number | null)[];
-  /** Drawn thin and pale, behind the others. */
+  /** Drawn thin and pale. */
   readonly faint?: boolean;
-  /** Drawn as joined dots: a value for a few steps alone. */
+  /** Drawn as connected dots: only a few steps have a value. */
   readonly sparse?: boolean;
-  /** Joined over steps without a value. */
+  /** Connected across steps without a value. */
   readonly joined?: boolean;
-  /** With a shade under it. */
+  /** With a shaded area under it. */
   readonly filled?: boolean;
 }
 
-/** Between two marks of the step axis: whole steps alone. */
+/** Tick spacing of the step axis: whole steps only. */
 const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
-/** What the value axis takes: a gap, and about so many pixels for each letter. */
+/** Width of the value axis in pixels: a gap, and about this much per character. */
 const tickGap = 12;
 const tickEm = 6.6;
 
-/** How a line is drawn, whatever its values are. */
+/** A line's style, apart from its values. */
 export const look = ({ label, colour, faint, sparse, joined, filled }: ChartLine) =>
   [label, colour, faint, sparse, joined, filled].join();
 
-/** How a chart is drawn: its axes, scales and lines, in the colours that its element has now. */
+/** The uPlot options of a chart, in the current theme's colours. */
 export function drawing(
   host: HTMLElement,
   area: HTMLElement,
@@ -71,7 +71,7 @@ export function drawing(
         ...axis,
         size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
         gap: 6,
-        // A logarithmic axis names its powers of ten alone: it gives null for the others.
+        // A logarithmic axis labels only powers of ten; the others are null.
         values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))),
       },
     ],
@@ -92,7 +92,7 @@ export function drawing(
   };
 }
 
-/** A colour that fades towards the foot of the drawing. @param colour `#rrggbb`. */
+/** A gradient that fades towards the bottom. @param colour `#rrggbb`. */
 function shade(plot: uPlot, colour: string): CanvasGradient | string {
   const { top, height } = plot.bbox;
   if (!Number.isFinite(top + height)) return 'transparent';
@@ -102,7 +102,7 @@ function shade(plot: uPlot, colour: string): CanvasGradient | string {
   return gradient;
 }
 
-/** A range with some air, also where all values are the same or there are none. */
+/** A padded range, also for equal or missing values. */
 function padded(low: number | null, high: number | null): [number, number] {
   if (low == null || high == null) return [0, 1];
   if (low === high) {
@@ -110,7 +110,7 @@ function padded(low: number | null, high: number | null): [number, number] {
     return [low >= 0 ? Math.max(0, low - around) : low - around, high + around];
   }
   const air = (high - low) * 0.06;
-  // A scale that would begin not far above nothing begins there.
+  // Start at zero if the lowest value is close to it.
   if (low >= 0 && low < high / 3) return [0, high + air];
   return [low - air, high + air];
 }

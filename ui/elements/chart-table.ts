@@ -1,8 +1,8 @@
 import { html, type TemplateResult } from 'lit';
-import { formatCount } from '../format.ts';
 import type { ChartLine } from './chart-drawing.ts';
+import { formatCount } from './format.ts';
 
-/** Rows of the data table; the whole series is in the CSV file. */
+/** Row limit of the data table; the CSV file has the whole series. */
 const tableRows = 200;
 
 interface Data {
@@ -12,7 +12,7 @@ interface Data {
   readonly format: (value: number | null | undefined) => string;
 }
 
-/** The figures of a chart as a table, newest first, and as a file. */
+/** The data of a chart as a table, newest first, with a CSV download. */
 export function chartTable(data: Data): TemplateResult {
   const { heading, steps, lines, format } = data;
   const stride = Math.max(1, Math.ceil(steps.length / tableRows));
@@ -21,7 +21,7 @@ export function chartTable(data: Data): TemplateResult {
   return html`
     <p class="row between">
       <span class="muted">
-        ${stride === 1 ? `All ${steps.length} points` : `Every ${stride}th of ${steps.length.toLocaleString('en')} points`}, newest first
+        ${stride === 1 ? `All ${steps.length} points` : `${rows.length} of ${steps.length.toLocaleString('en')} points`}, newest first
       </span>
       <button type="button" class="small" @click=${() => download(data)}>Download CSV</button>
     </p>

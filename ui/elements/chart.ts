@@ -1,18 +1,18 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
-import { formatNumber } from '../format.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
 import { type ChartLine, drawing, look } from './chart-drawing.ts';
 import { chartTable } from './chart-table.ts';
+import { formatNumber } from './format.ts';
 
 export type { ChartLine } from './chart-drawing.ts';
 
 const zoomFactor = 0.7;
 const panFactor = 0.2;
 
-/** Whether lines are others than before, or of other arrays. */
+/** Whether the lines' styles or arrays have changed. */
 function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undefined): boolean {
   return (
     before?.length !== next.length ||
@@ -26,22 +26,22 @@ function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undef
 let nextId = 1;
 
 /**
- * Lines over steps, with zoom, pan, a legend that follows the pointer or the arrow keys, and the same
- * figures as a table. Its arrays may grow in place: a new `revision` says that they did.
+ * A line chart over steps, with zoom, pan, a legend that follows the pointer or arrow keys, and a data table.
+ * Its arrays may grow in place: set a new `revision` when they do.
  */
 @customElement('hone-chart')
 export class Chart extends LitElement {
   @property() heading = '';
   @property({ attribute: false }) steps: readonly number[] = [];
   @property({ attribute: false, hasChanged: differ }) lines: readonly ChartLine[] = [];
-  /** Fixed for a chart: a new one alone does not draw it anew. */
+  /** Fixed for a chart: changing it does not redraw. */
   @property({ attribute: false, hasChanged: () => false }) format: (
     value: number | null | undefined,
   ) => string = formatNumber;
   @property({ attribute: false }) revision: unknown = null;
   /** Charts with the same key share their pointer. */
   @property() sync = '';
-  /** A logarithmic scale, where every value allows it. */
+  /** Uses a logarithmic scale if all values are positive. */
   @property({ attribute: false }) log = false;
   @state() private _index: number | null = null;
   @state() private _tableOpen = false;
@@ -52,7 +52,7 @@ export class Chart extends LitElement {
   private readonly _id = `chart-${nextId++}`;
   private _visible = false;
   private readonly _resize = new ResizeObserver(() => this._fit());
-  /** What nobody sees is drawn once and then left alone. */
+  /** Off-screen charts are drawn once and not updated. */
   private readonly _seen = new IntersectionObserver((entries) => {
     this._visible = entries.at(-1)?.isIntersecting ?? false;
     if (this._visible) this._schedule();
@@ -63,7 +63,7 @@ export class Chart extends LitElement {
     new Watch(this, theme);
   }
 
-  /** Light DOM: one stylesheet, and labels that reach their controls. */
+  /** Light DOM: one stylesheet, and labels can refer to controls. */
   protected override createRenderRoot(): this {
     return this;
   }
@@ -86,7 +86,7 @@ export class Chart extends LitElement {
   }
 
   protected override updated(changed: PropertyValues): void {
-    // The pointer alone changes the legend, not the drawing.
+    // Moving the pointer changes only the legend.
     if (changed.size === 1 && changed.has('_index')) return;
     this._schedule();
   }
@@ -192,7 +192,7 @@ export class Chart extends LitElement {
     this._draw();
   }
 
-  /** Shows `width` steps from `from`, kept within the data. */
+  /** Shows `width` steps from `from`, clamped to the data. */
   private _show(from: number, width: number): void {
     const first = this.steps[0] ?? 0;
     const last = this.steps.at(-1) ?? 1;
@@ -234,7 +234,7 @@ export class Chart extends LitElement {
   private _point(by: number): void {
     if (this.steps.length === 0 || !this.isConnected) return;
     if (this._plot === null) {
-      // The key came before the first frame that shows the chart.
+      // The key was pressed before the chart was first drawn.
       this._draw();
       requestAnimationFrame(() => this._point(by));
       return;
@@ -253,10 +253,10 @@ export class Chart extends LitElement {
         <header class="chart-head">
           <h3 id=${this._id}>${this.heading}</h3>
           <div class="chart-tools" role="group" aria-label="${this.heading}: view">
-            ${tool('Earlier', '‹', () => this._pan(-1))} ${tool('Later', '›', () => this._pan(1))}
+            ${tool('Pan left', '‹', () => this._pan(-1))} ${tool('Pan right', '›', () => this._pan(1))}
             ${tool('Zoom in', '+', () => this._zoom(zoomFactor))}
             ${tool('Zoom out', '−', () => this._zoom(1 / zoomFactor))}
-            ${tool('Show all', '⤢', () => this._reset())}
+            ${tool('Reset zoom', '⤢', () => this._reset())}
           </div>
         </header>
         <dl class="legend">
@@ -275,7 +275,7 @@ export class Chart extends LitElement {
           class="chart-area"
           tabindex="0"
           role="group"
-          aria-label="${this.heading}: chart of ${this.steps.length} points. Arrow keys read points, plus and minus zoom, 0 shows all."
+          aria-label="${this.heading}: chart of ${this.steps.length} points. Arrow keys read points, plus and minus zoom, 0 resets."
           @keydown=${this._key}
         ></div>
         <details class="chart-data" @toggle=${this._toggled}>

@@ -3,12 +3,12 @@ import { repeat } from 'lit/directives/repeat.js';
 
 interface Children extends Iterable<Child> {}
 /**
- * What renders to sense between tags: text, numbers, templates, and any of these in a row. What a directive gives
- * has no type of its own in Lit; `keyedRow` is the only one that is used here.
+ * What may stand between tags: text, numbers, templates, and iterables of these. Lit has no type for directive
+ * results; `keyedRow` is the only directive used here.
  */
 export type Child = string | number | TemplateResult | typeof nothing | typeof noChange | Children;
 
-/** A row of templates whose elements stay with their items when these change places. */
+/** A list of templates whose elements stay with their items on reordering. */
 export function keyedRow<T>(
   items: Iterable<T>,
   keyOf: (item: T) => string | number,

@@ -3,7 +3,7 @@ import { customElement } from 'lit/decorators.js';
 import { connection } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
 
-/** Whether what is shown is live, and since when it is not. */
+/** Whether the data is live, or since when it is stale. */
 @customElement('hone-connection')
 export class ConnectionBadge extends LitElement {
   constructor() {

@@ -22,7 +22,7 @@ export class Copy extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const said = this._done === 'copied' ? 'Copied' : this._done === 'failed' ? 'Select and copy it' : '';
+    const said = this._done === 'copied' ? 'Copied' : this._done === 'failed' ? 'Copy failed' : '';
     return html`<button type="button" class="small" @click=${this._copy}>
       ${said === '' ? this.label : said}
     </button>`;
@@ -35,7 +35,7 @@ declare global {
   }
 }
 
-/** The clipboard's interface exists on localhost and https alone; elsewhere the old command works. */
+/** The clipboard API needs localhost or HTTPS; elsewhere the deprecated command still works. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

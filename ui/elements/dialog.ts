@@ -4,13 +4,13 @@ import { customElement, property } from 'lit/decorators.js';
 let nextId = 1;
 
 /**
- * A modal dialog; the browser's own keeps the focus inside and gives it back. It tells of its end by `dismiss`.
- * A click beside it does not close it: it may be the second one on a button that has moved.
+ * A modal dialog; the browser traps and restores the focus. Fires `dismiss` when closed. A click outside does not
+ * close it, since it may be the second click on a button that has moved.
  */
 @customElement('hone-dialog')
 export class Dialog extends LitElement {
   @property() heading = '';
-  /** Rendered here, so its listeners must not rely on `this` being the element that wrote it. */
+  /** Rendered by this element, so listeners must not rely on `this`. */
   @property({ attribute: false }) content: TemplateResult = html``;
   private readonly _id = `dialog-${nextId++}`;
 

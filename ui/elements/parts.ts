@@ -1,35 +1,36 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import type { JobState } from '../../src/contract/jobs.ts';
 import type { ServiceError } from '../api/request.ts';
 import { stateName } from '../state/job-words.ts';
 import type { Child } from './child.ts';
 
-/** Small pieces that every page is made of. They hold no state. */
+/** Small stateless templates used by every page. */
 
-/** The state of a job, in a word and a colour. */
-export function stateBadge(state: string): TemplateResult {
+/** A coloured badge with the state of a job. */
+export function stateBadge(state: JobState): TemplateResult {
   return html`<span class="badge" data-state=${state}>${stateName(state)}</span>`;
 }
 
-/** A name that somebody gave: kept as text, in its own direction, broken where it must be. */
+/** A user-supplied name, isolated from the surrounding text direction and wrapped where needed. */
 export function nameText(name: string): TemplateResult {
   return html`<bdi class="name">${name}</bdi>`;
 }
 
-/** A base model by its shortest honest name: a hub id whole, a folder by its last part. */
+/** A base model's short name: a full hub ID, or the last part of a folder. */
 export function modelName(name: string): TemplateResult {
   const isFolder = /^(\/|~|\.|[A-Za-z]:\\)/.test(name);
   const last = name.split(/[/\\]/).findLast((part) => part !== '');
   return nameText(isFolder ? (last ?? name) : name);
 }
 
-/** How far something is; without a fraction, that it goes on. */
+/** A progress bar; indeterminate if `percent` is null. */
 export function progressBar(label: string, percent: number | null): TemplateResult {
   return percent === null
     ? html`<progress class="bar" aria-label=${label}></progress>`
     : html`<progress class="bar" aria-label=${label} max="100" .value=${percent}></progress>`;
 }
 
-/** A figure with its name. */
+/** A labelled figure. */
 export function figure(name: string, value: string, note: string | null = null): TemplateResult {
   return html`<div class="figure">
     <dt>${name}</dt>
@@ -37,13 +38,13 @@ export function figure(name: string, value: string, note: string | null = null):
   </div>`;
 }
 
-/** Grey lines in the place of what is still being read. */
+/** Placeholder lines for content that is loading. */
 export function skeleton(lines: number): TemplateResult {
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: lines }, () => html`<i></i>`)}</div>
     <span class="off-screen" role="status">Loading</span>`;
 }
 
-/** What a page shows where there is nothing yet. */
+/** An empty state. */
 export function empty(title: string, body: Child): TemplateResult {
   return html`<div class="empty">
     <p class="empty-title">${title}</p>
@@ -75,14 +76,14 @@ export function errorPanel(options: {
 }
 
 const nextSteps: Readonly<Record<number, string>> = {
-  0: 'Start it again with “npm start”; this page connects by itself.',
+  0: 'Start it again with “npm start”. This page reconnects automatically.',
   403: 'Check the name. For a private or gated model, accept its terms on the hub and set HUB_TOKEN before starting Hone.',
-  413: 'Split the file, or leave out rows.',
-  502: 'Check the network. A model that was downloaded before, or a local folder, works without it.',
+  413: 'Split the file or remove rows.',
+  502: 'Check the network. Downloaded models and local folders work offline.',
   507: 'Free some disk space, then try again.',
 };
 
-/** An answer of the service that is no success. */
+/** An error response of the service. */
 export function serviceErrorPanel(title: string, error: ServiceError, next?: Child): TemplateResult {
   return errorPanel({
     title,
@@ -92,7 +93,7 @@ export function serviceErrorPanel(title: string, error: ServiceError, next?: Chi
   });
 }
 
-/** One of several choices, with a sentence. */
+/** A radio option with a description. */
 export function option(
   group: string,
   value: string,

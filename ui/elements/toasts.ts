@@ -3,7 +3,7 @@ import { customElement } from 'lit/decorators.js';
 import { toasts } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
 
-/** The short messages at the foot of the page. */
+/** Short notifications at the bottom of the page. */
 @customElement('hone-toasts')
 export class ToastList extends LitElement {
   constructor() {

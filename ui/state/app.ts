@@ -17,10 +17,12 @@ import { Run } from './run.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';
 
-/** How many runs the history reads at first, and at once: the service's own limit. */
+/** Page size of the history: the service's limit. */
 const historyStart = 200;
 const historyPage = 1_000;
-/** Runs that are kept in memory beside the one that is followed. */
+/** How long the initial load waits for the socket. */
+const socketPatienceMs = 1_000;
+/** Number of runs kept in memory besides the current one. */
 const keptRuns = 6;
 
 export const router = new Router();
@@ -29,37 +31,37 @@ export const connection = new Store<Connection>({ state: 'connecting' });
 export const info = new Remote<Info>(service.info);
 export const hardware = new Remote<HardwareSpecs>(service.hardware);
 export const settings = new Remote<RecommendedSettings>(service.settings);
-/** The names that some settings accept here. */
+/** The values that some settings accept. */
 export const choices = new Remote<Choices>(service.choices);
-/** The datasets that come with the service. */
+/** The built-in examples. */
 export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
 let historyLength = historyStart;
 export const jobs = new Remote<JobPage>(() => readJobs(historyLength));
-/** The job that the service tells of first: the one that runs, or the newest that was not acknowledged. */
+/** The current job: the running one, or the latest that was not reset. */
 export const currentJobId = new Store<string | null>(null);
-/** The machine's live figures; `null` until the service has sent some. */
+/** Live metrics of the machine; `null` before the first sample. */
 export const sample = new Store<HardwareSample | null>(null);
 
-/** The newest word of the making of a further GGUF type. */
+/** The latest frame of a quantization. */
 export const quantized = new Store<QuantizeFrame | null>(null);
-/** The newest word of a push to the hub. */
+/** The latest frame of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
 
-/** The newest runs, newest first, in as many requests as it takes. */
+/** The newest runs, loaded in pages. */
 async function readJobs(count: number): Promise<JobPage> {
   const { jobs: found, total } = await service.jobs(Math.min(count, historyPage));
   for (let offset = found.length; offset < Math.min(count, total); offset += historyPage) {
     const older = (await service.jobs(Math.min(count - offset, historyPage), offset)).jobs;
-    // A run that was started in between has moved the others on by one.
+    // A run that was started in between has shifted the others.
     const known = new Set(found.map(({ job_id }) => job_id));
     found.push(...older.filter(({ job_id }) => !known.has(job_id)));
   }
   return { jobs: found, total };
 }
 
-/** Reads a further page of older runs. */
+/** Loads another page of older runs. */
 export async function readOlderJobs(): Promise<void> {
   historyLength = (Math.floor(historyLength / historyPage) + 1) * historyPage;
   await jobs.refresh();
@@ -67,7 +69,7 @@ export async function readOlderJobs(): Promise<void> {
 
 const runs = new Map<string, Run>();
 
-/** The run of a job, read on first use. */
+/** A job's run, loaded on first use. */
 export function runOf(jobId: string): Run {
   let run = runs.get(jobId);
   if (run === undefined) {
@@ -92,7 +94,7 @@ export function forgetRun(jobId: string): void {
 function take(frame: Frame): void {
   if (frame.type === 'snapshot') {
     currentJobId.set(frame.job_id ?? null);
-    // A new connection: whatever changed in between is asked for.
+    // Reload what may have changed while disconnected.
     void jobs.refresh();
     void models.refresh();
     for (const run of runs.values()) void run.load();
@@ -113,14 +115,14 @@ function take(frame: Frame): void {
   }
   if (frame.type === 'status') {
     if (frame.state === 'deleted') {
-      // Whoever shows it is told by its record.
+      // Its own record notifies those that show it.
       runs.get(frame.job_id)?.take(frame);
       if (currentJobId.value === frame.job_id) currentJobId.set(null);
       void jobs.refresh();
       return;
     }
     void jobs.refresh();
-    // A job that waits in the queue does not take the place of the one that runs.
+    // A queued job does not replace the running one.
     if (frame.job_id !== undefined && (frame.state !== 'queued' || currentJobId.value === null)) {
       currentJobId.set(frame.job_id);
     }
@@ -128,13 +130,24 @@ function take(frame: Frame): void {
   if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
 }
 
+/** Loads the shared lists unless they are loaded. */
+function ensureLists(): void {
+  jobs.ensure();
+  models.ensure();
+  choices.ensure();
+}
+
 /** Connects the page to its service. */
 export function connect(): void {
-  new LiveSocket(take, (next) => connection.set(next)).start();
-  // No frame tells of datasets: another tab, or a program, may have changed them.
+  // The socket's snapshot triggers loading the lists, so that no change is missed in between. Without a socket they are
+  // loaded after a timeout.
+  new LiveSocket(take, (next) => {
+    connection.set(next);
+    if (next.state !== 'live') ensureLists();
+  }).start();
+  setTimeout(ensureLists, socketPatienceMs);
+  // There are no frames for datasets, which another tab or program may have changed.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible' && datasets.value.value !== null) void datasets.refresh();
   });
-  jobs.ensure();
-  models.ensure();
 }

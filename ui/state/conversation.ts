@@ -4,11 +4,11 @@ import { asServiceError } from './remote.ts';
 import { Store } from './store.ts';
 
 const keptExchanges = 50;
-/** Of the newest exchanges, what a refresh brings back. */
+/** Number of exchanges restored after a reload. */
 const rememberedCharacters = 500_000;
 const key = (modelId: string) => `hone.talk.${modelId}`;
 
-/** One side's answer to a prompt. */
+/** One model's answer to a prompt. */
 export interface Side {
   text: string;
   busy: boolean;
@@ -21,13 +21,13 @@ export interface Exchange {
   readonly id: number;
   readonly prompt: string;
   readonly tuned: Side;
-  /** Set where the base model was asked, too. */
+  /** The base model's answer, if requested. */
   readonly base: Side | null;
 }
 
 const fresh = (): Side => ({ text: '', busy: true, answer: null, error: null, stopped: false });
 
-/** What was asked of one model and what it answered; kept by the tab over a refresh. */
+/** A conversation with one model, kept across reloads of the tab. */
 export class Conversation extends Store<readonly Exchange[]> {
   readonly modelId: string;
   #abort: AbortController | null = null;
@@ -41,7 +41,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     return this.#abort !== null;
   }
 
-  /** The turns so far, as a chat template takes them; the base's own where it was asked, too. */
+  /** The messages so far; with the base model's own answers for the base model. */
   turns(asBase: boolean): Message[] {
     return this.value
       .map(({ prompt, tuned, base }) => ({ prompt, side: (asBase ? base : null) ?? tuned }))
@@ -52,7 +52,7 @@ export class Conversation extends Store<readonly Exchange[]> {
       ]);
   }
 
-  /** Asks, and where `base` is given asks the base model after that; one prompt at a time. */
+  /** Sends a prompt, then to the base model if `base` is given; one at a time. */
   async send(prompt: string, ask: Ask, base: Ask | null): Promise<void> {
     if (this.#abort !== null) return;
     const abort = new AbortController();
@@ -65,7 +65,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     };
     this.set([...this.value.slice(1 - keptExchanges), exchange]);
     await this.#answer(exchange.tuned, ask, abort.signal);
-    // One after the other: the same processor answers both, and their speeds stay comparable.
+    // One after the other, so that their speeds are comparable.
     if (exchange.base !== null && base !== null) await this.#answer(exchange.base, base, abort.signal);
     this.#abort = null;
     this.#remember();
@@ -99,7 +99,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     }
   }
 
-  /** Keeps what has been answered; an error is of its moment. */
+  /** Stores the answers, without errors. */
   #remember(): void {
     const done = this.value.filter(({ tuned, base }) => tuned.error === null && !base?.error);
     let room = rememberedCharacters;
@@ -110,7 +110,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     try {
       sessionStorage.setItem(key(this.modelId), JSON.stringify(done.slice(kept + 1)));
     } catch {
-      // Blocked or full: the conversation lasts until the page is left.
+      // Storage is blocked or full: the conversation is lost on reload.
     }
   }
 }

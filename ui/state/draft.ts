@@ -1,21 +1,19 @@
 import type { Choices } from '../api/types.ts';
-import { recall, remember } from './memory.ts';
+import { readStored, writeStored } from './local-storage.ts';
 import { Store } from './store.ts';
 
-/** Strategies whose rows are a prompt with a better and a worse answer. */
-export const preferenceStrategies: readonly string[] = ['dpo', 'rlhf'];
-
-/** What has been chosen in the training form so far. Settings are the texts of changed fields alone. */
+/** The state of the training form. `settings` has the texts of changed fields only. */
 export interface Draft {
   readonly task: string;
   readonly model: string;
-  /** Whether the model was typed rather than picked. */
+  /** Whether the model was typed in. */
   readonly custom: boolean;
   readonly dataset: string;
   readonly provider: string;
   readonly strategy: string;
   readonly settings: Readonly<Record<string, string>>;
-  readonly quantizations: Choices['quantizations'];
+  /** The GGUF types to export; `null` for the default. */
+  readonly quantizations: Choices['quantizations'] | null;
 }
 
 const initial: Draft = {
@@ -26,21 +24,21 @@ const initial: Draft = {
   provider: 'standard',
   strategy: 'sft',
   settings: {},
-  quantizations: ['Q8_0'],
+  quantizations: null,
 };
 
-/** The draft, kept by the browser: a refresh, or a week, loses nothing. */
+/** The draft, kept in local storage. */
 class DraftStore extends Store<Draft> {
   constructor() {
-    super({ ...initial, ...recall<Partial<Draft>>('draft', {}) });
+    super({ ...initial, ...readStored<Partial<Draft>>('draft', {}) });
   }
 
   change(part: Partial<Draft>): void {
     this.set({ ...this.value, ...part });
-    remember('draft', this.value);
+    writeStored('draft', this.value);
   }
 
-  /** Sets one field's text; `null` takes the recommendation again. */
+  /** Sets a field's text; `null` resets it to the recommended value. */
   setting(name: string, text: string | null): void {
     const { [name]: _old, ...others } = this.value.settings;
     this.change({ settings: text === null ? others : { ...others, [name]: text } });

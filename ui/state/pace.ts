@@ -1,6 +1,6 @@
 /**
- * Calls `act` soon after it is asked to, but not more often than every `intervalMs`: frames may come by the
- * hundred a second, and the processor that would draw them all may be the one that trains.
+ * Throttles `act` to once every `intervalMs`: hundreds of frames can arrive per second, and drawing them would compete with
+ * training for the CPU.
  */
 export function paced(act: () => void, intervalMs = 100): { ask(): void; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | null = null;

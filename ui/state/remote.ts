@@ -1,14 +1,14 @@
 import { ServiceError } from '../api/request.ts';
 import { Store } from './store.ts';
 
-/** What is known of something that the service keeps: the last answer, and how the newest ask fared. */
+/** A remote value: the last response, and the state of the latest request. */
 export interface Known<T> {
   readonly value: T | null;
   readonly error: ServiceError | null;
   readonly loading: boolean;
 }
 
-/** A value of the service that can be asked for again; an error leaves the last answer standing. */
+/** A remote value that can be refreshed; an error keeps the last response. */
 export class Remote<T> extends Store<Known<T>> {
   readonly #read: () => Promise<T>;
   #newest = 0;
@@ -18,12 +18,12 @@ export class Remote<T> extends Store<Known<T>> {
     this.#read = read;
   }
 
-  /** Asks once, where there is no answer yet. */
+  /** Loads the value unless it is loaded. */
   ensure(): void {
     if (this.value.value === null && !this.value.loading) void this.refresh();
   }
 
-  /** Asks again; an answer that is overtaken by a newer ask is dropped. */
+  /** Reloads the value; outdated responses are dropped. */
   async refresh(): Promise<void> {
     this.#newest += 1;
     const mine = this.#newest;
@@ -37,7 +37,7 @@ export class Remote<T> extends Store<Known<T>> {
   }
 }
 
-/** Anything thrown, as an error that can be shown. */
+/** Converts anything thrown to a ServiceError. */
 export function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   const text = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -1,12 +1,12 @@
 import { Store } from './store.ts';
 
-/** Where the page is: the path's segments, and its query. */
+/** The current route: path segments and query. */
 export interface Place {
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
 }
 
-/** The page's own history: paths that the service answers with the page itself. */
+/** Client-side routing. */
 export class Router extends Store<Place> {
   constructor() {
     super(placeOf(location));
@@ -14,7 +14,7 @@ export class Router extends Store<Place> {
     document.addEventListener('click', (event) => this.#follow(event));
   }
 
-  /** Goes to a path of this page. */
+  /** Navigates to a path. */
   go(path: string, options: { replace?: boolean } = {}): void {
     if (path === location.pathname + location.search) return;
     if (options.replace) history.replaceState(null, '', path);
@@ -23,7 +23,7 @@ export class Router extends Store<Place> {
     if (!options.replace) scrollTo(0, 0);
   }
 
-  /** Plain clicks on links of this page change the page without loading it anew. */
+  /** Handles plain clicks on internal links without reloading. */
   #follow(event: MouseEvent): void {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

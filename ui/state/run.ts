@@ -7,7 +7,7 @@ import { asServiceError } from './remote.ts';
 import { RunSeries } from './series.ts';
 import { Store } from './store.ts';
 
-/** A longer history is thinned by the service: a screen has fewer columns, and a network less patience. */
+/** Longer histories are downsampled by the service. */
 const pointLimit = 20_000;
 const eventLimit = 1_000;
 
@@ -16,13 +16,13 @@ export interface RunRecord {
   readonly error: ServiceError | null;
 }
 
-/** One run as the page follows it: its record, series and events, kept up by the socket's frames. */
+/** A run: its record, metrics and events, updated by frames. */
 export class Run extends Store<RunRecord> {
   readonly jobId: string;
   readonly series = new RunSeries();
   readonly events: (LogFrame | ExportFrame)[] = [];
   #loading: Promise<void> | null = null;
-  /** Frames that came while the series was being read. */
+  /** Frames that arrived while the metrics were loading. */
   #waiting: Frame[] | null = null;
 
   constructor(jobId: string) {
@@ -30,7 +30,7 @@ export class Run extends Store<RunRecord> {
     this.jobId = jobId;
   }
 
-  /** Reads the whole run; a second call while one is under way joins it. */
+  /** Loads the run; concurrent calls share one request. */
   load(): Promise<void> {
     this.#loading ??= this.#load().finally(() => {
       this.#loading = null;
@@ -103,6 +103,8 @@ export class Run extends Store<RunRecord> {
       case 'export':
         if (frame.type === 'export' && frame.model_id !== undefined) break;
         if (this.events.some(({ seq }) => seq === frame.seq)) break;
+        if (frame.type === 'log' && frame.code === 'no_gguf' && job !== null)
+          this.set({ job: { ...job, export: null }, error: null });
         this.events.push(frame);
         if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);
         this.touch();

@@ -1,6 +1,6 @@
 import type { EvalPoint, Point } from '../api/frames.ts';
 
-/** Columns of a run's series that every run may have; `null` where a step has no value. */
+/** Columns that every run may have; `null` where a step has no value. */
 export const columnNames = [
   'loss',
   'learning_rate',
@@ -15,15 +15,14 @@ export const columnNames = [
 export type ColumnName = (typeof columnNames)[number];
 export type Column = (number | null)[];
 
-/** Further figures of a strategy (rewards, KL divergence, accuracy); more names than this are not drawn. */
+/** Limit for further metrics of a strategy (rewards, KL divergence, accuracy). */
 const extraLimit = 24;
 const secondsPerHour = 3600;
-/** A run that grows longer than this while it is watched is thinned, so that a week of steps fits in memory. */
+/** Longer runs are downsampled while watched, to bound memory. */
 const longest = 150_000;
 
 /**
- * The series of a run, column by column as a chart wants it, with steps in order. A step that a resumed run
- * wrote again replaces the earlier one.
+ * The metrics of a run in columns, ordered by step. A step that a resumed run repeats replaces the earlier one.
  */
 export class RunSeries {
   readonly steps: number[] = [];
@@ -31,21 +30,21 @@ export class RunSeries {
     Record<ColumnName, Column>
   >;
   readonly smoothed: Column = [];
-  /** What evaluations found, by metric, at the steps that were evaluated. */
+  /** Evaluation metrics at the evaluated steps. */
   readonly evaluated = new Map<string, Column>();
   readonly extras = new Map<string, Column>();
   readonly evals: EvalPoint[] = [];
-  /** Columns that have a value anywhere. */
+  /** Columns with at least one value. */
   readonly filled = new Set<ColumnName>();
   last: Point | null = null;
-  /** Grows with every change, for what draws the arrays. */
+  /** Increases with every change, to trigger redrawing. */
   version = 0;
   #weight = 0.9;
-  /** The running average of the smoothing, before its bias is taken out, and how many values are in it. */
+  /** The running average before bias correction, and its number of values. */
   #average = 0;
   #count = 0;
 
-  /** How much of the past stays in the smoothed loss, 0…0.99. */
+  /** The smoothing factor, 0 to 0.99. */
   get weight(): number {
     return this.#weight;
   }
@@ -86,7 +85,7 @@ export class RunSeries {
     }
     const at = placeOf(this.steps, point.step);
     const isKnown = this.steps[at] === point.step;
-    // After a lost connection steps are told again as they were: there is nothing to smooth anew.
+    // After a reconnect, steps are repeated unchanged, so nothing needs to be recomputed.
     const isSame = isKnown && this.columns.loss[at] === (point.loss ?? null);
     this.#write(at, isKnown ? 1 : 0, point);
     if (isSame) return;
@@ -102,7 +101,7 @@ export class RunSeries {
     this.#mark(point);
   }
 
-  /** Puts an evaluation at its step, or at the nearest that a thinned series has after it. */
+  /** Stores an evaluation at its step, or at the next remaining step if downsampled. */
   #mark({ step, metrics }: EvalPoint): void {
     if (this.steps.length === 0 || step > (this.steps.at(-1) as number)) return;
     const at = placeOf(this.steps, step);
@@ -117,7 +116,7 @@ export class RunSeries {
     }
   }
 
-  /** Writes a point's values at a place, over so many that are there. */
+  /** Writes a point's values at an index, replacing a number of points. */
   #write(at: number, over: 0 | 1, point: Point): void {
     const isLast = at === this.steps.length;
     const put = (column: (number | null)[], value: number | null) => {
@@ -139,7 +138,7 @@ export class RunSeries {
     put(this.steps, point.step);
   }
 
-  /** Leaves out every other step but the newest; what is smoothed keeps its average over all of them. */
+  /** Drops every other step except the latest; the smoothed values are kept. */
   #thin(): void {
     const last = this.steps.length - 1;
     const columns: (number | null)[][] = [
@@ -161,7 +160,7 @@ export class RunSeries {
     for (const loss of this.columns.loss) this.#smooth(loss);
   }
 
-  /** An exponential average whose start is not drawn towards zero (the correction of Adam's moments). */
+  /** An exponential moving average with bias correction, as in Adam. */
   #smooth(loss: number | null): void {
     if (loss === null) {
       this.smoothed.push(null);
@@ -203,7 +202,7 @@ function halve(column: (number | null)[], first: number): void {
   column.length = kept;
 }
 
-/** Where a step is, or would have to be, among ordered steps. */
+/** The index of a step, or where to insert it. */
 function placeOf(steps: readonly number[], step: number): number {
   let low = 0;
   let high = steps.length;

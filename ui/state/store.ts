@@ -2,12 +2,12 @@ import type { ReactiveController, ReactiveControllerHost } from 'lit';
 
 type Listener = () => void;
 
-/** Something that can be watched. */
+/** An observable. */
 export interface Watchable {
   subscribe(listener: Listener): () => void;
 }
 
-/** A value that tells its listeners when it is replaced. */
+/** A value that notifies its listeners when replaced. */
 export class Store<T> implements Watchable {
   #value: T;
   readonly #listeners = new Set<Listener>();
@@ -26,7 +26,7 @@ export class Store<T> implements Watchable {
     this.touch();
   }
 
-  /** Tells the listeners of a change inside the value. */
+  /** Notifies the listeners of a change within the value. */
   touch(): void {
     for (const listener of [...this.#listeners]) listener();
   }
@@ -37,7 +37,7 @@ export class Store<T> implements Watchable {
   }
 }
 
-/** Renders an element again whenever one of its stores changes, for as long as it is in the page. */
+/** Updates an element whenever one of its stores changes, while it is connected. */
 export class Watch implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   readonly #stores: readonly Watchable[];

@@ -3,7 +3,7 @@ import { Store } from './store.ts';
 export type Theme = 'system' | 'light' | 'dark';
 const key = 'hone.theme';
 
-/** The theme that was chosen in an earlier visit. */
+/** The stored theme. */
 function recalled(): Theme {
   try {
     const text = localStorage.getItem(key);
@@ -13,7 +13,7 @@ function recalled(): Theme {
   }
 }
 
-/** The chosen theme, as an attribute that the style sheet reads. */
+/** The selected theme, set as an attribute for the style sheet. */
 class ThemeStore extends Store<Theme> {
   constructor() {
     super('system');
@@ -27,7 +27,7 @@ class ThemeStore extends Store<Theme> {
       if (theme === 'system') localStorage.removeItem(key);
       else localStorage.setItem(key, theme);
     } catch {
-      // Storage is blocked: the choice holds until the page is closed.
+      // Storage is blocked: the choice is lost when the page is closed.
     }
     this.set(theme);
   }

@@ -8,7 +8,7 @@ export interface Toast {
 
 const shownMs = 8_000;
 
-/** Short messages that come and go; what needs a decision is shown in its place instead. */
+/** Temporary notifications. */
 export class Toasts extends Store<readonly Toast[]> {
   #next = 1;
 

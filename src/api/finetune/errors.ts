@@ -2,7 +2,7 @@ import type { AppError } from '../../errors.ts';
 import { statusOf } from '../../http/error-reply.ts';
 import { Reply } from '../../http/reply.ts';
 
-/** Specification, "Errors": `{detail}`, a list of issues where fields were refused and a text elsewhere. */
+/** `{detail}`: a list of issues for invalid fields, otherwise a text (docs/api.md, Errors). */
 export function presentError(error: AppError): Reply {
   const detail =
     error.kind === 'internal'

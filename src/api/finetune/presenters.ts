@@ -1,11 +1,11 @@
 import type { InferOutput } from 'valibot';
-import { errorOf, type Job, messageOf, progressOf } from '../../domain/job.ts';
-import type { Model } from '../../domain/models.ts';
+import { errorOf, type Job, messageOf, progressOf } from '../../domain/job-record/job.ts';
+import type { Model } from '../../domain/models/models.ts';
 import type { status } from './schemas.ts';
 
 const bytesPerMb = 1e6;
 
-/** Decisions, "States", the column of `/api/finetune/status`. */
+/** Job states as `/api/finetune/status` names them (docs/api.md, Job states). */
 export function presentStatus(job: Job | null): InferOutput<typeof status> {
   if (job === null) return { status: 'idle', progress: 0, message: 'No training is running', error: null };
   switch (job.state) {

@@ -5,7 +5,7 @@ import {
   promptBound,
   temperatureBound,
   topPBound,
-} from '../../domain/generation-bounds.ts';
+} from '../../domain/playground/generation-bounds.ts';
 
 const text = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
 
@@ -114,8 +114,7 @@ export const settings = v.looseObject({
   lr_scheduler_type: v.string(),
   optim: v.string(),
 });
-export type RecommendedSettings = v.InferOutput<typeof settings>;
-export const reducedModel = v.object({
+const reducedModel = v.object({
   model_id: v.string(),
   name: v.string(),
   base_model: v.string(),

@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts';
 
 /**
- * Runs `work`, whose domain calls a value by another name, and tells of a refusal where the client sent it.
- * @param loc where that is: `body` or `path`, and the field.
+ * Runs `work` and reports a refused value under the name that the client used.
+ * @param loc `body` or `path`, and the field.
  */
 export async function underName<T>(loc: readonly string[], work: () => Promise<T>): Promise<T> {
   try {

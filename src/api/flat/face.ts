@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startedMessage } from '../../domain/job.ts';
-import { userPrompt } from '../../domain/playground.ts';
+import { startedMessage } from '../../domain/job-record/job.ts';
+import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
+import { trainingExample, trainingRequest } from '../../domain/training/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
 import { rendered } from '../../http/rendered.ts';
 import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
-import { examples } from './examples.ts';
+import { examples } from './openapi-examples.ts';
 import {
   presentDataset,
   presentDetailed,
@@ -18,10 +18,10 @@ import {
 import * as s from './schemas.ts';
 
 const tag = 'flat';
-const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
-const noModel: ResponseDoc = { description: 'There is no such model', schema: s.error };
+const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
+const noModel: ResponseDoc = { description: 'Model not found', schema: s.error };
 
-/** How long the answer to a stop waits for the trainer's checkpoint; it is stopped all the same. */
+/** How long a stop request waits for the checkpoint; the trainer stops in any case. */
 const stopAnswerMs = 30_000;
 
 /** The flat `/api` set: integer ids, errors as `{error, detail, status_code}`. */
@@ -34,16 +34,16 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ catalog, version }: Services) {
+function system({ registry, http, version }: Services) {
   return [
     route({
       method: 'GET',
       path: '/api/info',
       tag,
-      summary: 'What this service offers',
+      summary: 'Service information',
       responses: { 200: { description: 'Providers, strategies and tasks', schema: s.info } },
       handle: async () => {
-        const { providers, strategies, tasks } = await catalog.get();
+        const { providers, strategies, tasks } = await registry.get();
         const names = (entries: readonly { name: string }[]) => entries.map(({ name }) => name);
         return {
           providers: names(providers),
@@ -55,6 +55,7 @@ function system({ catalog, version }: Services) {
             available,
             reason,
           })),
+          http,
         };
       },
     }),
@@ -62,8 +63,8 @@ function system({ catalog, version }: Services) {
       method: 'GET',
       path: '/api/health',
       tag,
-      summary: 'Whether the service is well',
-      responses: { 200: { description: 'It is', schema: s.health } },
+      summary: 'Health check',
+      responses: { 200: { description: 'The service is healthy', schema: s.health } },
       handle: () => ({ status: 'healthy', version }),
     }),
   ];
@@ -76,21 +77,22 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'POST',
       path: '/api/start_training',
       tag,
-      summary: 'Start a training',
+      summary: 'Start training',
       body: trainingRequest,
+      moreFaults: (fields, refused) => jobs.faults({ fields, refused }),
       bodyExample: trainingExample,
       responses: {
-        200: { description: 'The training has been started', schema: s.started },
+        200: { description: 'Training started', schema: s.started },
         400: refused,
-        404: { description: 'There is no such dataset', schema: s.error },
-        409: { description: 'A training is already in progress', schema: s.error },
+        404: { description: 'Dataset not found', schema: s.error },
+        409: { description: 'Training is already in progress', schema: s.error },
       },
       handle: async ({ body }) => {
-        const job = await jobs.start(body);
+        const { job, warnings } = await jobs.start(body);
         return {
           status: 'started',
           job_id: `train_${job.id}`,
-          message: startedMessage(job),
+          message: startedMessage(job, warnings),
         };
       },
     }),
@@ -98,7 +100,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'GET',
       path: '/api/training_status',
       tag,
-      summary: 'How the training stands',
+      summary: 'Training status',
       responses: { 200: { description: 'The status', schema: s.status } },
       handle: () => status(jobs.current()),
     }),
@@ -106,19 +108,19 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'POST',
       path: '/api/stop_training',
       tag,
-      summary: 'Stop the training with a checkpoint',
+      summary: 'Stop training and save a checkpoint',
       responses: {
-        200: { description: 'The training is stopped', schema: s.stopped },
-        409: { description: 'No training is in progress', schema: s.error },
+        200: { description: 'Training stopped', schema: s.stopped },
+        409: { description: 'No training in progress', schema: s.error },
       },
       handle: async () => {
         const job = await Promise.race([jobs.stop(), sleep(stopAnswerMs, null, { ref: false })]);
         const message =
           job === null
-            ? 'The training is stopping: its checkpoint is still being saved'
+            ? 'Training is stopping; the checkpoint is still being saved'
             : job.state === 'stopped'
-              ? 'The training has been stopped; its progress is saved'
-              : `The training had already ended: it is ${job.state}`;
+              ? 'Training stopped; a checkpoint was saved'
+              : `Training had already ended with the state ${job.state}`;
         return { status: 'stopped', message };
       },
     }),
@@ -126,10 +128,10 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'POST',
       path: '/api/upload_dataset',
       tag,
-      summary: 'Upload a dataset: multipart form data with a part "file" (JSONL)',
+      summary: 'Upload a JSONL dataset as multipart form data with a part "file"',
       upload: true,
       responses: {
-        200: { description: 'The dataset is stored; whether it is valid is said', schema: s.uploaded },
+        200: { description: 'The dataset was stored; includes the validation result', schema: s.uploaded },
         400: refused,
         413: { description: 'The file is too large', schema: s.error },
         507: { description: 'The disk is full', schema: s.error },
@@ -143,20 +145,20 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'GET',
       path: '/api/datasets',
       tag,
-      summary: 'The uploaded datasets, newest first',
+      summary: 'List the datasets, newest first',
       responses: { 200: { description: 'The datasets', schema: s.datasets } },
       handle: () => ({ datasets: datasets.list().map(presentDataset) }),
     }),
   ];
 }
 
-function models({ models: store, playground }: Services) {
+function models({ models: store, playground, removeModel }: Services) {
   return [
     route({
       method: 'GET',
       path: '/api/models',
       tag,
-      summary: 'All models, newest first',
+      summary: 'List the models, newest first',
       responses: { 200: { description: 'The models', schema: s.models } },
       handle: () => ({ models: store.list().map(presentListed) }),
     }),
@@ -164,7 +166,7 @@ function models({ models: store, playground }: Services) {
       method: 'GET',
       path: '/api/models/{model_id:digits}',
       tag,
-      summary: 'One model',
+      summary: 'Get a model',
       responses: { 200: { description: 'The model', schema: s.detailedModel }, 404: noModel },
       handle: ({ params }) => presentDetailed(store.find(params.model_id)),
     }),
@@ -174,13 +176,13 @@ function models({ models: store, playground }: Services) {
       tag,
       summary: 'Delete a model and its files',
       responses: {
-        200: { description: 'The model is deleted', schema: s.stopped },
+        200: { description: 'The model was deleted', schema: s.stopped },
         404: noModel,
         409: { description: 'The model is in use', schema: s.error },
       },
       handle: async ({ params }) => {
-        const model = await store.remove(params.model_id);
-        return { status: 'deleted', message: `Model ${model.name} has been deleted` };
+        const model = await removeModel(params.model_id);
+        return { status: 'deleted', message: `Model ${model.name} was deleted` };
       },
     }),
     route({
@@ -196,7 +198,11 @@ function models({ models: store, playground }: Services) {
         temperature: 0.7,
         top_p: 0.9,
       },
-      responses: { 200: { description: 'The text', schema: s.generated }, 400: refused, 404: noModel },
+      responses: {
+        200: { description: 'The generated text', schema: s.generated },
+        400: refused,
+        404: noModel,
+      },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(
           {

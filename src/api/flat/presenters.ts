@@ -1,9 +1,9 @@
 import type { InferOutput } from 'valibot';
-import type { Dataset } from '../../domain/datasets.ts';
-import { sizeWarnings } from '../../domain/example-guidance.ts';
-import { errorOf, type Job, messageOf, progressOf } from '../../domain/job.ts';
-import type { JobState } from '../../domain/job-states.ts';
-import type { Model } from '../../domain/models.ts';
+import type { JobState } from '../../contract/jobs.ts';
+import type { Dataset } from '../../domain/datasets/datasets.ts';
+import { sizeWarnings } from '../../domain/datasets/size-guidance.ts';
+import { errorOf, type Job, messageOf, progressOf } from '../../domain/job-record/job.ts';
+import type { Model } from '../../domain/models/models.ts';
 import type { status } from './schemas.ts';
 
 type Status = InferOutput<typeof status>;
@@ -11,7 +11,7 @@ type Status = InferOutput<typeof status>;
 const bytesPerMb = 1e6;
 const megabytes = (bytes: number) => Math.round((bytes / bytesPerMb) * 1000) / 1000;
 
-/** Decisions, "States", the column of `/api/training_status`. */
+/** Job states as `/api/training_status` names them (docs/api.md, Job states). */
 const statuses: Readonly<Record<JobState, Status['status']>> = {
   queued: 'training',
   starting: 'training',

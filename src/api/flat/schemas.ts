@@ -5,7 +5,7 @@ import {
   promptBound,
   temperatureBound,
   topPBound,
-} from '../../domain/generation-bounds.ts';
+} from '../../domain/playground/generation-bounds.ts';
 
 const integer = v.pipe(v.number(), v.integer());
 
@@ -25,6 +25,7 @@ export const info = v.object({
   availability: v.array(
     v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
   ),
+  http: v.object({ engine: v.string(), description: v.string(), reason: v.nullable(v.string()) }),
 });
 export const health = v.object({ status: v.string(), version: v.string() });
 export const started = v.object({ status: v.string(), job_id: v.string(), message: v.string() });
@@ -70,7 +71,7 @@ export const uploaded = v.object({
     errors: v.array(v.string()),
     total_errors: integer,
     shape: v.nullable(v.string()),
-    /** The errors one by one, with the line (from 1) and the field, where there is one. */
+    /** Structured errors with the line (from 1) and field, if any. */
     details: v.array(
       v.object({ line: v.nullable(integer), field: v.nullable(v.string()), message: v.string() }),
     ),

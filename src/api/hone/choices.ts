@@ -1,30 +1,49 @@
-import { hasCuda } from '../../domain/machine.ts';
-import { profiles } from '../../domain/profile.ts';
+import { profiles } from '../../contract/profiles.ts';
+import { defaultQuantizations, quantizationTypes } from '../../contract/quantizations.ts';
+import { hasCuda } from '../../domain/machine/machine.ts';
 import type { Services } from '../../domain/services.ts';
-import { needsCuda } from '../../domain/settings.ts';
-import { trainingExample, trainingRequest } from '../../domain/training-request.ts';
+import { needsCuda } from '../../domain/training/setting-rules.ts';
+import { trainingExample, trainingRequest } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentPlan, presentRecommended } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
-const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
+const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
 
-/** What can be chosen for a training, and what a choice would need of the machine. */
-export function choiceRoutes({ catalog, machine, planner }: Services) {
+const wordsOf = ({ name, label, description }: { name: string; label: string; description: string }) => ({
+  name,
+  label,
+  description,
+});
+
+/** Options for a training request, and the resources that it would need. */
+export function choiceRoutes({ expectTraining, machine, planner, registry }: Services) {
   return [
     route({
       method: 'GET',
       path: '/api/choices',
       tag,
-      summary: 'The names that optim, lr_scheduler_type and export.quantizations accept here',
-      responses: { 200: { description: 'The names', schema: s.choices } },
+      summary:
+        'Tasks, strategies and providers, and the values of optim, lr_scheduler_type and export.quantizations',
+      responses: { 200: { description: 'The values', schema: s.choices } },
       handle: async () => {
-        const [{ optimizers, lr_scheduler_types }, here] = await Promise.all([catalog.get(), machine()]);
+        const [{ tasks, strategies, providers, optimizers, lr_scheduler_types }, here] = await Promise.all([
+          registry.get(),
+          machine(),
+        ]);
         return {
+          tasks: tasks.map((task) => ({ ...wordsOf(task), row_shape: task.row_shape })),
+          strategies: strategies.map((strategy) => ({
+            ...wordsOf(strategy),
+            row_shape: strategy.row_shape,
+            tasks: strategy.tasks,
+          })),
+          providers: providers.map(wordsOf),
           optimizers: hasCuda(here) ? optimizers : optimizers.filter((name) => !needsCuda(name)),
           lr_scheduler_types,
-          quantizations: s.quantizations,
+          quantizations: quantizationTypes,
+          default_quantizations: [...defaultQuantizations],
         };
       },
     }),
@@ -32,11 +51,12 @@ export function choiceRoutes({ catalog, machine, planner }: Services) {
       method: 'GET',
       path: '/api/recommendations',
       tag,
-      summary: `Models for a task, best first, with reasons and the memory that a training of each takes (profiles: ${profiles.join(', ')})`,
+      summary: `Recommended models for a task, best first, with reasons and training memory (profiles: ${profiles.join(', ')})`,
       query: s.recommendationsQuery,
       responses: { 200: { description: 'The models', schema: s.recommendations }, 400: refused },
       handle: async ({ query }) => {
-        await catalog.checkTask(query.task);
+        expectTraining();
+        await registry.checkTask(query.task);
         const profile = query.profile ?? (await machine()).profile;
         const recommended = await planner.recommend(profile, query.task);
         return { profile, recommendations: recommended.map(presentRecommended) };
@@ -46,11 +66,14 @@ export function choiceRoutes({ catalog, machine, planner }: Services) {
       method: 'POST',
       path: '/api/estimate',
       tag,
-      summary: 'What memory and disk a training would need, and what to change if it does not fit',
+      summary: 'Estimate the memory and disk space of a training run, with advice if it does not fit',
       body: trainingRequest,
       bodyExample: trainingExample,
       responses: { 200: { description: 'The estimate', schema: s.estimate }, 400: refused },
-      handle: async ({ body }) => presentPlan(await planner.plan(body)),
+      handle: async ({ body }) => {
+        expectTraining();
+        return presentPlan(await planner.plan(body));
+      },
     }),
   ];
 }

@@ -4,21 +4,22 @@ import { presentDatasetDetail, presentExample } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
-const noDataset: ResponseDoc = { description: 'There is no such dataset', schema: s.error };
-const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
+const noDataset: ResponseDoc = { description: 'Dataset not found', schema: s.error };
+const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
 
-/** Datasets beyond uploading and listing them, and the examples that come with the service. */
-export function datasetRoutes({ datasets, examples, planner, previewer }: Services) {
+/** Dataset routes beyond upload and list, and the built-in examples. */
+export function datasetRoutes({ datasets, examples, expectTraining, planner, previewer }: Services) {
   return [
     route({
       method: 'POST',
       path: '/api/datasets/{name}/preview',
       tag,
-      summary: 'What training would see of the first rows: tokens, which carry loss, what is cut off',
+      summary: 'Preview the first rows as tokens: which are trained on and which are truncated',
       body: s.previewBody,
       bodyExample: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', rows: 5 },
       responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
       handle: async ({ params, body: { rows, ...request }, exchange }) => {
+        expectTraining();
         const dataset = datasets.get(params.name).name;
         return previewer.preview({ ...request, dataset }, rows, exchange.signal);
       },
@@ -27,7 +28,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       method: 'GET',
       path: '/api/datasets/{name}',
       tag,
-      summary: 'One dataset: its faults, its first rows, and whether it is large enough (for a model)',
+      summary: 'Get a dataset: validation errors, first rows, and whether it is large enough for a model',
       query: s.rowsQuery,
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query }) => {
@@ -40,21 +41,21 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       method: 'DELETE',
       path: '/api/datasets/{name}',
       tag,
-      summary: 'Delete a dataset; jobs keep the rows that they train on',
-      responses: { 200: { description: 'The dataset is deleted', schema: s.deleted }, 404: noDataset },
+      summary: 'Delete a dataset; jobs keep their own copy of the rows',
+      responses: { 200: { description: 'The dataset was deleted', schema: s.deleted }, 404: noDataset },
       handle: async ({ params }) => {
         await datasets.remove(params.name);
-        return { status: 'deleted', message: `Dataset ${params.name} has been deleted` };
+        return { status: 'deleted', message: `Dataset ${params.name} was deleted` };
       },
     }),
     route({
       method: 'POST',
       path: '/api/datasets/{name}/convert',
       tag,
-      summary: 'Write rows of another tool’s shape (Alpaca, messages, ShareGPT) anew as input and output',
+      summary: 'Convert Alpaca, OpenAI messages or ShareGPT rows to input and output',
       responses: {
         200: { description: 'The new dataset', schema: s.dataset },
-        400: { description: 'There is nothing to convert', schema: s.error },
+        400: { description: 'Unsupported format, or nothing to convert', schema: s.error },
         404: noDataset,
       },
       handle: async ({ params }) => {
@@ -67,7 +68,7 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       method: 'GET',
       path: '/api/examples',
       tag,
-      summary: 'Small datasets that come with the service, each with a model to train on it here',
+      summary: 'List the built-in example datasets, each with a recommended model',
       responses: { 200: { description: 'The examples', schema: s.examples } },
       handle: async () => ({ examples: (await examples.list()).map(presentExample) }),
     }),
@@ -75,10 +76,10 @@ export function datasetRoutes({ datasets, examples, planner, previewer }: Servic
       method: 'POST',
       path: '/api/examples/{name}',
       tag,
-      summary: 'Put an example among the datasets',
+      summary: 'Add an example to the datasets',
       responses: {
         200: { description: 'The name of the dataset', schema: s.usedExample },
-        404: { description: 'There is no such example', schema: s.error },
+        404: { description: 'Example not found', schema: s.error },
       },
       handle: async ({ params }) => ({ filename: (await examples.use(params.name)).name }),
     }),

@@ -15,7 +15,7 @@ interface Media {
 const pretty = (value: unknown) =>
   `<pre>${escapeHtml(typeof value === 'string' ? value : JSON.stringify(value, null, 2))}</pre>`;
 
-/** The first content type of a body: an example of it, and its schema folded away. */
+/** The first content type of a body: its examples and a collapsed schema. */
 const bodyText = (content: unknown) => {
   const [type, media] = Object.entries((content ?? {}) as Record<string, Media>)[0] ?? ['', {}];
   const examples = Object.values(media.examples ?? {}).map(({ value }) => value);
@@ -27,7 +27,7 @@ const bodyText = (content: unknown) => {
   return examples.map(pretty).join('') + schema;
 };
 
-/** The OpenAPI document as a page for people: plain HTML, without script. */
+/** The OpenAPI document as plain HTML without scripts. */
 export function presentDocs(document: Json): string {
   const sections = Object.entries(document.paths as Record<string, Record<string, Json>>).flatMap(
     ([path, methods]) =>
@@ -41,7 +41,7 @@ export function presentDocs(document: Json): string {
               `<li><b>${escapeHtml(status)}</b> ${escapeHtml(description)}${Number(status) < 300 ? bodyText(content) : ''}</li>`,
           )
           .join('');
-        return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Body</h3>${bodyText(body.content)}` : ''}<h3>Answers</h3><ul>${answers}</ul></section>`;
+        return `<section><h2><code>${escapeHtml(method.toUpperCase())} ${escapeHtml(path)}</code></h2><p>${escapeHtml(operation.summary)}</p>${body ? `<h3>Request body</h3>${bodyText(body.content)}` : ''}<h3>Responses</h3><ul>${answers}</ul></section>`;
       }),
   );
   const { path, summary } = document['x-websocket'] as { path: string; summary: string };
@@ -49,6 +49,6 @@ export function presentDocs(document: Json): string {
   const frames = Object.entries(schemas)
     .map(([name, schema]) => bodyText({ [name]: { schema } }))
     .join('');
-  const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>Frames</h3>${frames}</section>`;
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>The same as a document for programs: <a href="/api/openapi.json">openapi.json</a>.</p>${sections.join('')}${socket}</main></body></html>`;
+  const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>FrameLog</h3>${frames}</section>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>OpenAPI document: <a href="/api/openapi.json">openapi.json</a></p>${sections.join('')}${socket}</main></body></html>`;
 }

@@ -3,10 +3,10 @@ import { errorReply } from '../../http/error-reply.ts';
 import { type Face, withExamples } from '../../http/route.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
-import { examples } from './examples.ts';
 import { hardwareRoutes } from './hardware.ts';
 import { jobRoutes } from './jobs.ts';
 import { modelRoutes } from './models.ts';
+import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
 

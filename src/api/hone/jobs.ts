@@ -1,4 +1,4 @@
-import { jobName } from '../../domain/job.ts';
+import { jobName } from '../../domain/job-record/job.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { Reply } from '../../http/reply.ts';
@@ -7,24 +7,24 @@ import { presentJob, presentJobDetail } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
-const noJob: ResponseDoc = { description: 'There is no such job', schema: s.error };
-const conflict: ResponseDoc = { description: 'The state of the job does not allow it', schema: s.error };
+const noJob: ResponseDoc = { description: 'Job not found', schema: s.error };
+const conflict: ResponseDoc = { description: 'Not possible in the current job state', schema: s.error };
 
-/** @throws AppError `not_found` for what is no job's name. */
+/** @throws AppError `not_found` if it is not a job id. */
 function jobNumber(name: string): number {
   const matched = /^train_(\d{1,15})$/.exec(name);
   if (matched === null) throw new AppError('not_found', `There is no job ${name.slice(0, 100)}.`);
   return Number(matched[1]);
 }
 
-/** The history of jobs, and what can be done with one. */
+/** Job history and actions. */
 export function jobRoutes({ jobs: store }: Services) {
   return [
     route({
       method: 'GET',
       path: '/api/jobs',
       tag,
-      summary: 'Training jobs, newest first: all, or those of some states, a task, a model …',
+      summary: 'List training jobs, newest first, with optional filters',
       query: s.listQuery,
       responses: { 200: { description: 'The jobs', schema: s.jobs } },
       handle: ({ query }) => {
@@ -38,7 +38,7 @@ export function jobRoutes({ jobs: store }: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}',
       tag,
-      summary: 'One job with its settings',
+      summary: 'Get a job with its settings',
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
       handle: ({ params }) => {
         const id = jobNumber(params.job_id);
@@ -49,24 +49,24 @@ export function jobRoutes({ jobs: store }: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}/metrics',
       tag,
-      summary: 'The series of a job: a point a step, and the evaluations',
+      summary: 'Metrics of a job: one point per step, and evaluations',
       query: s.metricsQuery,
-      responses: { 200: { description: 'The series', schema: s.series }, 404: noJob },
+      responses: { 200: { description: 'The metrics', schema: s.series }, 404: noJob },
       handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points) as s.Series,
     }),
     route({
       method: 'GET',
       path: '/api/jobs/{job_id}/events',
       tag,
-      summary: 'What was told of a job beside its curves: warnings, samples, checkpoints, files',
-      responses: { 200: { description: 'The frames, oldest first', schema: s.events }, 404: noJob },
+      summary: 'Events of a job: warnings, samples, checkpoints and files',
+      responses: { 200: { description: 'The events, oldest first', schema: s.events }, 404: noJob },
       handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
     }),
     route({
       method: 'GET',
       path: '/api/jobs/{job_id}/log',
       tag,
-      summary: 'The last lines of the trainer’s log, as text',
+      summary: 'The end of the trainer log as plain text',
       query: s.logQuery,
       responses: { 200: { description: 'The log', contentType: 'text/plain' }, 404: noJob },
       handle: async ({ params, query }) =>
@@ -76,19 +76,19 @@ export function jobRoutes({ jobs: store }: Services) {
       method: 'POST',
       path: '/api/jobs/{job_id}/resume',
       tag,
-      summary: 'Go on from the last checkpoint',
-      responses: { 200: { description: 'The job runs again', schema: s.job }, 404: noJob, 409: conflict },
+      summary: 'Resume a job from its last checkpoint',
+      responses: { 200: { description: 'The job was resumed', schema: s.job }, 404: noJob, 409: conflict },
       handle: async ({ params }) => presentJob(await store.resume(jobNumber(params.job_id))),
     }),
     route({
       method: 'POST',
       path: '/api/jobs/{job_id}/stop',
       tag,
-      summary: 'Stop a job with a checkpoint, or take it out of the queue; or stop and delete it (discard)',
+      summary: 'Stop a job and save a checkpoint, or remove it from the queue; discard also deletes it',
       body: s.stopBody,
       bodyExample: { discard: false },
       responses: {
-        200: { description: 'The job has ended (and with discard is deleted)', schema: s.job },
+        200: { description: 'The job ended (and with discard was deleted)', schema: s.job },
         404: noJob,
         409: conflict,
       },
@@ -101,12 +101,16 @@ export function jobRoutes({ jobs: store }: Services) {
       method: 'DELETE',
       path: '/api/jobs/{job_id}',
       tag,
-      summary: 'Delete a job with its checkpoints and logs; its model stays',
-      responses: { 200: { description: 'The job is deleted', schema: s.deleted }, 404: noJob, 409: conflict },
+      summary: 'Delete a job with its checkpoints and logs; its model is kept',
+      responses: {
+        200: { description: 'The job was deleted', schema: s.deleted },
+        404: noJob,
+        409: conflict,
+      },
       handle: async ({ params }) => {
         const id = jobNumber(params.job_id);
         await store.remove(id);
-        return { status: 'deleted', message: `Job ${jobName(id)} has been deleted` };
+        return { status: 'deleted', message: `Job ${jobName(id)} was deleted` };
       },
     }),
   ];

@@ -1,4 +1,4 @@
-import { progressOf } from '../../domain/job.ts';
+import { progressOf } from '../../domain/job-record/job.ts';
 import type { Services } from '../../domain/services.ts';
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number | null | undefined];
@@ -16,7 +16,7 @@ function metric(name: string, kind: 'gauge' | 'counter', help: string, samples: 
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...lines].join('\n');
 }
 
-/** What `/metrics` answers: the service, its jobs, and the training that runs. */
+/** The `/metrics` response: the service, its jobs and the current training. */
 export function presentMetrics({ jobs, models, datasets, version }: Services): string {
   const job = jobs.unfinished();
   const last = job?.lastMetric ?? null;
@@ -31,21 +31,19 @@ export function presentMetrics({ jobs, models, datasets, version }: Services): s
     ),
     metric('hone_models', 'gauge', 'Trained models.', [[{}, models.list().length]]),
     metric('hone_datasets', 'gauge', 'Uploaded datasets.', [[{}, datasets.list().length]]),
-    metric('hone_training_active', 'gauge', 'Whether a training is unfinished.', [
-      [{}, job === null ? 0 : 1],
-    ]),
-    metric('hone_training_progress_percent', 'gauge', 'How far the training is.', [
+    metric('hone_training_active', 'gauge', '1 while training is in progress.', [[{}, job === null ? 0 : 1]]),
+    metric('hone_training_progress_percent', 'gauge', 'Training progress in percent.', [
       [{}, job && progressOf(job)],
     ]),
-    metric('hone_training_step', 'gauge', 'The optimizer step of the training.', [[{}, last?.step]]),
-    metric('hone_training_loss', 'gauge', 'The loss of the newest step.', [[{}, last?.loss]]),
-    metric('hone_training_tokens_per_second', 'gauge', 'Tokens trained on in a second.', [
+    metric('hone_training_step', 'gauge', 'Current optimizer step.', [[{}, last?.step]]),
+    metric('hone_training_loss', 'gauge', 'Loss of the latest step.', [[{}, last?.loss]]),
+    metric('hone_training_tokens_per_second', 'gauge', 'Training throughput in tokens per second.', [
       [{}, last?.tokens_per_second],
     ]),
-    metric('process_resident_memory_bytes', 'gauge', 'Memory of the service.', [
+    metric('process_resident_memory_bytes', 'gauge', 'Resident memory of the service.', [
       [{}, process.memoryUsage.rss()],
     ]),
-    metric('process_cpu_seconds_total', 'counter', 'Processor time of the service.', [
+    metric('process_cpu_seconds_total', 'counter', 'CPU time of the service.', [
       [{}, (cpu.user + cpu.system) / 1e6],
     ]),
   ];

@@ -1,5 +1,5 @@
-import { listFiles, openFile } from '../../domain/downloads.ts';
-import { userPrompt } from '../../domain/playground.ts';
+import { findFile, listFiles } from '../../domain/models/downloads.ts';
+import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { sendFile } from '../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
@@ -7,44 +7,44 @@ import { presentLineage } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
-const noModel: ResponseDoc = { description: 'There is no such model or file', schema: s.error };
-const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
+const noModel: ResponseDoc = { description: 'Model or file not found', schema: s.error };
+const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
 
-/** What a model was made of, its files, further types of it, and the answers of its base. */
+/** A model's lineage, files, quantizations and base model answers. */
 export function modelRoutes({ hubPush, models, playground, quantizer }: Services) {
   return [
     route({
       method: 'POST',
       path: '/api/models/{model_id}/quantize',
       tag,
-      summary: 'Make another type of the GGUF file; progress and end come as export frames',
+      summary: 'Quantize a model to another GGUF type; progress is sent as export frames',
       body: s.quantizeBody,
       bodyExample: { type: 'Q4_K_M' },
       responses: {
-        200: { description: 'The work has started', schema: s.told },
+        200: { description: 'Quantization started', schema: s.told },
         400: refused,
         404: noModel,
-        409: { description: 'The type is there, or another is being made', schema: s.error },
+        409: { description: 'The file exists, or another quantization is in progress', schema: s.error },
       },
       handle: async ({ params, body }) => {
         const model = await quantizer.start(params.model_id, body.type);
-        return { status: 'started', message: `The type ${body.type} of ${model.name} is being made` };
+        return { status: 'started', message: `Quantizing ${model.name} to ${body.type}` };
       },
     }),
     route({
       method: 'POST',
       path: '/api/models/{model_id}/push/cancel',
       tag,
-      summary: 'Give up a push to the hub; the next one sends only what is missing',
+      summary: 'Cancel a push to the hub; the next push sends only the missing files',
       responses: {
-        200: { description: 'The push has ended', schema: s.told },
+        200: { description: 'The push was cancelled or had already ended', schema: s.told },
         404: noModel,
-        409: { description: 'The model is not being pushed', schema: s.error },
+        409: { description: 'No push in progress', schema: s.error },
       },
       handle: async ({ params }) => {
         const { repository, cancelled } = await hubPush.cancel(params.model_id);
         return cancelled
-          ? { status: 'cancelled', message: `The push to ${repository} has been cancelled` }
+          ? { status: 'cancelled', message: `The push to ${repository} was cancelled` }
           : { status: 'ended', message: `The push to ${repository} had already ended` };
       },
     }),
@@ -52,7 +52,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       method: 'GET',
       path: '/api/models/{model_id}/files',
       tag,
-      summary: 'The files of a model',
+      summary: 'List the files of a model',
       responses: { 200: { description: 'Names and sizes', schema: s.files }, 404: noModel },
       handle: async ({ params }) => ({ files: await listFiles(models.find(params.model_id)) }),
     }),
@@ -60,16 +60,16 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       method: 'GET',
       path: '/api/models/{model_id}/files/{name}',
       tag,
-      summary: 'Download a file of a model (slashes in its name as %2F)',
+      summary: 'Download a file of a model (encode slashes in its name as %2F)',
       responses: { 200: { description: 'The file', contentType: 'application/octet-stream' }, 404: noModel },
       handle: async ({ params, exchange }) =>
-        sendFile(exchange, await openFile(models.find(params.model_id), params.name)),
+        sendFile(exchange, await findFile(models.find(params.model_id), params.name)),
     }),
     route({
       method: 'GET',
       path: '/api/models/{model_id}/lineage',
       tag,
-      summary: 'What a model was made of: base, dataset, settings, metrics, verification and files',
+      summary: 'Lineage of a model: base model, dataset, settings, metrics, verification and files',
       responses: { 200: { description: 'The lineage', schema: s.lineage }, 404: noModel },
       handle: async ({ params }) => {
         const model = models.find(params.model_id);
@@ -81,7 +81,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       method: 'POST',
       path: '/api/playground/base',
       tag,
-      summary: 'Generate text as the model did before it was trained',
+      summary: 'Generate text with the base model',
       body: s.generateBody,
       bodyExample: {
         model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
@@ -91,9 +91,9 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
         top_p: 0.9,
       },
       responses: {
-        200: { description: 'The text', schema: s.generated },
-        400: { description: 'The request is not valid', schema: s.error },
-        404: { description: 'There is no such model', schema: s.error },
+        200: { description: 'The generated text', schema: s.generated },
+        400: { description: 'Invalid request', schema: s.error },
+        404: { description: 'Model not found', schema: s.error },
       },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(

@@ -1,14 +1,14 @@
 import type { InferOutput } from 'valibot';
-import type { Dataset } from '../../domain/datasets.ts';
-import type { ModelFile } from '../../domain/downloads.ts';
-import type { Example } from '../../domain/examples.ts';
-import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job.ts';
-import { resumableStates } from '../../domain/job-states.ts';
-import type { Machine } from '../../domain/machine.ts';
-import type { Model } from '../../domain/models.ts';
-import type { Plan, RecommendedModel } from '../../domain/planner.ts';
-import type { Consumption } from '../../domain/series.ts';
-import type { hardware } from './schemas.ts';
+import { resumableStates } from '../../contract/jobs.ts';
+import type { Dataset } from '../../domain/datasets/datasets.ts';
+import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
+import type { Consumption } from '../../domain/events/consumption.ts';
+import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job-record/job.ts';
+import type { Machine } from '../../domain/machine/machine.ts';
+import type { ModelFile } from '../../domain/models/downloads.ts';
+import type { Model } from '../../domain/models/models.ts';
+import type { Plan, RecommendedModel } from '../../domain/training/planner.ts';
+import type { hardware, Verification } from './schemas.ts';
 
 export function presentJob(job: Job) {
   const failed = job.state === 'failed' || job.state === 'interrupted';
@@ -41,7 +41,7 @@ export function presentJob(job: Job) {
     detail: job.phaseDetail,
     last_metric: lastPointOf(job),
     metrics: job.resultMetrics,
-    verification: job.verification,
+    verification: job.verification as Verification | null,
     resumable: resumableStates.includes(job.state),
   };
 }
@@ -79,8 +79,10 @@ export function presentPlan(plan: Plan) {
       download_bytes: fine.disk.downloadBytes,
       checkpoints_bytes: fine.disk.checkpointsBytes,
       export_bytes: fine.disk.exportBytes,
+      spare_bytes: fine.disk.spareBytes,
       total_bytes: fine.disk.totalBytes,
     },
+    steps: plan.steps && { total: plan.steps.total, held_out_rows: plan.steps.heldOutRows },
     available: {
       memory_bytes: available.memoryBytes,
       memory_of: available.memoryOf,
@@ -108,7 +110,7 @@ export function presentDatasetDetail(
   };
 }
 
-export function presentExample(example: Example) {
+export function presentExample(example: ExampleDataset) {
   const { name, task, strategy, numExamples, sentence, modelName, settings } = example;
   return { name, task, strategy, num_examples: numExamples, sentence, model_name: modelName, settings };
 }
@@ -133,7 +135,7 @@ export function presentLineage(model: Model, files: readonly ModelFile[], chatTe
     job_id: model.jobId === null ? null : jobName(model.jobId),
     settings: model.config,
     metrics: model.metrics as Readonly<Record<string, number | null>>,
-    verification: model.verification,
+    verification: model.verification as Verification | null,
     chat_template: chatTemplate,
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);

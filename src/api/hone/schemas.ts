@@ -1,16 +1,18 @@
 import * as v from 'valibot';
+import { jobStates, phaseNames } from '../../contract/jobs.ts';
+import { profiles } from '../../contract/profiles.ts';
+import { quantizationTypes } from '../../contract/quantizations.ts';
+import { rowShapeNames } from '../../contract/rows.ts';
+import { verification } from '../../domain/job-record/job.ts';
 import {
   generationDefaults,
   lengthBound,
   promptBound,
   temperatureBound,
   topPBound,
-} from '../../domain/generation-bounds.ts';
-import { jobStates } from '../../domain/job-states.ts';
-import { profiles } from '../../domain/profile.ts';
-import { quantizationTypes } from '../../domain/quantizer.ts';
-import { trainingRequest } from '../../domain/training-request.ts';
-import { exportFrame, lastPoint, logFrame } from './frames.ts';
+} from '../../domain/playground/generation-bounds.ts';
+import { trainingRequest } from '../../domain/training/training-request.ts';
+import { exportFrame, lastPoint, logFrame } from './frame-schemas.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
   v.pipe(
@@ -23,7 +25,7 @@ const wholeNumber = (fallback: number, max: number) =>
 const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
 const stateList = new RegExp(`^(${jobStates.join('|')})(,(${jobStates.join('|')}))*$`);
 export const listQuery = v.object({
-  /** One state, or several with commas between them. */
+  /** One state, or several separated by commas. */
   state: v.optional(
     v.pipe(
       v.string(),
@@ -34,16 +36,16 @@ export const listQuery = v.object({
   task: filterText,
   provider: filterText,
   strategy: filterText,
-  /** The base model, as the request named it. */
+  /** The base model as named in the request. */
   model_name: filterText,
   dataset: filterText,
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
-/** `discard` throws away what a stop would save, and the job with it. */
+/** `discard` deletes the job instead of saving a checkpoint. */
 export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
 export const metricsQuery = v.object({
-  /** The largest number of points that is wanted; 0 for all. */
+  /** The maximum number of points; 0 for all. */
   points: wholeNumber(0, 1_000_000),
 });
 export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });
@@ -57,7 +59,7 @@ export const generateBody = v.object({
 
 export const rowsQuery = v.object({
   rows: wholeNumber(20, 200),
-  /** Whether the dataset is large enough is then told for this model. */
+  /** Checks the dataset's size for this model. */
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
 
@@ -85,12 +87,12 @@ export const job = v.object({
   created_at: v.string(),
   started_at: v.nullable(v.string()),
   ended_at: v.nullable(v.string()),
-  phase: v.nullable(v.string()),
+  phase: v.nullable(v.picklist(phaseNames)),
   phase_progress: v.nullable(v.number()),
   detail: v.nullable(v.string()),
   last_metric: v.nullable(lastPoint),
   metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
-  verification: v.nullable(v.looseObject({})),
+  verification: v.nullable(verification),
   resumable: v.boolean(),
 });
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
@@ -138,7 +140,16 @@ export const estimate = v.object({
       download_bytes: bytes,
       checkpoints_bytes: bytes,
       export_bytes: bytes,
+      /** Reserved for the journal, log and TensorBoard. */
+      spare_bytes: bytes,
       total_bytes: bytes,
+    }),
+  ),
+  /** Optimizer steps, and the sizes of the dataset and its validation split; `null` if it was not uploaded. */
+  steps: v.nullable(
+    v.object({
+      total: v.pipe(v.number(), v.integer()),
+      held_out_rows: v.pipe(v.number(), v.integer()),
     }),
   ),
   available: v.object({
@@ -162,7 +173,7 @@ export const dataset = v.object({
     ),
     total_errors: v.number(),
   }),
-  /** That it is smaller than the size guidance says. */
+  /** Warnings that it is smaller than recommended. */
   warnings: v.array(v.string()),
   rows: v.array(v.unknown()),
 });
@@ -177,9 +188,10 @@ export const previewBody = v.strictObject({
   ...withoutDataset,
   rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
 });
-export { preview } from '../../domain/previewer.ts';
-export type * from './frames.ts';
-export { series } from './frames.ts';
+export type { Verification } from '../../contract/journal.ts';
+export { preview } from '../../domain/training/previewer.ts';
+export type * from './frame-schemas.ts';
+export { series } from './frame-schemas.ts';
 
 const event = v.union([logFrame, exportFrame]);
 export type Event = v.InferOutput<typeof event>;
@@ -194,17 +206,29 @@ export const examples = v.object({
       num_examples: v.number(),
       sentence: v.string(),
       model_name: v.string(),
-      /** Fields of a training request that suit this model, beside the recommended ones. */
+      /** Training request fields for this model, in addition to the recommended ones. */
       settings: v.record(v.string(), v.number()),
     }),
   ),
 });
 export const usedExample = v.object({ filename: v.string() });
-export const quantizations = quantizationTypes;
+const words = { name: v.string(), label: v.string(), description: v.string() };
 export const choices = v.object({
+  tasks: v.array(v.object({ ...words, row_shape: v.picklist(rowShapeNames) })),
+  strategies: v.array(
+    v.object({
+      ...words,
+      /** `null` if the rows depend on the task. */
+      row_shape: v.nullable(v.picklist(rowShapeNames)),
+      tasks: v.array(v.string()),
+    }),
+  ),
+  providers: v.array(v.object(words)),
   optimizers: v.array(v.string()),
   lr_scheduler_types: v.array(v.string()),
   quantizations: v.array(v.picklist(quantizationTypes)),
+  /** The default if a request names none and llama.cpp supports the model. */
+  default_quantizations: v.array(v.picklist(quantizationTypes)),
 });
 const known = v.nullable(v.number());
 const said = v.nullable(v.string());
@@ -218,15 +242,15 @@ export const hardware = v.object({
       nvml_index: known,
       name: v.string(),
       uuid: said,
-      /** Whether it is an instance of a divided GPU. */
+      /** Whether it is a MIG instance. */
       mig: v.boolean(),
-      /** Whether it shares the machine's memory. */
+      /** Whether it shares the system memory. */
       integrated: v.nullable(v.boolean()),
       memory_total_bytes: known,
       memory_free_bytes: known,
       memory_used_bytes: known,
       compute_capability: said,
-      /** Why the driver cannot reach it any more, if so. */
+      /** Why the driver can no longer reach it, if so. */
       lost: said,
       processes: v.nullable(v.array(v.object({ pid: v.number(), memory_used_bytes: known }))),
     }),
@@ -236,7 +260,7 @@ export const hardware = v.object({
   driver_version: said,
   cuda_version: said,
   torch_version: said,
-  /** The CUDA that PyTorch was built for; `null` for its build without. */
+  /** The CUDA version that PyTorch was built for; `null` for a CPU build. */
   torch_cuda_version: said,
   memory_total_bytes: v.number(),
   memory_available_bytes: v.number(),
@@ -244,12 +268,12 @@ export const hardware = v.object({
   cpu_model: said,
   cpu_cores_logical: v.number(),
   cpu_cores_physical: known,
-  /** Processor time that a container may use, in cores. */
+  /** The container's CPU limit in cores. */
   cpu_quota_cores: known,
 });
 export const recommendationsQuery = v.object({
   task: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(64)),
-  /** This machine's own, when absent. */
+  /** Defaults to this machine's profile. */
   profile: v.optional(v.picklist(profiles)),
 });
 export const recommendations = v.object({
@@ -274,12 +298,12 @@ export const lineage = v.object({
   strategy: v.string(),
   created_at: v.string(),
   dataset: v.string(),
-  /** `null` once the job has been deleted. */
+  /** `null` after the job was deleted. */
   job_id: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),
   metrics: v.record(v.string(), v.nullable(v.number())),
-  verification: v.nullable(v.looseObject({})),
-  /** Whether it was trained with a chat template of its own, so that a conversation makes sense. */
+  verification: v.nullable(verification),
+  /** Whether it was trained with its own chat template and supports conversations. */
   chat_template: v.boolean(),
   files: v.array(
     v.object({

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerateResult, Playground, PlaygroundRequest } from '../../domain/playground.ts';
+import type { GenerateResult, Playground, PlaygroundRequest } from '../../domain/playground/playground.ts';
 import { asAppError } from '../../errors.ts';
 import type { BodyWriter, Exchange } from '../../http/exchange.ts';
 import { errorBody } from './errors.ts';
 
-/** How one kind of completion spells its whole answers and its pieces. */
+/** How one kind of completion formats full responses and chunks. */
 export interface Spelling<C extends object> {
   readonly idPrefix: string;
   readonly object: string;
   readonly pieceObject: string;
-  /** The choice of a whole answer. */
+  /** The choice of a full response. */
   whole(text: string): C;
-  /** The choice of a piece; the first one may say more. */
+  /** The choice of a chunk; the first one may have more fields. */
   piece(text: string, first: boolean): object;
 }
 
@@ -37,7 +37,7 @@ export const textSpelling: Spelling<{ text: string; logprobs: null }> = {
   piece: (text) => ({ text, logprobs: null }),
 };
 
-/** A whole answer. */
+/** A full response. */
 interface Completion<C extends object> {
   readonly id: string;
   readonly object: string;
@@ -56,9 +56,9 @@ const usageOf = ({ promptTokens, generatedTokens }: GenerateResult) => ({
 const finishOf = ({ finishReason }: GenerateResult) => (finishReason === 'length' ? 'length' : 'stop');
 
 /**
- * Answers a completion, whole or as server-sent events.
- * @param modelName the name by which the client asked, which every object repeats.
- * @returns the body, or `undefined` when it has been streamed.
+ * Responds with a completion, in full or as server-sent events.
+ * @param modelName the model as named in the request, repeated in every object.
+ * @returns the body, or `undefined` if it was streamed.
  */
 export async function complete<C extends object>(
   playground: Playground,
@@ -82,7 +82,7 @@ export async function complete<C extends object>(
   let writer: BodyWriter | null = null;
   let written: Promise<unknown> = Promise.resolve();
   const send = (data: object | string) => {
-    // The head goes out with the first piece, so that what fails before it is an answer with a status.
+    // Headers are sent with the first chunk, so that an earlier failure still gets a status code.
     writer ??= exchange.stream(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
     const open = writer;
     const text = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;

@@ -1,19 +1,19 @@
-import type { Model } from '../../domain/models.ts';
-import type { PlaygroundRequest } from '../../domain/playground.ts';
+import type { Model } from '../../domain/models/models.ts';
+import type { PlaygroundRequest } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { chatSpelling, complete, textSpelling } from './completions.ts';
 import { presentError } from './errors.ts';
-import { examples } from './examples.ts';
+import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 
 const tag = 'openai';
-const refused: ResponseDoc = { description: 'The request is not valid', schema: s.error };
-const noModel: ResponseDoc = { description: 'There is no such model', schema: s.error };
-/** OpenAI's own defaults, but for the length, which they leave to the context. */
+const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
+const noModel: ResponseDoc = { description: 'Model not found', schema: s.error };
+/** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
 const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 
-/** `/v1`: what OpenAI's clients speak. A model is named by its name or either id. */
+/** `/v1`: the OpenAI-compatible API. A model is named by its name or either id. */
 export function createOpenAiFace({ models, playground }: Services) {
   const present = (model: Model) => ({
     id: model.name,
@@ -47,7 +47,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'GET',
       path: '/v1/models',
       tag,
-      summary: 'The models that can answer',
+      summary: 'List the models available for inference',
       responses: { 200: { description: 'The models', schema: s.models } },
       handle: () => ({
         object: 'list',
@@ -61,7 +61,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'GET',
       path: '/v1/models/{model}',
       tag,
-      summary: 'One model',
+      summary: 'Get a model',
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: ({ params }) => present(models.findByName(params.model)),
     }),
@@ -69,7 +69,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'POST',
       path: '/v1/chat/completions',
       tag,
-      summary: 'Answer a conversation, whole or streamed',
+      summary: 'Create a chat completion, optionally streamed',
       body: s.chatBody,
       bodyExample: {
         model: 'name-or-id',
@@ -78,7 +78,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       },
       responses: {
         200: {
-          description: 'The answer',
+          description: 'The completion',
           schema: s.chatCompletion,
           alternativeContentType: 'text/event-stream',
           eventSchema: s.chatEvent,
@@ -105,11 +105,15 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'POST',
       path: '/v1/completions',
       tag,
-      summary: 'Continue a text, whole or streamed',
+      summary: 'Create a text completion, optionally streamed',
       body: s.completionBody,
       bodyExample: { model: 'name-or-id', prompt: 'Once upon a time', max_tokens: 128 },
       responses: {
-        200: { description: 'The text', schema: s.completion, alternativeContentType: 'text/event-stream' },
+        200: {
+          description: 'The generated text',
+          schema: s.completion,
+          alternativeContentType: 'text/event-stream',
+        },
         400: refused,
         404: noModel,
       },

@@ -1,12 +1,17 @@
 import * as v from 'valibot';
-import { lengthBound, promptBound, temperatureBound, topPBound } from '../../domain/generation-bounds.ts';
+import {
+  lengthBound,
+  promptBound,
+  temperatureBound,
+  topPBound,
+} from '../../domain/playground/generation-bounds.ts';
 
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
-/** The library's `object` takes a list, too. */
+/** valibot's `object` also accepts arrays. */
 const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
 
-/** Fields that both kinds of completion share; what else clients send is accepted and has no effect. */
+/** Fields shared by both kinds of completion; other fields are accepted and ignored. */
 const common = {
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
   max_tokens: or(lengthBound),
@@ -27,7 +32,7 @@ const message = v.object({
 
 export const chatBody = v.object({
   ...common,
-  /** Ours: answer as the model did before it was trained. */
+  /** Hone's own field: answer with the base model. */
   as_base: or(v.boolean()),
   messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
   max_completion_tokens: or(lengthBound),
@@ -53,7 +58,7 @@ export const chatCompletion = v.object({
   choices: v.array(v.object({ ...finish, message: v.object({ role: v.string(), content: v.string() }) })),
   usage,
 });
-/** A piece of a streamed answer; the last one has the usage, where it was asked for. */
+/** A chunk of a streamed response; the last one has the usage if requested. */
 const chatPiece = v.object({
   ...head,
   choices: v.array(
@@ -84,5 +89,5 @@ export const error = v.object({
     code: v.nullable(v.string()),
   }),
 });
-/** What an event of a streamed answer carries; what fails after the first one is told in another. */
+/** The data of a stream event; a failure after the first event is sent as another event. */
 export const chatEvent = v.union([chatPiece, error]);

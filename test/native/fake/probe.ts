@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readFacts } from '../../../src/hardware/facts.ts';
-import type { HardwareFrame } from '../../../src/hardware/frames.ts';
+import type { HardwareSample } from '../../../src/hardware/sample.ts';
 import { startSampler } from '../../../src/hardware/sampler.ts';
 
 export interface Scenario {
@@ -26,7 +26,7 @@ async function play(scenario: Scenario): Promise<unknown> {
   if (scenario.do === 'facts') {
     return readFacts({ dataDir: '.', gpuTimeoutMs: scenario.gpuTimeoutMs ?? 10_000 });
   }
-  const frames: HardwareFrame[] = [];
+  const frames: HardwareSample[] = [];
   const sampler = startSampler({
     hz: scenario.hz ?? 50,
     onBatch: (batch) => {

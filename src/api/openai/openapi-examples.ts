@@ -1,0 +1,25 @@
+/** Example responses for the OpenAPI document. */
+const model = { id: 'Qwen3-0.6B-support', object: 'model', created: 1_795_262_400, owned_by: 'hone' };
+const usage = { prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 };
+const text = 'Shipping: We will trace your parcel today.';
+
+export const examples: Readonly<Record<string, unknown>> = {
+  'GET /v1/models': { object: 'list', data: [model] },
+  'GET /v1/models/{model}': model,
+  'POST /v1/chat/completions': {
+    id: 'chatcmpl-4f9d2c',
+    object: 'chat.completion',
+    created: 1_795_262_460,
+    model: model.id,
+    choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+    usage,
+  },
+  'POST /v1/completions': {
+    id: 'cmpl-4f9d2c',
+    object: 'text_completion',
+    created: 1_795_262_460,
+    model: model.id,
+    choices: [{ index: 0, text, finish_reason: 'stop' }],
+    usage,
+  },
+};

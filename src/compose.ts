@@ -1,0 +1,223 @@
+import { join } from 'node:path';
+import type { Config } from './config.ts';
+import { unfinishedStates } from './contract/jobs.ts';
+import { openStore, type Store } from './db/store.ts';
+import { createModelSizes } from './domain/base-models/model-size.ts';
+import { createSelection } from './domain/base-models/selection.ts';
+import { createDatasets } from './domain/datasets/datasets.ts';
+import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
+import { createFrameLog, type Frame, type FrameLog } from './domain/events/frame-log.ts';
+import { jobName } from './domain/job-record/job.ts';
+import { createJobs } from './domain/jobs/jobs.ts';
+import { createLive } from './domain/machine/live.ts';
+import { createMachineReader } from './domain/machine/machine.ts';
+import { createTrainerRegistry } from './domain/machine/trainer-registry.ts';
+import { createHubPush } from './domain/models/hub-push.ts';
+import { createModelRemoval } from './domain/models/model-removal.ts';
+import { createModels } from './domain/models/models.ts';
+import { createQuantizer } from './domain/models/quantizer.ts';
+import { createPlayground } from './domain/playground/playground.ts';
+import type { Services } from './domain/services.ts';
+import { createPlanner } from './domain/training/planner.ts';
+import { createPreviewer } from './domain/training/previewer.ts';
+import { recommendedSettings } from './domain/training/settings.ts';
+import { createSettingsContext } from './domain/training/settings-context.ts';
+import type { HubAccess } from './hub/access.ts';
+import { createEngine } from './inference/engine.ts';
+import type { Logger } from './logger.ts';
+import { describeTrainer } from './trainer/describe.ts';
+import { createLauncher } from './trainer/launcher.ts';
+import { createWarmTrainer, type WarmTrainer } from './trainer/warm.ts';
+
+/** The API version (docs/specification.md, Versioning). */
+export const version = 'v2';
+
+/**
+ * Free memory required to start a warm trainer: its imports (0.9 GB with PyTorch's CUDA build) and the same amount as
+ * headroom.
+ */
+const warmTrainerBytes = 2 * 2 ** 30;
+
+/** The dependencies that everything else is built from. */
+interface Ground {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly store: Store;
+  readonly frames: FrameLog;
+  readonly hub: HubAccess;
+}
+
+/** The core, wired to an open data directory. `serve` and `stop` both use it. */
+export interface Core {
+  readonly services: Omit<Services, 'http'>;
+  /** Called with the number of frame listeners. Hardware is sampled only while there are any. */
+  setListeners(count: number): void;
+  /**
+   * Shuts down the service's own processes but leaves a training running. @returns the name of that training, or null.
+   */
+  close(): Promise<string | null>;
+}
+
+export function compose(
+  config: Config,
+  logger: Logger,
+  publish: (frame: Frame, droppable: boolean) => void,
+): Core {
+  const store = openStore(config.databasePath, join(config.installDir, 'src', 'db', 'migrations'));
+  const ground: Ground = {
+    config,
+    logger,
+    store,
+    frames: createFrameLog(store, publish),
+    hub: hubAccess(config),
+  };
+  const machine = composeMachine(ground);
+  const models = composeModels(ground);
+  const training = composeTraining(ground, machine, models);
+  const { live, ...machineServices } = machine;
+  const { engine, ...modelServices } = models;
+  const { warm, ...trainingServices } = training;
+  return {
+    services: {
+      ...machineServices,
+      ...modelServices,
+      ...trainingServices,
+      frames: ground.frames,
+      version,
+      uploadLimitBytes: config.limits.uploadBytes,
+    },
+    setListeners: live.setListeners,
+    async close() {
+      live.stop();
+      warm.close();
+      await Promise.all([training.jobs.close(), models.quantizer.close(), engine.close()]);
+      const job = training.jobs.unfinished();
+      store.close();
+      return job === null ? null : jobName(job.id);
+    },
+  };
+}
+
+function hubAccess({ hubEndpoint, hubToken, hubOffline, limits }: Config): HubAccess {
+  return {
+    endpoint: hubEndpoint,
+    token: hubToken,
+    offline: hubOffline,
+    patience: {
+      timeoutMs: limits.hubTimeoutMs,
+      backoffMs: limits.hubBackoffMs,
+      waitMs: limits.hubWaitMs,
+    },
+  };
+}
+
+/** What this machine is, its current load, and what it can train. */
+function composeMachine({ config, logger, frames }: Ground) {
+  const machine = createMachineReader(config.dataDir);
+  return {
+    machine,
+    live: createLive(frames, logger, async () => (await machine()).facts.gpus.map(({ name }) => name)),
+    registry: createTrainerRegistry(() => describeTrainer(config, config.converterDir)),
+  };
+}
+
+/** Trained models, and the features that use their files. */
+function composeModels({ config, logger, store, frames, hub }: Ground) {
+  const models = createModels({ store, frames, modelsDir: config.modelsDir });
+  const engine = createEngine({
+    workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
+    gpu: 'auto',
+    idleMs: config.limits.playgroundIdleMs,
+    maxLoaded: 2,
+    logger,
+  });
+  const playground = createPlayground({ engine, models });
+  const hubPush = createHubPush({ hub, frames, models, logger });
+  const quantizer = createQuantizer({ store, frames, models });
+  const removeModel = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
+  return { models, engine, playground, hubPush, quantizer, removeModel };
+}
+
+/** From choosing a model and a dataset to running the training jobs. */
+function composeTraining(
+  { config, logger, store, frames, hub }: Ground,
+  { machine, live, registry }: ReturnType<typeof composeMachine>,
+  { models, engine }: ReturnType<typeof composeModels>,
+) {
+  const { jobsDir, logsDir, limits } = config;
+  const datasets = createDatasets(config.datasetsDir, store.datasets);
+  const selection = createSelection({ store: store.session, registry, hub });
+  const { defaultBatchSize } = config;
+  const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize });
+  const judges = { registry, datasets, settingsContext, sizeOf: createModelSizes(hub) };
+  const planner = createPlanner({ ...judges, machine, selection, dataDir: config.dataDir });
+  const tools = {
+    quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+    score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
+    converter: config.converterDir,
+  };
+  const warm = composeWarmTrainer({ config, logger, store }, machine);
+  return {
+    warm,
+    datasets,
+    examples: createExampleDatasets({
+      dir: join(config.installDir, 'examples'),
+      starterDirs: [config.cacheDir, config.dataDir],
+      datasets,
+      recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
+    }),
+    selection,
+    planner,
+    previewer: createPreviewer({
+      judges,
+      command: config,
+      tools,
+      jobsDir,
+      hubToken: config.hubToken,
+      timeoutMs: limits.previewMs,
+    }),
+    recommendedSettings: async () => recommendedSettings(await settingsContext()),
+    expectTraining: () => void warm.expect(),
+    jobs: createJobs({
+      store,
+      frames,
+      models,
+      judges,
+      launcher: createLauncher({ command: config, warm, hubToken: config.hubToken }),
+      checkDisk: planner.checkDisk,
+      places: { jobsDir, logsDir, tools },
+      waits: {
+        askMs: limits.stopAskMs,
+        termMs: limits.stopTermMs,
+        heartbeatMs: limits.heartbeatMs,
+        lingerMs: limits.lingerMs,
+      },
+      machine: {
+        takeTrace: live.takeTrace,
+        onActive: (active) => {
+          engine.setTrainingActive(active);
+          live.setTraining(active);
+        },
+      },
+      logger,
+    }),
+  };
+}
+
+function composeWarmTrainer(
+  { config, logger, store }: Pick<Ground, 'config' | 'logger' | 'store'>,
+  machine: Services['machine'],
+): WarmTrainer {
+  return createWarmTrainer({
+    command: config,
+    idleMs: config.limits.warmTrainerIdleMs,
+    possible: async () => {
+      const { facts } = await machine();
+      const hasRoom = facts.ramAvailableBytes > warmTrainerBytes;
+      // A GPU driver's state does not survive a fork.
+      return hasRoom && facts.gpus.length === 0 && store.jobs.inStates(unfinishedStates).length === 0;
+    },
+    onReady: () => logger.debug('A trainer is warm'),
+    onProblem: (problem) => logger.warn({ problem }, 'No warm trainer; each training starts a new process'),
+  });
+}

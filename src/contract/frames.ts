@@ -1,0 +1,23 @@
+/** The types of the frames on `/ws/training`. */
+export const frameTypes = [
+  'status',
+  'progress',
+  'metrics',
+  'log',
+  'gpu',
+  'export',
+  'model',
+  'snapshot',
+] as const;
+/** The first frame on a socket is a snapshot for that socket only; the others go to all sockets. */
+export type FrameType = Exclude<(typeof frameTypes)[number], 'snapshot'>;
+
+/** The kinds of `log` frames. */
+export const logKinds = ['warning', 'checkpoint', 'sample'] as const;
+/** The kinds of `model` frames. */
+export const modelActions = ['created', 'deleted', 'push'] as const;
+/** The states of a push to the hub. */
+export const pushStates = ['comparing', 'uploading', 'committing', 'done', 'failed', 'cancelled'] as const;
+export type PushState = (typeof pushStates)[number];
+/** The states of making an additional GGUF type. */
+export const quantizeStates = ['running', 'completed', 'failed'] as const;

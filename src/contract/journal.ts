@@ -1,0 +1,108 @@
+import { type FailureCode, failureCodes } from './failures.ts';
+import { type Phase, phaseNames } from './jobs.ts';
+
+/** The version of the interface between service and trainer (docs/job-folder.md). */
+export const protocolVersion = 1;
+
+/** The types of field values. `numbers` and `texts` are objects with such values, each nullable. */
+interface Kinds {
+  text: string;
+  integer: number;
+  number: number;
+  boolean: boolean;
+  numbers: Record<string, number | null>;
+  texts: Record<string, string | null>;
+  verification: Verification;
+}
+export type FieldKind = keyof Kinds;
+/** A type, with `?` if nullable, or the list of allowed strings. */
+export type Field = FieldKind | `${FieldKind}?` | readonly string[];
+
+/** The result of the verification after export; other figures vary. */
+export type Verification = {
+  readonly passed: boolean;
+  /** Why the verification failed. */
+  readonly reason?: string | null | undefined;
+  /** A text that the GGUF tokenizes differently from training; the ids start at `from_token`. */
+  readonly tokens_differ?:
+    | {
+        readonly text: string;
+        readonly from_token: number;
+        readonly trained: number[];
+        readonly gguf: number[];
+      }
+    | null
+    | undefined;
+} & { readonly [figure: string]: unknown };
+
+export const checkpointReasons = ['interval', 'stop', 'end', 'signal'] as const;
+export const artifactKinds = [
+  'adapter',
+  'adapter_gguf',
+  'gguf',
+  'modelfile',
+  'template',
+  'verification',
+] as const;
+
+/**
+ * The types of lines in a job's journal, and their fields in addition to `seq`, `time` and `type`. A new field must be
+ * nullable: if it is absent from a line, it is read as null.
+ */
+export const journalLines = {
+  hello: { protocol: 'integer', pid: 'integer', resumed_from_step: 'integer?', versions: 'texts' },
+  phase: { phase: phaseNames as readonly Phase[], progress: 'number?', detail: 'text?' },
+  metric: {
+    step: 'integer',
+    total_steps: 'integer',
+    epoch: 'number',
+    total_epochs: 'number',
+    loss: 'number?',
+    learning_rate: 'number?',
+    grad_norm: 'number?',
+    /** Labelled and unlabelled tokens, since the start. */
+    tokens: 'integer',
+    tokens_per_second: 'number?',
+    elapsed_seconds: 'number',
+    eta_seconds: 'number?',
+    memory_bytes: 'integer?',
+    extra: 'numbers',
+  },
+  eval: { step: 'integer', epoch: 'number', metrics: 'numbers' },
+  sample: { step: 'integer', prompt: 'text', text: 'text' },
+  /** `path` is relative to the job folder. */
+  checkpoint: { step: 'integer', path: 'text', reason: checkpointReasons, best: 'boolean' },
+  artifact: { kind: artifactKinds, path: 'text', bytes: 'integer', quantization: 'text?' },
+  warning: { code: 'text', message: 'text' },
+  done: {
+    outcome: ['completed', 'stopped'],
+    step: 'integer',
+    metrics: 'numbers',
+    verification: 'verification?',
+  },
+  failed: {
+    code: failureCodes as readonly FailureCode[],
+    message: 'text',
+    advice: 'text?',
+    evidence: 'text?',
+  },
+} as const satisfies Record<string, Readonly<Record<string, Field>>>;
+
+export type LineType = keyof typeof journalLines;
+
+export type FieldValue<F> = F extends readonly (infer Choice)[]
+  ? Choice
+  : F extends `${infer Kind extends FieldKind}?`
+    ? Kinds[Kind] | null
+    : F extends FieldKind
+      ? Kinds[F]
+      : never;
+/** The values for a table of fields. */
+export type FieldValues<T> = { -readonly [N in keyof T]: FieldValue<T[N]> };
+
+export type LineOf<T extends LineType> = FieldValues<(typeof journalLines)[T]> & {
+  seq: number;
+  time: string;
+  type: T;
+};
+export type JournalLine = { [T in LineType]: LineOf<T> }[LineType];

@@ -1,0 +1,394 @@
+import type { Profile } from './profiles.ts';
+
+/** The groups of the settings form, in display order. */
+export const settingGroups = {
+  essentials: { title: 'Essentials', open: true },
+  reward: { title: 'Reward', strategy: 'rlhf' },
+  evaluation: { title: 'Length and evaluation' },
+  optimizer: { title: 'Optimizer' },
+  adapter: { title: 'Adapter' },
+  memory: { title: 'Memory and precision' },
+  checkpoints: { title: 'Text and checkpoints' },
+} as const satisfies Record<string, SettingGroup>;
+
+interface SettingGroup {
+  readonly title: string;
+  /** Shown expanded; the others are collapsed. */
+  readonly open?: boolean;
+  /** Shown only for this strategy. */
+  readonly strategy?: string;
+}
+
+type ByProfile<T> = Readonly<Record<Profile, T>>;
+
+interface Row<Recommended> {
+  readonly label: string;
+  readonly help: string;
+  readonly group: keyof typeof settingGroups;
+  /** The value used if a request names none; `null` leaves the choice to the trainer. */
+  readonly recommended: Recommended | ByProfile<Recommended>;
+  /** What an empty field means when `null` is recommended; "automatic" if absent. */
+  readonly empty?: string;
+  /**
+   * The value for specifications written before this setting existed. Required for every new setting, because jobs of
+   * earlier releases can be resumed.
+   */
+  readonly before?: unknown;
+}
+interface NumberRow extends Row<number | null> {
+  readonly kind: 'integer' | 'number';
+  readonly min: number;
+  /** Whether the bound itself is excluded. */
+  readonly above?: true;
+  readonly max?: number;
+  readonly below?: true;
+  /** A value outside the range with a special meaning. */
+  readonly special?: { readonly value: -1; readonly meaning: string };
+}
+/** On or off; if `null` is recommended, the trainer decides. */
+interface SwitchRow extends Row<boolean | null> {
+  readonly kind: 'switch';
+}
+interface TextRow extends Row<string | null> {
+  /** A `choice` without `choices` takes its values from the installed training library. */
+  readonly kind: 'choice' | 'text';
+  readonly choices?: readonly string[];
+  readonly maxLength?: number;
+}
+/** A list of strings: `names` are separated by commas, `lines` by newlines. */
+interface ListRow extends Row<null> {
+  readonly kind: 'names' | 'lines';
+  readonly minItems: number;
+  readonly maxItems: number;
+  readonly maxLength: number;
+}
+export type Setting = NumberRow | SwitchRow | TextRow | ListRow;
+
+/**
+ * Every training setting: the field name in the request and the specification, its bounds, recommended value, and label
+ * and help text. Recommended values by profile are prescribed by the specification; the others are the usual ones for
+ * LoRA (rank 16, alpha 2r, rate 2e-4: QLoRA, Dettmers et al. 2023, table 9).
+ */
+export const settings = {
+  num_train_epochs: {
+    label: 'Epochs',
+    kind: 'number',
+    min: 0,
+    above: true,
+    max: 1000,
+    recommended: 3,
+    group: 'essentials',
+    help: 'How often the model sees each row. Two to five suit most datasets; fractions are allowed.',
+  },
+  learning_rate: {
+    label: 'Learning rate',
+    kind: 'number',
+    min: 0,
+    above: true,
+    max: 1,
+    recommended: 2e-4,
+    group: 'essentials',
+    help: 'The size of each update. Halve it if the loss is unstable; double it if the loss barely falls.',
+  },
+  per_device_train_batch_size: {
+    label: 'Batch size',
+    kind: 'integer',
+    min: 1,
+    max: 1024,
+    recommended: { low_end: 1, mid_range: 2, high_end: 4 },
+    group: 'essentials',
+    help: 'Rows processed at once. Lower this first if you run out of memory.',
+  },
+  gradient_accumulation_steps: {
+    label: 'Gradient accumulation steps',
+    kind: 'integer',
+    min: 1,
+    max: 4096,
+    recommended: { low_end: 8, mid_range: 4, high_end: 2 },
+    group: 'essentials',
+    help: 'Batches summed into one update: a larger effective batch without more memory.',
+  },
+  max_seq_length: {
+    label: 'Max sequence length',
+    kind: 'integer',
+    min: 16,
+    max: 1_048_576,
+    special: { value: -1, meaning: 'infer from the data' },
+    recommended: { low_end: 512, mid_range: 1024, high_end: 2048 },
+    group: 'essentials',
+    help: 'Longer rows are truncated; preference pairs that are longer are skipped. −1 fits 99.9% of the rows, up to the model’s context length.',
+  },
+  lora_r: {
+    label: 'LoRA rank',
+    kind: 'integer',
+    min: 1,
+    max: 1024,
+    recommended: 16,
+    group: 'essentials',
+    help: 'The capacity of the adapter. 8 to 32 is enough for a style or a format; new knowledge needs more.',
+  },
+  eval_split: {
+    label: 'Validation split',
+    kind: 'number',
+    min: 0,
+    max: 1,
+    below: true,
+    recommended: 0,
+    group: 'essentials',
+    help: 'The fraction of rows held out for validation. 0.1 holds out one in ten.',
+  },
+  reward_model: {
+    label: 'Reward model',
+    kind: 'text',
+    maxLength: 1024,
+    recommended: null,
+    empty: 'trained from your pairs',
+    group: 'reward',
+    help: 'Hub id or folder of a model that scores answers, if you have one.',
+  },
+  max_steps: {
+    label: 'Max steps',
+    kind: 'integer',
+    min: 1,
+    max: 10_000_000,
+    special: { value: -1, meaning: 'no limit' },
+    recommended: -1,
+    group: 'evaluation',
+    help: 'Stops after this many steps, regardless of epochs. −1 sets no limit.',
+  },
+  eval_steps: {
+    label: 'Evaluation interval',
+    kind: 'integer',
+    min: 1,
+    max: 10_000_000,
+    recommended: null,
+    empty: 'every epoch',
+    group: 'evaluation',
+    help: 'Steps between evaluations on the validation split.',
+  },
+  per_device_eval_batch_size: {
+    label: 'Evaluation batch size',
+    kind: 'integer',
+    min: 1,
+    max: 1024,
+    recommended: { low_end: 1, mid_range: 2, high_end: 4 },
+    group: 'evaluation',
+    help: 'Rows processed at once during evaluation.',
+  },
+  early_stopping_patience: {
+    label: 'Early stopping patience',
+    kind: 'integer',
+    min: 1,
+    max: 10_000,
+    recommended: null,
+    empty: 'never',
+    group: 'evaluation',
+    help: 'Stops after this many evaluations without improvement. Needs a validation split.',
+  },
+  keep_best: {
+    label: 'Keep best checkpoint',
+    kind: 'switch',
+    recommended: false,
+    group: 'evaluation',
+    help: 'Exports the checkpoint with the best evaluation instead of the last one. Needs a validation split.',
+  },
+  golden_prompts: {
+    label: 'Sample prompts',
+    kind: 'lines',
+    minItems: 0,
+    maxItems: 16,
+    maxLength: 65_536,
+    recommended: null,
+    empty: 'none',
+    group: 'evaluation',
+    help: 'Up to 16 prompts, one per line. The model answers them during training.',
+  },
+  optim: {
+    label: 'Optimizer',
+    kind: 'choice',
+    maxLength: 64,
+    recommended: 'adamw_torch',
+    group: 'optimizer',
+    help: 'The algorithm that updates the weights. 8-bit optimizers use less memory.',
+  },
+  lr_scheduler_type: {
+    label: 'LR scheduler',
+    kind: 'choice',
+    maxLength: 64,
+    recommended: 'cosine',
+    group: 'optimizer',
+    help: 'How the learning rate changes during training.',
+  },
+  warmup_ratio: {
+    label: 'Warmup ratio',
+    kind: 'number',
+    min: 0,
+    max: 1,
+    recommended: 0.03,
+    group: 'optimizer',
+    help: 'The fraction of steps over which the learning rate rises from zero.',
+  },
+  weight_decay: {
+    label: 'Weight decay',
+    kind: 'number',
+    min: 0,
+    max: 1,
+    recommended: 0,
+    group: 'optimizer',
+    help: 'Pulls weights towards zero. A small value reduces overfitting.',
+  },
+  max_grad_norm: {
+    label: 'Max gradient norm',
+    kind: 'number',
+    min: 0,
+    recommended: 1,
+    group: 'optimizer',
+    help: 'Larger gradients are clipped to this norm, so that one bad batch can’t derail the run. 0 turns clipping off.',
+  },
+  seed: {
+    label: 'Seed',
+    kind: 'integer',
+    min: 0,
+    max: 2 ** 32 - 1,
+    recommended: 42,
+    group: 'optimizer',
+    help: 'The same seed, data and settings reproduce the same run.',
+  },
+  lora_alpha: {
+    label: 'LoRA alpha',
+    kind: 'number',
+    min: 0,
+    above: true,
+    recommended: 32,
+    group: 'adapter',
+    help: 'The scaling of the adapter; usually twice the rank.',
+  },
+  lora_dropout: {
+    label: 'LoRA dropout',
+    kind: 'number',
+    min: 0,
+    max: 1,
+    below: true,
+    recommended: 0,
+    group: 'adapter',
+    help: 'The fraction of adapter inputs dropped at random in each step. Helps with small datasets.',
+  },
+  target_modules: {
+    label: 'Target modules',
+    kind: 'names',
+    minItems: 1,
+    maxItems: 200,
+    maxLength: 200,
+    recommended: null,
+    empty: 'all linear layers',
+    group: 'adapter',
+    help: 'Names of the layers that get an adapter, separated by commas.',
+  },
+  use_4bit: {
+    label: 'Load in 4-bit',
+    kind: 'switch',
+    recommended: { low_end: true, mid_range: true, high_end: false },
+    group: 'memory',
+    help: 'Loads the base model in 4-bit: about a quarter of the memory, slightly slower.',
+  },
+  use_8bit: {
+    label: 'Load in 8-bit',
+    kind: 'switch',
+    recommended: false,
+    group: 'memory',
+    help: 'Loads the base model in 8-bit: about half the memory. Cannot be combined with 4-bit.',
+  },
+  bf16: {
+    label: 'bf16',
+    kind: 'switch',
+    recommended: { low_end: null, mid_range: null, high_end: true },
+    group: 'memory',
+    help: 'Trains in bfloat16, the right precision for recent GPUs.',
+  },
+  fp16: {
+    label: 'fp16',
+    kind: 'switch',
+    recommended: null,
+    group: 'memory',
+    help: 'Trains in float16, for older GPUs. Cannot be combined with bf16.',
+  },
+  gradient_checkpointing: {
+    label: 'Gradient checkpointing',
+    kind: 'switch',
+    recommended: null,
+    group: 'memory',
+    help: 'Recomputes activations in the backward pass: less memory, about 25% slower.',
+  },
+  packing: {
+    label: 'Packing',
+    kind: 'switch',
+    recommended: false,
+    group: 'memory',
+    help: 'Packs several short rows into one sequence, so that no compute is spent on padding.',
+  },
+  device: {
+    label: 'Device',
+    kind: 'choice',
+    choices: ['auto', 'cuda', 'mps', 'cpu'],
+    recommended: 'auto',
+    group: 'memory',
+    help: 'Where to train. auto uses a GPU if there is one.',
+  },
+  use_chat_template: {
+    label: 'Chat template',
+    kind: 'switch',
+    recommended: null,
+    group: 'checkpoints',
+    help: 'Formats rows with the model’s chat template. The playground and the Modelfile use it, too.',
+  },
+  save_steps: {
+    label: 'Checkpoint interval',
+    kind: 'integer',
+    min: 1,
+    max: 10_000_000,
+    recommended: null,
+    group: 'checkpoints',
+    help: 'Steps between checkpoints. A run can be resumed from a checkpoint.',
+  },
+  save_total_limit: {
+    label: 'Checkpoints to keep',
+    kind: 'integer',
+    min: 1,
+    max: 10_000,
+    recommended: 2,
+    group: 'checkpoints',
+    help: 'How many of the latest checkpoints stay on disk.',
+  },
+} as const satisfies Record<string, Setting>;
+
+type Table = typeof settings;
+export type SettingName = keyof Table;
+export const settingNames = Object.keys(settings) as SettingName[];
+
+type ValueOf<F> = F extends { readonly kind: 'switch' }
+  ? boolean
+  : F extends { readonly kind: 'integer' | 'number' }
+    ? number
+    : F extends { readonly choices: readonly (infer Choice)[] }
+      ? Choice
+      : F extends { readonly kind: 'names' | 'lines' }
+        ? string[]
+        : string;
+type RecommendedOf<R> = R extends ByProfile<unknown> ? R[Profile] : R;
+
+/** The values of the settings that are present. */
+export type SettingValues = { -readonly [N in SettingName]: ValueOf<Table[N]> };
+
+/** All settings of a run; `null` leaves a choice to the trainer. */
+export type Settings = {
+  readonly [N in SettingName]:
+    | SettingValues[N]
+    | (null extends RecommendedOf<Table[N]['recommended']> ? null : never);
+};
+
+/** The recommended settings of a profile, before adjustments for the machine. */
+export function recommendedFor(profile: Profile): Settings {
+  const of = ({ recommended }: Setting) =>
+    typeof recommended === 'object' && recommended !== null ? recommended[profile] : recommended;
+  return Object.fromEntries(settingNames.map((name) => [name, of(settings[name])])) as unknown as Settings;
+}

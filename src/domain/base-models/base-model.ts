@@ -1,0 +1,73 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { createFaults, refusalOf } from '../../faults.ts';
+import { kindOf, type ModelKind } from './gguf-verdict.ts';
+import { codeRefusal, filesWithCode } from './own-code.ts';
+
+/** The location of a base model: a hub ID or a local folder. */
+export type BaseModel = { readonly name: string; readonly path: string | null };
+
+/** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
+const hubId = /^[A-Za-z0-9](?:[\w.-]{0,94}[A-Za-z0-9_])?\/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/;
+
+/** Whether a text is a valid hub ID. */
+export const isHubId = (text: string): boolean =>
+  hubId.test(text) && !text.includes('--') && !text.includes('..');
+
+function refuse(msg: string): never {
+  throw refusalOf('model_name', msg);
+}
+
+/** Distinguishes a folder from a hub ID: a folder is absolute or starts with `.` or `~`. */
+export function locateModel(reference: string): BaseModel {
+  if (reference.includes('\0')) refuse('model_name must not contain a NUL character');
+  if (reference.startsWith('~/')) return { name: reference, path: join(homedir(), reference.slice(2)) };
+  if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
+    return { name: reference, path: resolve(reference) };
+  if (!isHubId(reference)) {
+    refuse(`"${reference.slice(0, 200)}" is neither a hub ID (owner/name) nor the path of a local folder`);
+  }
+  return { name: reference, path: null };
+}
+
+/**
+ * Checks a local model before a job is created: it needs a configuration, safetensors weights and no code of its own.
+ * @throws AppError `invalid` with all errors.
+ */
+export async function checkLocalModel(path: string): Promise<ModelKind> {
+  const folder = await stat(path).catch(() => null);
+  if (folder === null) refuse(`The folder ${path} does not exist`);
+  if (!folder.isDirectory()) refuse(`${path} is a file, not a model folder`);
+  const config = await readConfig(path);
+  const faults = createFaults();
+  const withCode = await filesWithCode(path);
+  if (withCode.length > 0) faults.add('model_name', codeRefusal(path, withCode));
+  if (!(await readdir(path)).some((name) => name.endsWith('.safetensors'))) {
+    faults.add(
+      'model_name',
+      `${path} has no .safetensors weights. Pickled weights (.bin, .pt) are not accepted because they can run code`,
+    );
+  }
+  const kind = kindOf(config);
+  if (kind.architecture === null)
+    faults.add('model_name', `${path} is not a model: its config.json names no architecture`);
+  faults.raise();
+  return kind;
+}
+
+async function readConfig(path: string): Promise<Record<string, unknown>> {
+  let config: unknown;
+  try {
+    config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8'));
+  } catch (error) {
+    const found =
+      (error as NodeJS.ErrnoException).code === 'ENOENT'
+        ? 'has no config.json'
+        : 'has a config.json that is not JSON';
+    refuse(`${path} is not a model: it ${found}`);
+  }
+  if (typeof config !== 'object' || config === null)
+    refuse(`${path} is not a model: its config.json is not an object`);
+  return config as Record<string, unknown>;
+}

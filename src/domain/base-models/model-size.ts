@@ -1,0 +1,88 @@
+import type { HubAccess } from '../../hub/access.ts';
+import { findCached } from '../../hub/cached-model.ts';
+import { readModelConfig } from '../../hub/model-config.ts';
+import { readModelInfo } from '../../hub/model-info.ts';
+import { locateModel } from './base-model.ts';
+import { kindOf, type ModelKind } from './gguf-verdict.ts';
+import { type ModelShape, readModelShape, shapeOf } from './model-shape.ts';
+import { filesWithCode, namesCode } from './own-code.ts';
+import reviewedModels from './recommended-models.json' with { type: 'json' };
+
+/** The size of a base model, as far as known before downloading it. */
+export interface ModelSize {
+  readonly parameters: number | null;
+  readonly shape: ModelShape | null;
+  readonly kind: ModelKind;
+  /** Its files that refer to custom Python code, as far as known. */
+  readonly withCode: readonly string[];
+  /** Whether its files have been downloaded. */
+  readonly local: boolean;
+}
+
+/** One model of the reviewed list. */
+export interface ReviewedModel {
+  readonly billionParameters: number;
+  readonly licence: string;
+  readonly why: string;
+  /** From its config.json. */
+  readonly shape: Omit<ModelShape, 'parameters'>;
+}
+
+const unknown = { shape: null, kind: { architecture: null, quantization: null }, withCode: [] };
+
+/** A model's entry in the reviewed list, or `undefined`. */
+export const reviewed = (name: string): ReviewedModel | undefined =>
+  (reviewedModels.models as Readonly<Record<string, ReviewedModel>>)[name];
+
+const keptAnswers = 100;
+/** How long to wait before asking a hub that did not respond again. */
+const failureKeptMs = 30_000;
+/** Estimates are updated while editing, so they wait briefly for the hub and ask once. */
+const patience = { timeoutMs: 5_000, backoffMs: 1, waitMs: 0 };
+
+/**
+ * Determines model sizes: from the files of a folder or the cache, from the reviewed list, or from the hub, whose answers
+ * are cached.
+ */
+export function createModelSizes(access: HubAccess): (reference: string) => Promise<ModelSize> {
+  const hub = { ...access, patience };
+  const asked = new Map<string, Promise<ModelSize>>();
+
+  async function ask(name: string): Promise<ModelSize> {
+    const [info, config] = await Promise.all([readModelInfo(hub, name), readModelConfig(hub, name)]);
+    const { parameters } = info;
+    return {
+      parameters,
+      shape: parameters === null ? null : shapeOf(config, parameters),
+      kind: kindOf(config),
+      withCode: namesCode(config) ? ['config.json'] : [],
+      local: false,
+    };
+  }
+
+  return async (reference) => {
+    const { path, name } = locateModel(reference);
+    const folder = path ?? (await findCached(name));
+    if (folder !== null) {
+      const { shape, kind } = await readModelShape(folder).catch(() => unknown);
+      if (shape !== null || path !== null) {
+        const withCode = await filesWithCode(folder);
+        return { parameters: shape?.parameters ?? null, shape, kind, withCode, local: true };
+      }
+    }
+    const known = reviewed(name);
+    if (known !== undefined) {
+      const parameters = Math.round(known.billionParameters * 1e9);
+      return { ...unknown, parameters, shape: { ...known.shape, parameters }, local: false };
+    }
+    const answer = asked.get(name) ?? ask(name);
+    if (asked.size >= keptAnswers) asked.delete(asked.keys().next().value as string);
+    asked.set(name, answer);
+    return answer.catch(() => {
+      setTimeout(() => {
+        if (asked.get(name) === answer) asked.delete(name);
+      }, failureKeptMs).unref();
+      return { parameters: null, ...unknown, local: false };
+    });
+  };
+}

@@ -1,0 +1,69 @@
+import type { Profile } from '../../contract/profiles.ts';
+import type { SessionStore } from '../../db/session.ts';
+import { AppError } from '../../errors.ts';
+import type { HubAccess } from '../../hub/access.ts';
+import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
+import type { TrainerRegistry } from '../machine/trainer-registry.ts';
+import { checkLocalModel, locateModel } from './base-model.ts';
+import reviewedModels from './recommended-models.json' with { type: 'json' };
+
+/** The user's current selection, kept across restarts. */
+export interface Session {
+  readonly task: string | null;
+  readonly selectedModel: string | null;
+  readonly isCustomModel: boolean;
+}
+
+/** A model for a profile and task, with its alternatives, best first. */
+export interface Recommendation {
+  readonly recommended: string;
+  readonly possible: readonly string[];
+}
+
+export interface Selection {
+  session(): Session;
+  chooseTask(task: string): Promise<void>;
+  chooseModel(model: string, custom: boolean): Promise<void>;
+  /** Checks with the hub, or the folder. @throws AppError `invalid`, `forbidden` or `upstream`. */
+  checkModel(reference: string): Promise<HubModel | null>;
+  recommend(profile: Profile, task: string): Recommendation;
+}
+
+type Recommendations = Record<string, Record<string, string[]>>;
+
+export function createSelection(options: {
+  store: SessionStore;
+  registry: TrainerRegistry;
+  hub: HubAccess;
+}): Selection {
+  const { store, registry, hub } = options;
+  return {
+    session: () => ({
+      task: (store.get('task') as string | undefined) ?? null,
+      selectedModel: (store.get('selected_model') as string | undefined) ?? null,
+      isCustomModel: (store.get('is_custom_model') as boolean | undefined) ?? false,
+    }),
+    async chooseTask(task) {
+      await registry.checkTask(task);
+      store.set('task', task);
+    },
+    async chooseModel(model, custom) {
+      locateModel(model);
+      store.set('selected_model', model);
+      store.set('is_custom_model', custom);
+    },
+    async checkModel(reference) {
+      const { name, path } = locateModel(reference);
+      if (path === null) return readModelInfo(hub, name);
+      await checkLocalModel(path);
+      return null;
+    },
+    recommend(profile, task) {
+      const possible = (reviewedModels.recommendations as Recommendations)[profile]?.[task];
+      if (possible === undefined) {
+        throw new AppError('not_found', `No model is recommended for the task "${task}".`);
+      }
+      return { recommended: possible[0] as string, possible };
+    },
+  };
+}

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, isAbsolute, join, sep } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { RowShape } from '../../contract/rows.ts';
+import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
+import { AppError } from '../../errors.ts';
+import { createNewFile } from './new-file.ts';
+import { converterFor } from './row-converter.ts';
+import { createRowValidator, type Validation } from './row-validator.ts';
+
+export type Dataset = DatasetRow<Validation>;
+
+/** A dataset for training: the path and number of its rows. */
+export interface TrainingData {
+  readonly name: string;
+  readonly path: string;
+  readonly numExamples: number;
+  /** Whether the file is managed by Hone and replaced by renaming, so that a hard link keeps its rows. */
+  readonly stored: boolean;
+}
+
+export interface Datasets {
+  /**
+   * Stores an upload as it arrives, atomically. Chunks should be large, because each is written by another thread; their
+   * memory may change once the next one is requested.
+   */
+  upload(filename: string, pieces: AsyncIterable<Buffer>): Promise<Dataset>;
+  list(): Dataset[];
+  /** @throws AppError `not_found`. */
+  get(name: string): Dataset;
+  remove(name: string): Promise<void>;
+  /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
+  holds(name: string, bytes: Buffer): Promise<boolean>;
+  /** The first rows, parsed; a line that is not JSON becomes `{ line }`. */
+  firstRows(name: string, count: number): Promise<unknown[]>;
+  /** Converts a dataset in another tool's format. @throws AppError `invalid` if the format is unknown. */
+  convert(name: string): Promise<Dataset>;
+  /**
+   * Finds a dataset for training by name or path, and validates every row.
+   * @param shape the required shape of the rows; `null` for that of the first row.
+   * @throws AppError `invalid` with the first errors, or `not_found`.
+   */
+  forTraining(reference: string, shape: RowShape | null): Promise<TrainingData>;
+  /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
+  reconcile(): Promise<void>;
+}
+
+const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
+const uploadPrefix = '.upload-';
+/** Converted rows are written in chunks of about this many characters. */
+const pieceLength = 2 ** 19;
+
+/**
+ * A sanitized file name.
+ * @throws AppError `invalid` when it is not a `.jsonl`.
+ */
+function safeName(filename: string): string {
+  const base = filename.normalize('NFC').split(/[/\\]/).at(-1) ?? '';
+  if (!base.toLowerCase().endsWith('.jsonl')) {
+    throw new AppError(
+      'invalid',
+      `The file must be a .jsonl file (one JSON object per line), not "${base.slice(0, 100)}".`,
+    );
+  }
+  const stem = base
+    .slice(0, -'.jsonl'.length)
+    .replace(/[^\p{L}\p{N}._-]+/gu, '_')
+    .replace(/^[._]+/, '')
+    .slice(0, 100);
+  return `${stem || 'dataset'}.jsonl`;
+}
+
+export function createDatasets(dir: string, store: DatasetStore): Datasets {
+  const typed = (row: DatasetRow) => row as Dataset;
+
+  async function record(name: string, validation: Validation): Promise<Dataset> {
+    const { size, mtime } = await stat(join(dir, name));
+    const dataset: Dataset = {
+      name,
+      numExamples: validation.numExamples,
+      sizeBytes: size,
+      uploadedAt: mtime.toISOString(),
+      validation,
+    };
+    store.put(dataset);
+    return dataset;
+  }
+
+  return {
+    async upload(filename, pieces) {
+      const name = safeName(filename);
+      await mkdir(dir, { recursive: true });
+      const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
+      const validator = createRowValidator(null);
+      try {
+        const file = await createNewFile(aside);
+        try {
+          let first = true;
+          for await (const piece of pieces) {
+            const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
+            first = false;
+            validator.push(bytes);
+            await file.append(bytes);
+          }
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        const validation = validator.finish();
+        await rename(aside, join(dir, name));
+        return await record(name, validation);
+      } catch (error) {
+        await rm(aside, { force: true });
+        throw error;
+      }
+    },
+
+    list: () => store.list().map(typed),
+
+    get(name) {
+      const dataset = store.get(name);
+      if (dataset === null) throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
+      return typed(dataset);
+    },
+
+    async remove(name) {
+      this.get(name);
+      await rm(join(dir, name), { force: true });
+      store.remove(name);
+    },
+
+    async holds(name, bytes) {
+      const { sizeBytes } = this.get(name);
+      return sizeBytes === bytes.length && bytes.equals(await readFile(join(dir, name)));
+    },
+
+    async firstRows(name, count) {
+      const rows: unknown[] = [];
+      for await (const line of readLines(join(dir, this.get(name).name))) {
+        if (rows.length >= count) break;
+        if (line.trim() !== '') rows.push(parseOr(line, { line: line.slice(0, 1000) }));
+      }
+      return rows;
+    },
+
+    async convert(name) {
+      const dataset = this.get(name);
+      const [first] = await this.firstRows(name, 1);
+      const convert = converterFor(first);
+      if (convert === null) {
+        throw new AppError(
+          'invalid',
+          `The rows of ${name} are in none of the formats that can be converted (Alpaca, OpenAI messages, ShareGPT).`,
+        );
+      }
+      async function* converted() {
+        let text = '';
+        for await (const line of readLines(join(dir, dataset.name))) {
+          if (line.trim() === '') continue;
+          for (const row of convert?.(parseOr(line, null)) ?? []) text += `${JSON.stringify(row)}\n`;
+          if (text.length < pieceLength) continue;
+          yield Buffer.from(text);
+          text = '';
+        }
+        yield Buffer.from(text);
+      }
+      return this.upload(`${name.replace(/\.jsonl$/i, '')}-converted.jsonl`, converted());
+    },
+
+    async forTraining(reference, shape) {
+      const stored = store.get(reference) ?? (await storedByPath(reference));
+      const path = stored === null ? reference : join(dir, stored.name);
+      if (stored === null && !isAbsolute(path) && !/[/\\]/.test(path)) {
+        throw missing(reference, `upload it first, or use the path of a .jsonl file`);
+      }
+      const known = stored === null ? null : (stored.validation as Validation);
+      const validation =
+        known?.valid && (shape === null || known.shape === shape) ? known : await validateFile(path, shape);
+      if (!validation.valid) {
+        const first = validation.errors.slice(0, 5).map((error) => error.message);
+        const more =
+          validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
+        throw new AppError('invalid', `Dataset validation failed: ${first.join('; ')}${more}`, {
+          details: { validation },
+        });
+      }
+      return { name: basename(path), path, numExamples: validation.numExamples, stored: stored !== null };
+    },
+
+    async reconcile() {
+      await mkdir(dir, { recursive: true });
+      const names = new Set<string>();
+      for (const entry of await readdir(dir, { withFileTypes: true })) {
+        if (entry.name.startsWith(uploadPrefix)) await rm(join(dir, entry.name), { force: true });
+        else if (entry.isFile() && entry.name.endsWith('.jsonl')) names.add(entry.name);
+      }
+      for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
+      for (const name of names) {
+        const known = store.get(name);
+        const { size, mtime } = await stat(join(dir, name));
+        if (known?.sizeBytes === size && known.uploadedAt === mtime.toISOString()) continue;
+        await record(name, await validateFile(join(dir, name), null));
+      }
+    },
+  };
+
+  /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */
+  async function storedByPath(reference: string): Promise<DatasetRow | null> {
+    if (!isAbsolute(reference)) return null;
+    const [real, own] = await Promise.all([reference, dir].map((path) => realpath(path).catch(() => null)));
+    return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
+  }
+}
+
+function missing(reference: string, advice: string): AppError {
+  const msg = `There is no dataset "${reference.slice(0, 200)}"; ${advice}.`;
+  return new AppError('not_found', msg, { issues: [{ loc: ['body', 'dataset'], msg, type: 'value_error' }] });
+}
+
+/**
+ * Validates the rows of a file.
+ * @throws AppError `not_found`, or `invalid` for what is no `.jsonl` file.
+ */
+export async function validateFile(path: string, shape: RowShape | null): Promise<Validation> {
+  const file = await stat(path).catch(() => null);
+  if (file === null || path.includes('\0')) throw missing(path, 'check the path');
+  if (!file.isFile() || !path.toLowerCase().endsWith('.jsonl')) {
+    throw new AppError('invalid', `The dataset must be a .jsonl file; "${path.slice(0, 200)}" is not one.`);
+  }
+  const validator = createRowValidator(shape);
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 18 }))
+    validator.push(chunk as Buffer);
+  return validator.finish();
+}
+
+const readLines = (path: string) =>
+  createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+
+function parseOr<T>(line: string, fallback: T): unknown | T {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return fallback;
+  }
+}
+
+/** Gives a job its own copy of the rows, unaffected by later uploads. */
+export async function freezeRows(data: TrainingData, target: string): Promise<void> {
+  await rm(target, { force: true });
+  if (data.stored) {
+    try {
+      return await link(data.path, target);
+    } catch {
+      // Another file system, or one without hard links.
+    }
+  }
+  await copyFile(data.path, target);
+}

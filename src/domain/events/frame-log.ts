@@ -1,0 +1,94 @@
+import type { FrameType } from '../../contract/frames.ts';
+import type { EventRow } from '../../db/events.ts';
+import type { Store } from '../../db/store.ts';
+import { jobName } from '../job-record/job.ts';
+
+/** A frame; `seq` increases with every frame and across restarts. */
+export interface Frame {
+  readonly seq: number;
+  readonly time: string;
+  readonly type: FrameType | 'snapshot';
+  readonly job_id?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Collects the frames of a transaction, which are published after the commit. */
+export type Emit = (type: FrameType, jobId: number | null, payload: Record<string, unknown>) => void;
+
+export interface FrameLog {
+  /**
+   * Runs a transaction; the frames that it emits are stored in it and published after the commit.
+   */
+  commit<T>(change: (emit: Emit) => T): T;
+  /** Publishes a frame without storing it (live samples, progress between two stored points). */
+  send(type: FrameType, jobId: number | null, payload: Record<string, unknown>): void;
+  /** The `seq` of the latest frame. */
+  newestSeq(): number;
+  /** Stored frames after `seq`, oldest first, including those stored during iteration. */
+  replay(seq: number): Iterable<Frame>;
+}
+
+/** Numbers are reserved in blocks, so that unstored frames rarely cause a write. */
+const blockSize = 10_000;
+const replayPage = 500;
+
+/** Frames that a slow client can miss, because later ones or the log have the same information. */
+const droppable: ReadonlySet<string> = new Set(['gpu', 'log']);
+
+/** A stored event as the frame that was published. */
+export const toFrame = (event: EventRow): Frame => ({
+  ...event.payload,
+  seq: event.seq,
+  time: event.time,
+  type: event.type as FrameType,
+  ...(event.jobId === null ? {} : { job_id: jobName(event.jobId) }),
+});
+
+/**
+ * Numbers, stores and publishes frames.
+ * @param publish sends a frame to all clients.
+ */
+export function createFrameLog(store: Store, publish: (frame: Frame, droppable: boolean) => void): FrameLog {
+  let reserved = Math.max(store.events.newestSeq(), Number(store.session.get('frames_reserved') ?? 0));
+  let seq = reserved;
+  const next = () => {
+    seq += 1;
+    if (seq > reserved) {
+      reserved = seq + blockSize;
+      store.session.set('frames_reserved', reserved);
+    }
+    return seq;
+  };
+  const make = (type: FrameType, jobId: number | null, payload: Record<string, unknown>): EventRow => ({
+    seq: next(),
+    jobId,
+    type,
+    time: new Date().toISOString(),
+    payload,
+  });
+  return {
+    commit(change) {
+      const emitted: EventRow[] = [];
+      const result = store.transaction(() =>
+        change((type, jobId, payload) => {
+          const event = make(type, jobId, payload);
+          store.events.append(event);
+          emitted.push(event);
+        }),
+      );
+      for (const event of emitted) publish(toFrame(event), droppable.has(event.type));
+      return result;
+    },
+    send: (type, jobId, payload) => publish(toFrame(make(type, jobId, payload)), droppable.has(type)),
+    newestSeq: () => seq,
+    *replay(after) {
+      let from = after;
+      while (true) {
+        const page = store.events.since(from, replayPage);
+        for (const event of page) yield toFrame(event);
+        if (page.length === 0) return;
+        from = (page.at(-1) as EventRow).seq;
+      }
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { type JobState, type Phase, phases, phasesOf } from '../../contract/jobs.ts';
+import type { LineOf, Verification } from '../../contract/journal.ts';
+import type { JobRow } from '../../db/jobs.ts';
+import { inSentences } from '../../errors.ts';
+
+export { fieldSchemas, verification } from '../../trainer/protocol.ts';
+
+/** A job with the domain's types for values stored as text. */
+export interface Job extends JobRow {
+  readonly state: JobState;
+  readonly phase: Phase | null;
+  readonly lastMetric: LineOf<'metric'> | null;
+  readonly resultMetrics: Readonly<Record<string, number | null>> | null;
+  readonly verification: Verification | null;
+  readonly artifacts: readonly Pick<LineOf<'artifact'>, 'kind' | 'path' | 'bytes' | 'quantization'>[];
+}
+
+/** The latest metrics; `null` before the first step. */
+export function lastPointOf(job: Job): Omit<LineOf<'metric'>, 'seq' | 'time' | 'type'> | null {
+  if (job.lastMetric === null) return null;
+  const { seq: _seq, time: _time, type: _type, ...point } = job.lastMetric;
+  return point;
+}
+
+/** A job's ID in the API. */
+export const jobName = (jobId: number) => `train_${jobId}`;
+
+/** Progress of the phases before and after training, in percent. */
+const preparation = phasesOf('Prepare');
+const exporting = phasesOf('Export', 'Verify');
+const trainFrom = 5;
+const trainTo = 90;
+
+/** A job's progress from 0 to 100; 100 only when complete. */
+export function progressOf(job: Job): number {
+  if (job.state === 'completed') return 100;
+  const metric = job.lastMetric;
+  const trained = metric?.total_steps ? Math.min(1, metric.step / metric.total_steps) : 0;
+  const within = job.phaseProgress ?? 0;
+  const before = job.phase === null ? -1 : preparation.indexOf(job.phase);
+  const after = job.phase === null ? -1 : exporting.indexOf(job.phase);
+  let percent = trainFrom + (trainTo - trainFrom) * trained;
+  if (after >= 0) percent = trainTo + ((100 - trainTo) * (after + within)) / exporting.length;
+  else if (before >= 0 && metric === null) percent = (trainFrom * (before + within)) / preparation.length;
+  else if (job.phase === null) percent = 0;
+  return Math.min(99.9, Math.round(percent * 10) / 10);
+}
+
+/** A sentence about what a job is doing or how it ended. */
+export function messageOf(job: Job): string {
+  switch (job.state) {
+    case 'queued':
+      return 'Waiting to start';
+    case 'starting':
+      return 'Starting the trainer';
+    case 'running': {
+      const words = job.phase === null ? 'Running' : phases[job.phase].label;
+      const metric = job.lastMetric;
+      if (job.phase === 'train' && metric !== null) {
+        const loss = metric.loss === null ? '' : `, loss ${metric.loss.toPrecision(4)}`;
+        return `${words}: step ${metric.step} of ${metric.total_steps ?? '?'}${loss}`;
+      }
+      return job.phaseDetail === null ? words : `${words}: ${job.phaseDetail}`;
+    }
+    case 'stopping':
+      return 'Stopping: a checkpoint is being saved';
+    case 'completed':
+      return 'Training completed';
+    case 'stopped':
+      return `Training was stopped${job.lastMetric ? ` at step ${job.lastMetric.step}` : ''}; it can be resumed`;
+    case 'failed':
+    case 'interrupted':
+      return errorOf(job) ?? 'Training failed';
+  }
+}
+
+/** The message in the response to a start. */
+export const startedMessage = (job: Job, warnings: readonly string[]) =>
+  inSentences([
+    job.state === 'queued'
+      ? `Training of ${job.modelName} waits for the one that is running`
+      : `Training of ${job.modelName} started`,
+    ...warnings,
+  ]);
+
+/** Why a job failed, with advice; `null` if it did not fail. */
+export function errorOf(job: Job): string | null {
+  if (job.state !== 'failed' && job.state !== 'interrupted') return null;
+  return [job.errorMessage ?? 'The training failed.', job.errorAdvice].filter(Boolean).join(' ');
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import type { Store } from '../../db/store.ts';
+import { readTail } from '../../trainer/supervisor.ts';
+import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
+import { type Frame, toFrame } from '../events/frame-log.ts';
+import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
+import type { JobReader } from './job-records.ts';
+
+/** What is stored about a job so far. Each method throws AppError `not_found`. */
+export interface JobHistory {
+  /** A job's metrics, downsampled to about `points` steps (0 for all). */
+  series(id: number, points: number): Series;
+  /** The last `count` steps of a job. */
+  recent(id: number, count: number): Point[];
+  /** A job's total resource usage so far; steps repeated after a resume count again. */
+  consumption(id: number): Consumption;
+  /** A job's stored log and export frames, oldest first. */
+  events(id: number): Frame[];
+  /** The last lines of a job's log. */
+  logTail(id: number, maxBytes: number): Promise<string>;
+}
+
+export function createJobHistory(
+  store: Store,
+  get: JobReader['get'],
+  folder: (id: number) => string,
+): JobHistory {
+  /** Cached totals per job, each up to a frame, so that a long series is not summed again. */
+  const tallies = new Map<number, { readonly tally: Tally; seq: number }>();
+
+  return {
+    recent: (id, count) => readRecent(store.events, get(id).id, count),
+
+    consumption(id) {
+      const known = tallies.get(get(id).id) ?? { tally: createTally(), seq: 0 };
+      for (const { seq, payload } of store.events.ofJob(id, 'metrics', known.seq)) {
+        known.tally.add(payload as Point);
+        known.seq = seq;
+      }
+      tallies.set(id, known);
+      return known.tally.consumption();
+    },
+
+    series: (id, points) => readSeries(store.events, get(id).id, points),
+
+    events(id) {
+      get(id);
+      return (['log', 'export'] as const)
+        .flatMap((type) => store.events.ofJob(id, type))
+        .sort((a, b) => a.seq - b.seq)
+        .map(toFrame);
+    },
+
+    logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
+  };
+}

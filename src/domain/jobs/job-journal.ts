@@ -1,0 +1,114 @@
+import type { JobState } from '../../contract/jobs.ts';
+import type { JournalLine } from '../../contract/journal.ts';
+import type { JobChange } from '../../db/jobs.ts';
+import type { Emit } from '../events/frame-log.ts';
+import { type Job, jobName, progressOf } from '../job-record/job.ts';
+import { checkTransition } from '../job-record/job-states.ts';
+import type { EndLine } from './run-outcome.ts';
+
+/** The code of the trainer's warning that it will not make a GGUF although one was optional. */
+const noGgufCode = 'no_gguf';
+
+/** The changes from some journal lines, and the ending among them, if any. */
+export interface Applied {
+  readonly job: Job;
+  readonly ending: EndLine | null;
+}
+
+/**
+ * Applies journal lines to a job and emits a frame for each line that clients display.
+ * @param takeTrace returns the hardware usage since the last step; `null` if nothing was sampled.
+ * `done` and `failed` change nothing here, because a model may have to be moved into place first.
+ */
+export function applyLines(
+  job: Job,
+  lines: readonly JournalLine[],
+  emit: Emit,
+  takeTrace: () => Record<string, unknown> | null,
+): Applied {
+  let current = job;
+  let ending: EndLine | null = null;
+  const change = (fields: JobChange) => {
+    current = { ...current, ...fields } as Job;
+  };
+  for (const line of lines) {
+    switch (line.type) {
+      case 'hello':
+        if (current.state === 'starting') {
+          checkTransition(current.state, 'running');
+          change({ state: 'running' satisfies JobState });
+        }
+        emit('status', job.id, statusPayload(current));
+        break;
+      case 'phase': {
+        const entered = line.phase !== current.phase;
+        change({ phase: line.phase, phaseProgress: line.progress, phaseDetail: line.detail });
+        if (entered) emit('status', job.id, statusPayload(current));
+        emit('progress', job.id, progressPayload(current));
+        break;
+      }
+      case 'metric': {
+        change({ lastMetric: line });
+        const hardware = takeTrace();
+        emit('metrics', job.id, {
+          kind: 'train',
+          ...withoutHead(line),
+          progress: progressOf(current),
+          ...(hardware === null ? {} : { hardware }),
+        });
+        break;
+      }
+      case 'eval':
+        emit('metrics', job.id, { kind: 'eval', ...withoutHead(line) });
+        break;
+      case 'sample':
+        emit('log', job.id, { level: 'info', kind: 'sample', ...withoutHead(line) });
+        break;
+      case 'checkpoint':
+        emit('log', job.id, {
+          level: 'info',
+          kind: 'checkpoint',
+          ...withoutHead(line),
+          message: `Checkpoint saved at step ${line.step}`,
+        });
+        break;
+      case 'warning':
+        // The record should show what is actually made.
+        if (line.code === noGgufCode) change({ spec: { ...(current.spec as object), export: null } });
+        emit('log', job.id, { level: 'warning', kind: 'warning', ...withoutHead(line) });
+        break;
+      case 'artifact': {
+        const { kind, path, bytes, quantization } = line;
+        const others = current.artifacts.filter((artifact) => artifact.path !== path);
+        change({ artifacts: [...others, { kind, path, bytes, quantization }] });
+        emit('export', job.id, withoutHead(line));
+        break;
+      }
+      case 'done':
+      case 'failed':
+        ending = line;
+        break;
+    }
+  }
+  return { job: current, ending };
+}
+
+function withoutHead(line: JournalLine): Record<string, unknown> {
+  const { seq: _seq, time: _time, type: _type, ...fields } = line;
+  return fields;
+}
+
+/** The fields of a `status` frame. */
+export function statusPayload(job: Job): Record<string, unknown> {
+  return { state: job.state, ...progressPayload(job) };
+}
+
+function progressPayload(job: Job): Record<string, unknown> {
+  return {
+    progress: progressOf(job),
+    phase: job.phase,
+    phase_progress: job.phaseProgress,
+    detail: job.phaseDetail,
+    name: jobName(job.id),
+  };
+}

@@ -1,0 +1,72 @@
+import { activeStates, type JobState, unfinishedStates } from '../../contract/jobs.ts';
+import type { JobChange, JobFilter } from '../../db/jobs.ts';
+import type { Store } from '../../db/store.ts';
+import { AppError } from '../../errors.ts';
+import type { Emit, FrameLog } from '../events/frame-log.ts';
+import { type Job, jobName } from '../job-record/job.ts';
+import { checkTransition } from '../job-record/job-states.ts';
+import { statusPayload } from './job-journal.ts';
+
+/** Read access to the stored jobs. */
+export interface JobReader {
+  /** @throws AppError `not_found`. */
+  get(id: number): Job;
+  list(filter: JobFilter): { jobs: Job[]; total: number };
+  /** The number of jobs in each state. */
+  counts(): { readonly state: string; readonly count: number }[];
+  /**
+   * The job that status responses describe: the newest one, unless its end was acknowledged. Returns the same object
+   * until a job changes, so that callers can cache what they derive from it.
+   */
+  current(): Job | null;
+  /** The job that occupies the machine, or else the first in the queue. */
+  unfinished(): Job | null;
+}
+
+/** The stored jobs, with the only way to change their state. Only jobs and their runs use it. */
+export interface JobRecords extends JobReader {
+  /**
+   * Moves a job to a state, with other changes, and publishes it.
+   * @param also runs in the same transaction.
+   * @throws AppError `conflict` for an invalid transition.
+   */
+  move(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
+  /** Moves a job to its final state and sets its end time. */
+  end(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
+}
+
+export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
+  function get(id: number): Job {
+    const row = store.jobs.get(id);
+    if (row === null) throw new AppError('not_found', `There is no job ${jobName(id)}.`);
+    return row as Job;
+  }
+  const move: JobRecords['move'] = (id, to, change = {}, also = () => {}) =>
+    frames.commit((emit) => {
+      checkTransition(get(id).state, to);
+      store.jobs.update(id, { ...change, state: to });
+      const job = get(id);
+      emit('status', id, statusPayload(job));
+      also(emit);
+      return job;
+    });
+  const unfinished = store.jobs.cached(() => {
+    const found = store.jobs.inStates(activeStates)[0] ?? store.jobs.inStates(unfinishedStates)[0];
+    return (found as Job | undefined) ?? null;
+  });
+  return {
+    get,
+    list(filter) {
+      const { jobs, total } = store.jobs.list(filter);
+      return { jobs: jobs as Job[], total };
+    },
+    counts: () => store.jobs.counts(),
+    current: store.jobs.cached(() => {
+      const job = unfinished() ?? (store.jobs.newest() as Job | null);
+      return job === null || job.acknowledged ? null : job;
+    }),
+    unfinished,
+    move,
+    end: (id, to, change, also) => move(id, to, { ...change, endedAt: new Date().toISOString() }, also),
+  };
+}

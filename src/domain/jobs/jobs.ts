@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type JobState, resumableStates, unfinishedStates } from '../../contract/jobs.ts';
+import type { Store } from '../../db/store.ts';
+import { AppError, type FieldIssue } from '../../errors.ts';
+import type { Launcher } from '../../trainer/launcher.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import { endsWithin, findTrainer, killTrainer, stopTrainer } from '../../trainer/supervisor.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import { type Job, jobName } from '../job-record/job.ts';
+import type { Models } from '../models/models.ts';
+import { writeSpec } from '../training/job-spec.ts';
+import { findFaults, type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
+import type { ReadRequest, TrainingRequest } from '../training/training-request.ts';
+import type { Waits } from './follower.ts';
+import { createJobHistory, type JobHistory } from './job-history.ts';
+import { statusPayload } from './job-journal.ts';
+import { createJobRecords, type JobReader } from './job-records.ts';
+import { recoverRuns } from './job-recovery.ts';
+import { createJobRuns } from './job-runs.ts';
+
+export interface JobsOptions {
+  readonly store: Store;
+  readonly frames: FrameLog;
+  readonly models: Models;
+  readonly launcher: Launcher;
+  readonly judges: Judges;
+  /** Checks that a request will fit on the disk. @throws AppError `disk_full`. */
+  readonly checkDisk: (judged: JudgedRequest) => Promise<void>;
+  /** The paths of job folders and TensorBoard logs, and the tools for trainers. */
+  readonly places: {
+    readonly jobsDir: string;
+    readonly logsDir: string | null;
+    readonly tools: JobSpec['tools'];
+  };
+  readonly waits: Waits;
+  /** Hardware usage for the trace of a step, and a callback for when a training uses the machine. */
+  readonly machine: {
+    readonly takeTrace: () => Record<string, unknown> | null;
+    readonly onActive: (active: boolean) => void;
+  };
+  readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
+}
+
+/** A job that was started, with its warnings. */
+export interface Started {
+  readonly job: Job;
+  readonly warnings: readonly string[];
+}
+
+/** The life cycle of training jobs. */
+export interface Jobs extends JobReader, JobHistory {
+  /**
+   * Starts a job; with `queue` it waits while another one is unfinished.
+   * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if another job is unfinished and `queue` is not
+   * set.
+   */
+  start(request: TrainingRequest): Promise<Started>;
+  /** Every error for which a start would reject a request, as far as the request can be read. */
+  faults(request: ReadRequest): Promise<readonly FieldIssue[]>;
+  /**
+   * Stops a job (by default the running one) with a checkpoint; a queued job is removed from the queue. Resolves when
+   * the job has ended. @throws AppError `conflict` when there is nothing to stop.
+   */
+  stop(id?: number): Promise<Job>;
+  /**
+   * Ends a job without saving anything, then deletes it with its checkpoints; if it completed in the meantime, it is
+   * kept with its model. Resolves with the ended job. @throws AppError `conflict` as `stop` does.
+   */
+  discard(id: number): Promise<Job>;
+  /** @throws AppError `conflict` when the job cannot be resumed now. */
+  resume(id: number): Promise<Job>;
+  remove(id: number): Promise<void>;
+  /** Acknowledges a finished job. Returns false, and changes nothing, while a job is unfinished. */
+  acknowledge(): boolean;
+  /** Finds the trainers started by an earlier service, and ends the jobs whose trainer is gone. */
+  recover(): Promise<void>;
+  /** Stops following; trainers keep running. */
+  close(): Promise<void>;
+}
+
+/** The columns from the last run that a resume clears. */
+const forgotten = {
+  ...{ stopRequested: false, discardRequested: false, acknowledged: false, endedAt: null },
+  ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
+  ...{ exitCode: null, exitSignal: null, pid: null, pidStarted: null },
+  ...{ phase: null, phaseProgress: null, phaseDetail: null },
+};
+
+export function createJobs(options: JobsOptions): Jobs {
+  const { store, frames, judges, places, waits, logger } = options;
+  let markRecovered = () => {};
+  const recovered = new Promise<void>((resolve) => {
+    markRecovered = resolve;
+  });
+  const folder = (id: number) => join(places.jobsDir, jobName(id));
+  const records = createJobRecords(store, frames);
+  const { move, end, ...reader } = records;
+  const runs = createJobRuns({ ...options, ...options.machine }, records, folder);
+
+  function refuseSecond(): void {
+    const other = reader.unfinished();
+    if (other !== null) {
+      throw new AppError(
+        'conflict',
+        `A training is already in progress (${jobName(other.id)}, ${other.state}). Stop it first, or wait until it has ended.`,
+      );
+    }
+  }
+
+  async function start(request: TrainingRequest): Promise<Started> {
+    if (!request.queue) refuseSecond();
+    const judged = await judgeRequest(request, judges);
+    await options.checkDisk(judged);
+    const id = store.transaction(() => {
+      if (!request.queue) refuseSecond();
+      return store.jobs.insert({
+        modelId: randomUUID(),
+        state: 'queued' satisfies JobState,
+        task: request.task,
+        provider: judged.provider,
+        strategy: judged.strategy,
+        modelName: request.model_name,
+        datasetName: judged.data.name,
+        createdAt: new Date().toISOString(),
+      });
+    });
+    try {
+      const { logsDir, tools } = places;
+      store.jobs.update(id, {
+        spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
+      });
+    } catch (error) {
+      store.jobs.remove(id);
+      await rm(folder(id), { recursive: true, force: true });
+      throw error;
+    }
+    frames.commit((emit) => emit('status', id, statusPayload(reader.get(id))));
+    await runs.launchNext();
+    return { job: reader.get(id), warnings: judged.warnings };
+  }
+
+  async function stop(id: number | undefined, discard: boolean): Promise<Job> {
+    // Until recovery is done, a trainer started by an earlier service is unknown and cannot be stopped.
+    await recovered;
+    const job = id === undefined ? reader.unfinished() : reader.get(id);
+    if (job === null)
+      throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
+    if (!unfinishedStates.includes(job.state)) {
+      throw new AppError('conflict', `${jobName(job.id)} is ${job.state}, so there is nothing to stop.`);
+    }
+    // Stored first, so that the intent survives a crash of this service.
+    if (discard) store.jobs.update(job.id, { discardRequested: true });
+    const run = runs.of(job.id);
+    if (job.state === 'queued' || run === undefined) return end(job.id, 'stopped');
+    if (job.state !== 'stopping') move(job.id, 'stopping', { stopRequested: true });
+    if (run.trainer !== null) {
+      void (discard ? killTrainer(run.trainer, 0) : stopTrainer(run.trainer, folder(job.id), waits));
+    }
+    await run.followed;
+    return reader.get(job.id);
+  }
+
+  async function resume(id: number): Promise<Job> {
+    const job = reader.get(id);
+    refuseSecond();
+    if (!resumableStates.includes(job.state)) {
+      throw new AppError(
+        'conflict',
+        `${jobName(id)} is ${job.state}; only a job that was stopped, interrupted or has failed can be resumed.`,
+      );
+    }
+    if (!existsSync(join(folder(id), 'spec.json'))) {
+      throw new AppError(
+        'conflict',
+        `The folder of ${jobName(id)} is gone, so it cannot be resumed. Start a new training.`,
+      );
+    }
+    // The process of the last run may still be exiting.
+    const previous = await findTrainer(folder(id), null);
+    if (previous !== null && !(await endsWithin(previous, waits.lingerMs)))
+      await killTrainer(previous, waits.termMs);
+    // Before the state changes: a queued job must not have an old stop request.
+    await rm(join(folder(id), 'stop'), { force: true });
+    refuseSecond();
+    move(id, 'queued', forgotten);
+    return runs.launch(id);
+  }
+
+  async function remove(id: number): Promise<void> {
+    const job = reader.get(id);
+    if (unfinishedStates.includes(job.state)) {
+      throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
+    }
+    frames.commit((emit) => {
+      store.jobs.remove(id);
+      // Without a job id, because the stored frames of this job are deleted with it.
+      emit('status', null, { job_id: jobName(id), state: 'deleted' });
+    });
+    await rm(folder(id), { recursive: true, force: true });
+    if (places.logsDir !== null)
+      await rm(join(places.logsDir, jobName(id)), { recursive: true, force: true });
+  }
+
+  /** Deletes a job that is marked as discarded, once it has ended without a model. */
+  async function discardEnded(id: number): Promise<void> {
+    const job = store.jobs.get(id) as Job | null;
+    if (job?.discardRequested && resumableStates.includes(job.state)) await remove(id);
+  }
+
+  return {
+    ...reader,
+    ...createJobHistory(store, reader.get, folder),
+    start,
+    faults: (request) => findFaults(request, judges),
+    stop: (id) => stop(id, false),
+    async discard(id) {
+      const ended = await stop(id, true);
+      await discardEnded(id);
+      return ended;
+    },
+    resume,
+    remove,
+    acknowledge() {
+      if (reader.unfinished() !== null) return false;
+      const newest = store.jobs.newest();
+      if (newest !== null && !newest.acknowledged) store.jobs.update(newest.id, { acknowledged: true });
+      return true;
+    },
+    async recover() {
+      await recoverRuns({ store, records, runs, folder, waits, onEnded: discardEnded, logger });
+      for (const { id } of store.jobs.toDiscard()) await discardEnded(id);
+      await runs.launchNext();
+      markRecovered();
+    },
+    close: () => runs.close(),
+  };
+}

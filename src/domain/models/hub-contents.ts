@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import type { HubAccess } from '../../hub/access.ts';
+import { askForRepository } from '../../hub/model-info.ts';
+import type { LocalFile } from '../../hub/push-files.ts';
+import { locateModel } from '../base-models/base-model.ts';
+import { writeCard } from './hub-card.ts';
+import type { Model, Models } from './models.ts';
+
+const publicHub = 'https://huggingface.co';
+
+/**
+ * All files of a model to push, with the model card.
+ * @throws AppError `invalid` where files of it are gone.
+ */
+export async function contentsOf(
+  models: Models,
+  model: Model,
+  repository: string,
+  hub: HubAccess,
+): Promise<LocalFile[]> {
+  const base = locateModel(model.baseModel);
+  const baseName = base.path === null ? base.name : basename(base.path);
+  const { files, taskType } = await adapterFiles(models, model, base.path === null ? base.name : baseName);
+  const ggufs = model.artifacts.filter(({ kind }) => kind === 'gguf').map(({ path }) => path);
+  for (const path of ggufs) files.push({ path: basename(path), content: { file: join(model.path, path) } });
+  const modelfile = models.fileOf(model, 'modelfile');
+  if (modelfile !== null) files.push({ path: 'Modelfile', content: { file: modelfile } });
+  for (const { content } of files) {
+    if ('file' in content && !existsSync(content.file)) throw gone(model, content.file);
+  }
+  const card = writeCard({
+    model,
+    repository,
+    baseId: base.path === null ? base.name : null,
+    baseName,
+    license: base.path === null ? await licenseOf(hub, base.name) : null,
+    taskType,
+    ggufs: ggufs.map((path) => basename(path)),
+    hasModelfile: modelfile !== null,
+    onPublicHub: hub.endpoint === publicHub,
+  });
+  return [...files, { path: 'README.md', content: { text: card } }];
+}
+
+/** The adapter's files, with a configuration that does not reveal local folders. */
+async function adapterFiles(
+  models: Models,
+  model: Model,
+  baseName: string,
+): Promise<{ files: LocalFile[]; taskType: string | null }> {
+  const folder = models.fileOf(model, 'adapter');
+  if (folder === null) throw new AppError('invalid', `The model ${model.name} has no adapter to push.`);
+  try {
+    const files: LocalFile[] = [];
+    let taskType: string | null = null;
+    for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    )) {
+      // PEFT's own card would replace ours.
+      if (!entry.isFile() || entry.name === 'README.md') continue;
+      const file = join(folder, entry.name);
+      if (entry.name !== 'adapter_config.json') {
+        files.push({ path: entry.name, content: { file } });
+        continue;
+      }
+      const config = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+      if (typeof config.task_type === 'string') taskType = config.task_type;
+      const text = `${JSON.stringify({ ...config, base_model_name_or_path: baseName }, null, 2)}\n`;
+      files.push({ path: entry.name, content: { text } });
+    }
+    return { files, taskType };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw gone(model, folder, error);
+  }
+}
+
+const gone = (model: Model, path: string, cause?: unknown) =>
+  new AppError(
+    'invalid',
+    `A file of the model ${model.name} is missing: ${path}. Restore it or delete the model.`,
+    { cause },
+  );
+
+/** The license of a base model; if unknown, the card omits it. */
+async function licenseOf(hub: HubAccess, baseModel: string): Promise<string | null> {
+  try {
+    return (await askForRepository(hub, baseModel))?.license ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,128 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { ModelArtifact, ModelRow } from '../../db/models.ts';
+import type { Store } from '../../db/store.ts';
+import { AppError } from '../../errors.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import type { Job } from '../job-record/job.ts';
+
+export type Model = ModelRow;
+
+export interface Models {
+  list(task?: string): Model[];
+  /** Digits are a flat id, anything else a UUID. @throws AppError `not_found`. */
+  find(reference: string): Model;
+  /** By name or either ID, as in `/v1`. @throws AppError `not_found`. */
+  findByName(reference: string): Model;
+  /** Moves the artifacts of a completed job to the model's folder; safe to repeat after a crash. */
+  adopt(job: Job, jobDir: string): Promise<Omit<Model, 'id'>>;
+  /** Stores an adopted model; called within the transaction that completes its job. */
+  insert(model: Omit<Model, 'id'>): Model;
+  /** Deletes a model with its files, which must no longer be in use. */
+  remove(model: Model): Promise<void>;
+  /** The absolute path of a file, or `null` if the model has none of this kind. */
+  fileOf(model: Model, kind: ModelArtifact['kind']): string | null;
+  /** Whether a model was trained with its base model's own chat template. */
+  hasChatTemplate(model: Model): Promise<boolean>;
+}
+
+export function createModels(options: { store: Store; frames: FrameLog; modelsDir: string }): Models {
+  const { store, frames, modelsDir } = options;
+
+  const missing = (reference: string) =>
+    new AppError('not_found', `There is no model with the ID ${reference.slice(0, 200)}.`);
+
+  /** `<base>-<dataset>`, with a number appended if the name is taken. */
+  function nameFor(baseModel: string, datasetName: string): string {
+    const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`.slice(0, 150);
+    for (let count = 1; ; count += 1) {
+      const name = count === 1 ? stem : `${stem}-${count}`;
+      if (store.models.byName(name) === null) return name;
+    }
+  }
+
+  return {
+    list: (task) => store.models.list(task),
+
+    find(reference) {
+      const model = /^\d{1,15}$/.test(reference)
+        ? store.models.byId(Number(reference))
+        : store.models.byModelId(reference);
+      if (model === null) throw missing(reference);
+      return model;
+    },
+
+    findByName(reference) {
+      const model = store.models.byName(reference) ?? store.models.byModelId(reference);
+      return model ?? this.find(reference);
+    },
+
+    async adopt(job, jobDir) {
+      const path = join(modelsDir, job.modelId);
+      const from = join(jobDir, 'artifacts');
+      // If it exists, the service ended between this step and the transaction.
+      if (!existsSync(path) || existsSync(from)) {
+        await rm(path, { recursive: true, force: true });
+        await rename(from, path);
+      }
+      const spec = job.spec as JobSpec;
+      return {
+        modelId: job.modelId,
+        jobId: job.id,
+        name: '',
+        baseModel: job.modelName,
+        task: job.task,
+        provider: job.provider,
+        strategy: job.strategy,
+        datasetName: job.datasetName,
+        createdAt: new Date().toISOString(),
+        sizeBytes: await folderBytes(path),
+        path,
+        config: { ...spec.settings },
+        metrics: job.resultMetrics ?? {},
+        verification: job.verification,
+        artifacts: job.artifacts.map(({ kind, path: file, bytes, quantization }) => ({
+          kind,
+          path: file.replace(/^artifacts\//, ''),
+          bytes,
+          quantization,
+        })),
+      };
+    },
+
+    insert(model) {
+      const named = { ...model, name: nameFor(model.baseModel, model.datasetName) };
+      return { ...named, id: store.models.insert(named) };
+    },
+
+    async remove(model) {
+      frames.commit((emit) => {
+        store.models.remove(model.id);
+        emit('model', null, { action: 'deleted', model_id: model.modelId, id: model.id, name: model.name });
+      });
+      await rm(model.path, { recursive: true, force: true });
+    },
+
+    async hasChatTemplate(model) {
+      const path = this.fileOf(model, 'template');
+      if (path === null) return false;
+      const text = await readFile(path, 'utf8').catch(() => '{}');
+      return (JSON.parse(text) as { source?: unknown }).source === 'model';
+    },
+
+    fileOf(model, kind) {
+      const artifact = model.artifacts.find((candidate) => candidate.kind === kind);
+      return artifact === undefined ? null : join(model.path, artifact.path);
+    },
+  };
+}
+
+async function folderBytes(path: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size;
+  }
+  return bytes;
+}

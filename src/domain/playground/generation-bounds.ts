@@ -1,0 +1,35 @@
+import * as v from 'valibot';
+import { maximumPromptBytes } from './playground.ts';
+
+/** Bounds of the generation parameters; the model's context length limits them further. */
+const maximumContext = 1_048_576;
+
+export const promptBound = v.pipe(
+  v.string(),
+  v.minLength(1, 'must not be empty'),
+  v.maxBytes(maximumPromptBytes, `must be at most ${maximumPromptBytes} bytes`),
+);
+
+export const lengthBound = v.pipe(
+  v.number(),
+  v.integer('must be a whole number'),
+  v.minValue(1, 'must be at least 1'),
+  v.maxValue(maximumContext, `must be at most ${maximumContext}`),
+);
+
+export const temperatureBound = v.pipe(
+  v.number(),
+  v.finite(),
+  v.minValue(0, 'must be at least 0 (greedy)'),
+  v.maxValue(2, 'must be at most 2'),
+);
+
+export const topPBound = v.pipe(
+  v.number(),
+  v.finite(),
+  v.gtValue(0, 'must be greater than 0'),
+  v.maxValue(1, 'must be at most 1'),
+);
+
+/** Default generation parameters. */
+export const generationDefaults = { maxTokens: 256, temperature: 0.7, topP: 0.9 } as const;

@@ -1,0 +1,108 @@
+import type { ModelShape } from '../base-models/model-shape.ts';
+import { type DiskBytes, type DiskNeed, diskBytes } from './disk-need.ts';
+
+/** docs/specification.md, Memory estimate: GB per billion parameters, and the overhead. */
+const simpleFactors = { '4-bit': 0.5, '8-bit': 1, '16-bit': 2, '32-bit': 4 } as const;
+export type Precision = keyof typeof simpleFactors;
+const simpleOverhead = 1.5;
+
+/** Memory by the specification's formula, in GB, for each precision. */
+export function simpleEstimate(parameters: number): Record<Precision, number> {
+  const billions = parameters / 1e9;
+  return Object.fromEntries(
+    Object.entries(simpleFactors).map(([precision, factor]) => [
+      precision,
+      billions * factor * simpleOverhead,
+    ]),
+  ) as Record<Precision, number>;
+}
+
+/** Bytes that a run needs, by part. */
+export interface Estimate {
+  readonly weightsBytes: number;
+  readonly adapterBytes: number;
+  readonly optimizerBytes: number;
+  readonly activationsBytes: number;
+  readonly logitsBytes: number;
+  /** Memory of the libraries: context, kernels, allocator. */
+  readonly runtimeBytes: number;
+  readonly totalBytes: number;
+  readonly disk: DiskBytes;
+}
+
+/** The settings that affect memory. */
+export interface EstimateSettings {
+  readonly precision: Precision;
+  readonly batchSize: number;
+  readonly sequenceLength: number;
+  readonly loraRank: number;
+  readonly gradientCheckpointing: boolean;
+  /** Whether logits are computed in parts, for labelled tokens only (trainer/fast/loss.py), instead of all at once. */
+  readonly logitsInParts: boolean;
+  readonly disk: DiskNeed;
+  /** Whether the base model must be downloaded. */
+  readonly download: boolean;
+  readonly gpu: boolean;
+}
+
+/** Bytes per weight in memory: nf4 has half a byte per weight and a scale per block of 64 (QLoRA, section 3). */
+const weightBytes: Record<Precision, number> = { '4-bit': 0.5625, '8-bit': 1.03, '16-bit': 2, '32-bit': 4 };
+
+/** Measured: a process that has imported torch, transformers, TRL and PEFT, and a CUDA context with its kernels. */
+const importedBytes = 1_000e6;
+const cudaBytes = 1.2e9;
+/**
+ * Activations that one layer keeps for the backward pass, in units of batch × length × width elements, without the
+ * attention matrix, which SDPA does not keep (Korthikanti et al. 2022, equation 1: 34 bytes at 16 bits).
+ */
+const activationElements = 17;
+
+/** Most models on the hub are stored in 16 bits. */
+const downloadBytesPerWeight = 2;
+
+/** Logits computed at a time (`LOGITS` there), with copies as computed, as float32 and as probabilities. */
+const logitsPartBytes = 2 ** 23 * (4 + 4 + 4);
+
+/** Estimates memory and disk of a LoRA run from the model's shape. */
+export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
+  const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
+  const { loraRank, batchSize, sequenceLength } = settings;
+  // Only the blocks' linear layers are quantized; embeddings and the head keep the compute precision.
+  const inBlocks = Math.min(
+    parameters,
+    layers * (2 * hidden * hidden + 2 * hidden * keyValue + 3 * hidden * intermediate),
+  );
+  const quantized = settings.precision === '4-bit' || settings.precision === '8-bit';
+  const otherBytes = quantized ? (settings.gpu ? 2 : 4) : weightBytes[settings.precision];
+  const weights = inBlocks * weightBytes[settings.precision] + (parameters - inBlocks) * otherBytes;
+  // Every linear layer of a block: q, k, v, o, gate, up, down; r × (in + out) each.
+  const widths = 4 * hidden + 2 * (hidden + keyValue) + 3 * (hidden + intermediate);
+  const adapterParameters = layers * loraRank * widths;
+  const adapter = 4 * adapterParameters;
+  // For each trained weight, Adam keeps two moments and the backward pass a gradient.
+  const optimizer = 3 * adapter;
+  const half = settings.precision === '16-bit' || (quantized && settings.gpu);
+  const elementBytes = half ? 2 : 4;
+  const perLayer =
+    batchSize * sequenceLength * (activationElements * hidden + 3 * intermediate) * elementBytes;
+  const boundaries = layers * batchSize * sequenceLength * hidden * elementBytes;
+  const activations = settings.gradientCheckpointing ? boundaries + perLayer : layers * perLayer;
+  const wholeLogits = 2 * batchSize * sequenceLength * vocabulary * 4;
+  const logits = settings.logitsInParts ? Math.min(wholeLogits, logitsPartBytes) : wholeLogits;
+  const runtime = importedBytes + (settings.gpu ? cudaBytes : 0);
+  return {
+    weightsBytes: weights,
+    adapterBytes: adapter,
+    optimizerBytes: optimizer,
+    activationsBytes: activations,
+    logitsBytes: logits,
+    runtimeBytes: runtime,
+    totalBytes: weights + adapter + optimizer + activations + logits + runtime,
+    disk: diskBytes(
+      settings.disk,
+      parameters,
+      adapterParameters,
+      settings.download ? parameters * downloadBytesPerWeight : 0,
+    ),
+  };
+}

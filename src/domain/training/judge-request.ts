@@ -1,0 +1,155 @@
+import { isAbsolute } from 'node:path';
+import { defaultQuantizations, type Quantization } from '../../contract/quantizations.ts';
+import { AppError, type FieldIssue } from '../../errors.ts';
+import { createFaults, type Faults } from '../../faults.ts';
+import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
+import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
+import { checkPair } from '../base-models/model-pair.ts';
+import type { ModelSize } from '../base-models/model-size.ts';
+import { codeRefusal } from '../base-models/own-code.ts';
+import type { Datasets, TrainingData } from '../datasets/datasets.ts';
+import { rowShapeFor } from '../machine/trainer-registry.ts';
+import { type DiskNeed, diskNeed } from './disk-need.ts';
+import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
+import { promptsPerStep, type StepSettings, trainingRows } from './steps.ts';
+import type { ReadRequest, TrainingRequest } from './training-request.ts';
+
+/** A validated request: everything that a specification needs except the job's folder. */
+export interface JudgedRequest extends JudgedChoices {
+  readonly request: TrainingRequest;
+  readonly size: ModelSize;
+  readonly base: BaseModel;
+  readonly data: TrainingData;
+  readonly disk: DiskNeed;
+  /** Warnings that do not prevent a start. */
+  readonly warnings: readonly string[];
+}
+
+/** What a request is validated against. */
+export interface Judges extends ChoiceJudges {
+  readonly datasets: Datasets;
+  readonly sizeOf: (reference: string) => Promise<ModelSize>;
+}
+
+/** The GGUF types for a request; none if it asks for none, or names none and `whyNone` rules them out. */
+export function exportTypes(
+  request: Pick<TrainingRequest, 'export'>,
+  whyNone: string | null,
+): readonly Quantization[] {
+  if (request.export === 'none') return [];
+  return request.export?.quantizations ?? (whyNone === null ? defaultQuantizations : []);
+}
+
+/** The warning for a run without a GGUF file, although the request did not rule it out. */
+export const noGgufWarning = (whyNone: string): string =>
+  `There will be an adapter and no GGUF file: ${whyNone}.`;
+
+/**
+ * Validates a request as far as possible before it runs.
+ * @throws AppError `invalid` (or `not_found`, if that is the only error) with every error and how to fix it.
+ */
+export async function judgeRequest(request: TrainingRequest, judges: Judges): Promise<JudgedRequest> {
+  const faults = createFaults();
+  const judged = await judge({ fields: request, refused: new Set() }, judges, faults);
+  faults.raise();
+  const { choices, model, data, disk } = judged;
+  if (
+    choices.strategy === null ||
+    choices.provider === null ||
+    model === null ||
+    data === null ||
+    disk === null
+  )
+    throw new AppError('internal', 'A request without errors was not fully validated.');
+  const { base, size } = model;
+  return { ...(choices as JudgedChoices), request, base, size, data, disk, warnings: judged.warnings };
+}
+
+/** Every error in a request, as far as it can be read. */
+export async function findFaults(request: ReadRequest, judges: Judges): Promise<readonly FieldIssue[]> {
+  const faults = createFaults();
+  await judge(request, judges, faults);
+  return faults.issues();
+}
+
+async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
+  const { fields, refused } = request;
+  const choices = await judgeChoices(request, judges, faults);
+  const { task, strategy, settings, context } = choices;
+  const model = fields.model_name === undefined ? null : await judgeModel(fields.model_name, judges, faults);
+  const description = await judges.registry.get();
+  const path = model?.base.path ?? null;
+  if (path !== null && task != null && strategy !== null)
+    await faults.of('model_name', () => checkPair(path, task, strategy, description));
+  const { reward_model } = fields;
+  if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
+    await faults.of('reward_model', () => checkLocalModel(reward_model));
+  const whyNone = model === null ? null : whyNoGguf(model.kind, description.export_architectures);
+  const wanted = refused.has('export') || fields.export === 'none' ? null : (fields.export ?? null);
+  if (wanted !== null && whyNone !== null) {
+    faults.add(
+      'export',
+      `There can be no GGUF file: ${whyNone}. Leave "export" out, or set it to "none", to train without one, or choose another model`,
+    );
+  }
+  const leftOpen = !refused.has('export') && fields.export == null;
+  const { dataset } = fields;
+  const shape = rowShapeFor(description, task, strategy);
+  const data =
+    dataset === undefined
+      ? null
+      : await faults.of('dataset', () => judges.datasets.forTraining(dataset, shape));
+  if (data !== null && strategy === 'rlhf' && !stepFields.some((field) => refused.has(field)))
+    judgeStep(settings, data, faults);
+  return {
+    choices,
+    model,
+    data,
+    disk:
+      strategy === null || data === null
+        ? null
+        : diskNeed(
+            settings,
+            context.optimizerStateBytes[settings.optim] ?? 0,
+            { strategy, rows: data.numExamples },
+            exportTypes(fields, whyNone),
+          ),
+    warnings: leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : [],
+  };
+}
+
+async function judgeModel(
+  reference: string,
+  { sizeOf }: Judges,
+  faults: Faults,
+): Promise<{ base: BaseModel; size: ModelSize; kind: ModelKind } | null> {
+  return faults.of('model_name', async () => {
+    const base = locateModel(reference);
+    if (base.path !== null) {
+      const kind = await checkLocalModel(base.path);
+      return { base, kind, size: await sizeOf(reference) };
+    }
+    const size = await sizeOf(reference);
+    if (size.withCode.length > 0) faults.add('model_name', codeRefusal(reference, size.withCode));
+    return { base, size, kind: size.kind };
+  });
+}
+
+const stepFields = [
+  'per_device_train_batch_size',
+  'gradient_accumulation_steps',
+  'eval_split',
+  'compute_specs',
+];
+
+/** A step of rlhf that takes more prompts than there are rows would never be completed. */
+function judgeStep(settings: StepSettings, data: TrainingData, faults: Faults): void {
+  const prompts = promptsPerStep(settings);
+  const rows = trainingRows(data.numExamples, settings.eval_split);
+  if (prompts !== null && prompts > rows) {
+    faults.add(
+      'gradient_accumulation_steps',
+      `a step of rlhf takes ${prompts} prompts (per_device_train_batch_size × gradient_accumulation_steps, shared by the answers to each), and ${rows} rows are trained; lower one of the two`,
+    );
+  }
+}

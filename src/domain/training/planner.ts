@@ -1,0 +1,151 @@
+import type { Profile } from '../../contract/profiles.ts';
+import { sharedCache } from '../../hub/cached-model.ts';
+import { whyNoGguf } from '../base-models/gguf-verdict.ts';
+import { reviewed } from '../base-models/model-size.ts';
+import type { Selection } from '../base-models/selection.ts';
+import { sizeWarnings } from '../datasets/size-guidance.ts';
+import type { Machine } from '../machine/machine.ts';
+import { defaultProvider, defaultStrategy } from '../machine/trainer-registry.ts';
+import { diskFull, findShortage, type Shortage } from './disk-budget.ts';
+import { diskNeed } from './disk-need.ts';
+import type { Estimate, Precision } from './estimate.ts';
+import { checkChoices } from './judge-choices.ts';
+import { exportTypes, type JudgedRequest, type Judges } from './judge-request.ts';
+import { exportAdvice, fitAdvice } from './plan-advice.ts';
+import { type RunNeed, runNeed } from './run-need.ts';
+import { settingsOf } from './settings.ts';
+import { heldOutRows, totalSteps } from './steps.ts';
+import type { TrainingRequest } from './training-request.ts';
+
+/** What a run needs, what is available, and how to make it fit. */
+export interface Plan {
+  /** `null` if the model's size is unknown before the download. */
+  readonly parameters: number | null;
+  readonly simpleGb: Record<Precision, number> | null;
+  /** `null` if only the model's size is known, not its shape. */
+  readonly fine: Estimate | null;
+  readonly precision: Precision;
+  readonly available: {
+    readonly memoryBytes: number;
+    readonly memoryOf: 'gpu' | 'ram';
+    readonly diskBytes: number | null;
+  };
+  /** How the run uses the dataset's rows; `null` if the dataset does not exist yet. */
+  readonly steps: { readonly heldOutRows: number; readonly total: number } | null;
+  readonly fits: boolean | null;
+  readonly advice: readonly string[];
+}
+
+/** A recommended model, with the reason and its training requirements. */
+export interface RecommendedModel {
+  readonly model: string;
+  readonly why: string;
+  readonly billionParameters: number;
+  readonly licence: string;
+  /** With the recommended settings, on this machine. */
+  readonly memoryBytes: number;
+}
+
+/** Validates and estimates a training before it is started; nothing is changed. */
+export interface Planner {
+  /** @throws AppError `invalid` as a start does for task, strategy, provider and settings. */
+  plan(request: TrainingRequest): Promise<Plan>;
+  /** @throws AppError `disk_full` if the run, including its export, does not fit on the disk. */
+  checkDisk(judged: JudgedRequest): Promise<void>;
+  /** Guidance on a dataset's size for a model, or for all model sizes if none is named. */
+  sizeWarnings(numExamples: number, modelName: string | null): Promise<string[]>;
+  /** The recommended models for a profile and task, best first. @throws AppError `not_found` for an unknown task. */
+  recommend(profile: Profile, task: string): Promise<RecommendedModel[]>;
+}
+
+export function createPlanner(
+  options: Judges & {
+    readonly machine: () => Promise<Machine>;
+    readonly selection: Selection;
+    readonly dataDir: string;
+  },
+): Planner {
+  /** The disk space that a run lacks, or `null` if it fits. */
+  const shortageOf = async ({ fine }: RunNeed): Promise<Shortage | null> =>
+    fine === null ? null : findShortage(fine.disk, options.dataDir, sharedCache());
+
+  return {
+    async plan(request) {
+      const [here, description, choices] = await Promise.all([
+        options.machine(),
+        options.registry.get(),
+        checkChoices(request, options),
+      ]);
+      const { strategy, settings, context } = choices;
+      const size = await options.sizeOf(request.model_name);
+      const whyNone = whyNoGguf(size.kind, description.export_architectures);
+      const dataset = options.datasets.list().find(({ name }) => name === request.dataset);
+      const rows = dataset?.numExamples ?? null;
+      const disk = diskNeed(
+        settings,
+        context.optimizerStateBytes[settings.optim] ?? 0,
+        { strategy, rows },
+        exportTypes(request, whyNone),
+      );
+      const need = runNeed(size, choices, disk);
+      const { gpu, precision, fine, simpleGb, bytes } = need;
+      const available = {
+        memoryBytes: gpu
+          ? (here.facts.gpus[0]?.freeBytes ?? here.facts.gpuTotalBytes)
+          : here.facts.ramAvailableBytes,
+        memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
+        diskBytes: here.facts.diskFreeBytes,
+      };
+      const shortage = await shortageOf(need);
+      const fits = bytes === null ? null : bytes <= available.memoryBytes && shortage === null;
+      return {
+        parameters: size.parameters,
+        simpleGb,
+        fine,
+        precision,
+        available,
+        steps:
+          rows === null
+            ? null
+            : {
+                heldOutRows: heldOutRows(rows, settings.eval_split),
+                total: totalSteps(settings, strategy, rows),
+              },
+        fits,
+        advice: [
+          ...exportAdvice(request, whyNone),
+          ...(fits === false ? fitAdvice(settings, gpu, shortage) : []),
+          ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),
+        ],
+      };
+    },
+
+    async checkDisk(judged) {
+      const shortage = await shortageOf(runNeed(judged.size, judged, judged.disk));
+      if (shortage !== null) throw diskFull(shortage);
+    },
+
+    async sizeWarnings(numExamples, modelName) {
+      if (modelName === null) return sizeWarnings(numExamples, null);
+      const { parameters } = await options.sizeOf(modelName);
+      return parameters === null ? [] : sizeWarnings(numExamples, parameters);
+    },
+
+    async recommend(profile, task) {
+      const context = await options.settingsContext(profile);
+      const { possible } = options.selection.recommend(profile, task);
+      return Promise.all(
+        possible.map(async (model) => {
+          const { billionParameters, licence, why } = reviewed(model) as NonNullable<
+            ReturnType<typeof reviewed>
+          >;
+          const settings = settingsOf({ task, model_name: model }, context);
+          const choices = { task, strategy: defaultStrategy, provider: defaultProvider, settings, context };
+          const disk = diskNeed(settings, 0, { strategy: defaultStrategy, rows: null }, []);
+          const { bytes } = runNeed(await options.sizeOf(model), choices, disk);
+          return { model, why, billionParameters, licence, memoryBytes: Math.round(bytes ?? 0) };
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import type { Settings, SettingValues } from '../../contract/settings.ts';
+import type { Faults } from '../../faults.ts';
+import { askedOf, type SettingsContext, settingsOf } from './settings.ts';
+import { answersPerPrompt } from './steps.ts';
+import type { ReadRequest, TrainingRequest } from './training-request.ts';
+
+/** What the rules are checked against. */
+interface Judged {
+  readonly asked: Partial<SettingValues>;
+  /** The request's settings merged with the recommended ones. */
+  readonly settings: Settings;
+  readonly strategy: string | null | undefined;
+  readonly provider: string | null;
+  readonly context: SettingsContext;
+}
+
+/** A rule between settings, or between settings and this machine. */
+interface Rule {
+  /** The fields that the rule involves; the error is reported for the first. */
+  readonly fields: readonly [keyof TrainingRequest, ...(keyof TrainingRequest)[]];
+  readonly broken: (judged: Judged) => unknown;
+  readonly message: string | ((judged: Judged) => string);
+}
+
+/** Whether an optimizer pages its state between GPU and host memory. */
+export const needsCuda = (optimizer: string): boolean => optimizer.startsWith('paged_');
+
+/** Schedules that follow the validation metrics (transformers' SchedulerType). */
+const validatedSchedules = ['reduce_lr_on_plateau', 'greedy'];
+
+/** Requested features that need a validation split. */
+const validated = ({ asked }: Judged): string[] => [
+  ...(asked.keep_best ? ['keep_best'] : []),
+  ...(asked.early_stopping_patience ? ['early_stopping_patience'] : []),
+  ...(validatedSchedules.includes(asked.lr_scheduler_type ?? '')
+    ? [`lr_scheduler_type ${asked.lr_scheduler_type}`]
+    : []),
+];
+
+/** Whether the run is on CUDA: the machine has it, and the request does not ask for another device. */
+const onCuda = ({ asked: { device = 'auto' }, context }: Judged): boolean =>
+  context.cuda && (device === 'auto' || device === 'cuda');
+
+const rowsPerStep = ({ settings }: Judged): number =>
+  settings.per_device_train_batch_size * settings.gradient_accumulation_steps;
+
+const isApple = process.platform === 'darwin';
+
+const rules: readonly Rule[] = [
+  {
+    fields: ['use_8bit', 'use_4bit'],
+    broken: ({ asked }) => asked.use_4bit && asked.use_8bit,
+    message: 'use_4bit and use_8bit exclude each other; set one of them',
+  },
+  {
+    fields: ['fp16', 'bf16'],
+    broken: ({ asked }) => asked.bf16 && asked.fp16,
+    message: 'bf16 and fp16 exclude each other; set one of them',
+  },
+  {
+    fields: ['max_seq_length'],
+    broken: ({ asked, provider }) => provider === 'accelerated' && asked.max_seq_length === -1,
+    message:
+      'The accelerated provider needs a fixed max_seq_length; -1 (infer) is not supported. Typical values: 512, 1024, 2048, 4096, 8192',
+  },
+  {
+    fields: ['lr_scheduler_type'],
+    broken: ({ asked, context }) =>
+      asked.lr_scheduler_type && !context.lrSchedulerTypes.includes(asked.lr_scheduler_type),
+    message: ({ context }) => `lr_scheduler_type must be one of ${context.lrSchedulerTypes.join(', ')}`,
+  },
+  {
+    fields: ['optim'],
+    broken: ({ asked, context }) => asked.optim && !context.optimizers.includes(asked.optim),
+    message: ({ context }) => `optim must be one of ${context.optimizers.join(', ')}`,
+  },
+  {
+    fields: ['optim', 'device'],
+    broken: (judged) => {
+      const { asked, context } = judged;
+      const { optim } = asked;
+      return optim && context.optimizers.includes(optim) && needsCuda(optim) && !onCuda(judged);
+    },
+    message: ({ asked: { optim = '' }, context }) => {
+      const unpaged = optim.slice('paged_'.length);
+      const others = ['adamw_torch', ...(context.optimizers.includes(unpaged) ? [unpaged] : [])];
+      return `${optim} needs an NVIDIA GPU; use ${others.join(', or ')}`;
+    },
+  },
+  {
+    fields: ['eval_split'],
+    broken: (judged) => validated(judged).length > 0 && !judged.asked.eval_split,
+    message: (judged) =>
+      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} a validation split: set eval_split, for example to 0.1`,
+  },
+  {
+    fields: ['use_8bit', 'strategy'],
+    broken: ({ asked, strategy }) => strategy === 'qlora' && asked.use_8bit,
+    message: 'the strategy qlora trains on 4-bit weights; leave use_8bit out, or set strategy to sft',
+  },
+  {
+    fields: ['strategy'],
+    broken: ({ strategy, context }) => strategy === 'qlora' && !context.quantizes,
+    message: 'qlora needs the package bitsandbytes, which is not installed here; use sft',
+  },
+  ...(['use_4bit', 'use_8bit'] as const).flatMap((bits): Rule[] => [
+    {
+      fields: [bits],
+      broken: ({ asked, context }) => asked[bits] && !context.quantizes,
+      message: `${bits} needs the package bitsandbytes, which is not installed here; set it to false`,
+    },
+    {
+      fields: [bits, 'device'],
+      broken: ({ asked }) => asked[bits] && asked.device === 'mps' && isApple,
+      message: `${bits} does not run on Apple's GPUs; set it to false, or device to "cpu"`,
+    },
+  ]),
+  {
+    fields: ['device'],
+    broken: ({ asked }) => asked.device === 'mps' && !isApple,
+    message: 'device "mps" is Apple\'s; this machine has none, so use "auto" or "cpu"',
+  },
+  {
+    fields: ['device'],
+    broken: ({ asked, context }) => asked.device === 'cuda' && !context.cuda,
+    message: 'device "cuda" is not available on this machine; use "auto" or "cpu"',
+  },
+  {
+    fields: ['fp16', 'device'],
+    broken: (judged) => judged.asked.fp16 && !onCuda(judged),
+    message: 'fp16 needs an NVIDIA GPU; leave it out, or set bf16',
+  },
+  {
+    fields: ['gradient_accumulation_steps', 'per_device_train_batch_size', 'strategy', 'compute_specs'],
+    broken: (judged) =>
+      judged.strategy === 'rlhf' && !answersPerPrompt.some((count) => rowsPerStep(judged) % count === 0),
+    message: (judged) =>
+      `rlhf compares ${answersPerPrompt.at(-1)} to ${answersPerPrompt[0]} answers to a prompt within a step, and per_device_train_batch_size × gradient_accumulation_steps is ${rowsPerStep(judged)}; make it a multiple of ${answersPerPrompt.join(', ')}`,
+  },
+];
+
+/** Adds an error for every broken rule; a rule that involves an unreadable field is skipped. */
+export function judgeSettings(
+  { fields, refused }: ReadRequest,
+  provider: string | null,
+  context: SettingsContext,
+  faults: Faults,
+): void {
+  const settings = settingsOf(fields, context);
+  const judged = { asked: askedOf(fields), settings, strategy: fields.strategy, provider, context };
+  for (const { fields: spoken, broken, message } of rules) {
+    if (spoken.some((field) => refused.has(field)) || !broken(judged)) continue;
+    faults.add(spoken[0], typeof message === 'string' ? message : message(judged));
+  }
+}

@@ -1,0 +1,28 @@
+import { hasCuda, type Machine } from '../machine/machine.ts';
+import type { TrainerRegistry } from '../machine/trainer-registry.ts';
+import type { SettingsContext } from './settings.ts';
+import type { TrainingRequest } from './training-request.ts';
+
+/** Reads what settings depend on, for the requested profile or else this machine's own. */
+export type ReadSettingsContext = (profile?: TrainingRequest['compute_specs']) => Promise<SettingsContext>;
+
+export function createSettingsContext(options: {
+  readonly machine: () => Promise<Machine>;
+  readonly registry: TrainerRegistry;
+  readonly defaultBatchSize: number | null;
+}): ReadSettingsContext {
+  const { machine, registry, defaultBatchSize } = options;
+  return async (profile) => {
+    const [here, description] = await Promise.all([machine(), registry.get()]);
+    return {
+      profile: profile ?? here.profile,
+      cuda: hasCuda(here),
+      quantizes: description.versions.bitsandbytes != null,
+      bfloat16FromWidth: description.bfloat16_from_width,
+      defaultBatchSize,
+      lrSchedulerTypes: description.lr_scheduler_types,
+      optimizers: description.optimizers,
+      optimizerStateBytes: description.optimizer_state_bytes,
+    };
+  };
+}

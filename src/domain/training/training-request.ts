@@ -1,0 +1,118 @@
+import * as v from 'valibot';
+import { profiles } from '../../contract/profiles.ts';
+import { quantizationTypes } from '../../contract/quantizations.ts';
+import {
+  type Setting,
+  type SettingName,
+  type SettingValues,
+  settingNames,
+  settings,
+} from '../../contract/settings.ts';
+
+const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
+const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
+
+/** A single action, so that a value that breaks the rule gets only one message. */
+const whole = (what: string) => v.integer<number, string>(`${what} must be a whole number`);
+
+function numberSchema(
+  name: SettingName,
+  setting: Extract<Setting, { min: number }>,
+): v.GenericSchema<number> {
+  const { kind, min, max, above, below, special } = setting;
+  if (special !== undefined && max !== undefined) {
+    const msg = `${name} must be ${special.value} (${special.meaning}) or from ${min} to ${max}`;
+    // Two checks of the lower bound: a value fails at most one, and the first appears in the API description.
+    return v.pipe(
+      v.number(),
+      v.minValue(special.value, msg),
+      v.check((value) => value <= special.value || value >= min, msg),
+      v.maxValue(max, msg),
+      whole(name),
+    );
+  }
+  const low = above
+    ? v.gtValue<number, number, string>(min, `${name} must be greater than ${min}`)
+    : v.minValue<number, number, string>(min, `${name} must be at least ${min}`);
+  const high =
+    max === undefined
+      ? v.finite<number, string>('must be a finite number')
+      : below
+        ? v.ltValue<number, number, string>(max, `${name} must be less than ${max}`)
+        : v.maxValue<number, number, string>(max, `${name} must be at most ${max}`);
+  return kind === 'integer' ? v.pipe(v.number(), low, high, whole(name)) : v.pipe(v.number(), low, high);
+}
+
+function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
+  switch (setting.kind) {
+    case 'integer':
+    case 'number':
+      return numberSchema(name, setting);
+    case 'switch':
+      return v.boolean();
+    case 'choice':
+    case 'text':
+      return setting.choices === undefined ? text(setting.maxLength ?? 64) : v.picklist(setting.choices);
+    case 'names':
+    case 'lines':
+      return v.pipe(
+        v.array(text(setting.maxLength)),
+        v.minLength(setting.minItems, 'must name at least one module'),
+        v.maxLength(setting.maxItems),
+      );
+  }
+}
+
+type OptionalField<T> = v.OptionalSchema<v.NullableSchema<v.GenericSchema<T>, undefined>, undefined>;
+const settingFields = Object.fromEntries(
+  settingNames.map((name) => [name, or(schemaOf(name, settings[name]))]),
+) as unknown as { [N in SettingName]: OptionalField<SettingValues[N]> };
+
+/**
+ * The training request of both API sets. A field that is absent or null takes its recommended value; unknown fields are
+ * rejected by name.
+ */
+export const trainingRequest = v.strictObject({
+  task: text(64),
+  model_name: text(1024),
+  dataset: text(4096),
+  provider: or(text(64)),
+  strategy: or(text(64)),
+  /** Wait for the running job instead of being rejected. */
+  queue: or(v.boolean()),
+  compute_specs: or(v.picklist(profiles)),
+  ...settingFields,
+  export: or(
+    v.union(
+      [
+        v.literal('none'),
+        v.strictObject({
+          quantizations: v.pipe(
+            v.array(v.picklist(quantizationTypes)),
+            v.minLength(1),
+            v.maxLength(quantizationTypes.length),
+          ),
+        }),
+      ],
+      `export must be "none" or {"quantizations": […]} with some of ${quantizationTypes.join(', ')}`,
+    ),
+  ),
+});
+
+export type TrainingRequest = v.InferOutput<typeof trainingRequest>;
+
+/** The readable fields of a request; `refused` names those that the schema rejects. */
+export interface ReadRequest {
+  readonly fields: Partial<TrainingRequest>;
+  readonly refused: ReadonlySet<string>;
+}
+
+/** An example request for the API description. */
+export const trainingExample = {
+  task: 'text-generation',
+  model_name: 'Qwen/Qwen3-0.6B',
+  dataset: 'support.jsonl',
+  num_train_epochs: 3,
+  learning_rate: 2e-4,
+  eval_split: 0.1,
+};

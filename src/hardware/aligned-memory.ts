@@ -1,5 +1,0 @@
-import { loadAddon } from './addon.ts';
-
-/** Uninitialized memory that begins at a multiple of 4096 bytes; `null` without the addon. */
-export const alignedMemory = (bytes: number): Uint8Array | null =>
-  loadAddon().addon?.alignedMemory(bytes) ?? null;

@@ -1,0 +1,40 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/** A complete request head with any method token (RFC 9110, section 5.6.2), in latin1. */
+const head = /^([!#$%&'*+.^_`|~\w-]{1,40}) (\S+) HTTP\/1\.[01]\r\n((?:[^\r\n]+\r\n)*)\r\n/;
+
+/**
+ * Node's parser drops connections with a method that it does not know. Such a request should get a 405, so its head is
+ * parsed here from the packet that the parser rejected.
+ * @returns `null` for anything else that the parser rejected.
+ */
+export function requestOfUnknownMethod(
+  error: { readonly code?: string; readonly rawPacket?: Buffer },
+  connection: Duplex,
+): IncomingMessage | null {
+  // An earlier request may precede it in the same packet.
+  if (error.code !== 'HPE_INVALID_METHOD' || !connection.writable) return null;
+  const found = head.exec(error.rawPacket?.toString('latin1') ?? '');
+  if (found === null) return null;
+  const req = new IncomingMessage(connection as Socket);
+  req.method = found[1] as string;
+  req.url = found[2] as string;
+  req.httpVersionMajor = 1;
+  req.httpVersionMinor = 1;
+  for (const line of (found[3] as string).split('\r\n').filter(Boolean)) {
+    const colon = line.indexOf(':');
+    if (colon > 0) req.rawHeaders.push(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  return req;
+}
+
+/** A response outside of the server's parser; it closes the connection. */
+export function responseOutside(req: IncomingMessage, connection: Duplex): ServerResponse {
+  req.push(null);
+  const res = new ServerResponse(req);
+  res.assignSocket(connection as Socket);
+  res.once('finish', () => connection.end());
+  return res;
+}

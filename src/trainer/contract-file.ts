@@ -1,0 +1,41 @@
+import { failures } from '../contract/failures.ts';
+import { journalLines, protocolVersion } from '../contract/journal.ts';
+import { rowShapes } from '../contract/rows.ts';
+import { type Setting, settingNames, settings } from '../contract/settings.ts';
+
+/** The generated file from which the trainer reads the shared facts, relative to the root of the repository. */
+export const contractPath = 'trainer/protocol/contract.json';
+
+const kinds: Readonly<Record<Setting['kind'], string>> = {
+  integer: 'integer',
+  number: 'number',
+  switch: 'boolean',
+  choice: 'text',
+  text: 'text',
+  names: 'list',
+  lines: 'list',
+};
+
+/** Whether some profile recommends `null`, which leaves the choice to the trainer. */
+const mayBeNull = ({ recommended }: Setting): boolean =>
+  recommended === null ||
+  (typeof recommended === 'object' && Object.values(recommended).some((value) => value === null));
+
+function settingOf(setting: Setting) {
+  const kind = kinds[setting.kind] + (mayBeNull(setting) ? '?' : '');
+  return 'before' in setting ? { kind, before: setting.before } : { kind };
+}
+
+/** The content of `trainer/protocol/contract.json`, generated from `src/contract/`. */
+export const contractText = (): string =>
+  `${JSON.stringify(
+    {
+      protocol: protocolVersion,
+      settings: Object.fromEntries(settingNames.map((name) => [name, settingOf(settings[name])])),
+      rows: rowShapes,
+      journal: journalLines,
+      failures,
+    },
+    null,
+    2,
+  )}\n`;

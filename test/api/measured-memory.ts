@@ -1,0 +1,65 @@
+/** A training's estimate of memory, and what it really takes at its peak. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import * as assert from 'uvu/assert';
+import { quickRequest, startService, type TestService, trainersOf, untilEnded } from '../service.ts';
+
+/** How far the estimate may lie from the peak, either way. */
+export const factor = 1.5;
+/** The same for what a larger step adds to a smaller one, where the libraries' own memory does not help. */
+export const growthFactor = 2;
+
+/** A service with long rows to train on. */
+export async function estimatingService(): Promise<TestService> {
+  const service = await startService();
+  const words = ['parcel', 'invoice', 'shipping', 'box', 'order', 'password', 'account', 'card'];
+  const rows = Array.from({ length: 40 }, (_, row) => {
+    const said = Array.from({ length: 800 }, (_, place) => words[(row * 31 + place * 7) % words.length]);
+    return JSON.stringify({ input: 'Say it.', output: said.join(' ') });
+  });
+  await service.upload('long.jsonl', rows.join('\n'));
+  return service;
+}
+
+/** The most that a process has held so far, in bytes. */
+function peakOf(pid: number): number {
+  const status = `/proc/${pid}/status`;
+  if (existsSync(status)) {
+    const kibibytes = /VmHWM:\s+(\d+)/.exec(readFileSync(status, 'utf8'))?.[1];
+    return Number(kibibytes ?? 0) * 1024;
+  }
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
+}
+
+/** Estimates a training, then runs it. */
+export async function measure(
+  service: TestService,
+  changes: object,
+): Promise<{ estimated: number; peak: number }> {
+  const request = quickRequest({ dataset: 'long.jsonl', max_steps: 2, export: 'none', ...changes });
+  const { body } = await service.call('POST', '/api/estimate', request);
+  assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
+  let peak = 0;
+  const watch = setInterval(() => {
+    for (const pid of trainersOf(service.dataDir)) {
+      try {
+        peak = Math.max(peak, peakOf(pid));
+      } catch {
+        // It has just ended.
+      }
+    }
+  }, 200);
+  const ended = await untilEnded(service).finally(() => clearInterval(watch));
+  assert.is(ended.status, 'completed', JSON.stringify(ended));
+  console.log(
+    `    estimated ${Math.round(body.memory.total_bytes / 1e6)} MB, took ${Math.round(peak / 1e6)} MB`,
+  );
+  return { estimated: body.memory.total_bytes, peak };
+}
+
+/** Fails where the estimate is further than `bound` times from what was taken. */
+export const within = (estimated: number, real: number, bound: number) =>
+  assert.ok(
+    estimated < real * bound && estimated > real / bound,
+    `${Math.round(estimated / 1e6)} MB were estimated, and it took ${Math.round(real / 1e6)} MB`,
+  );

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { settingNames, settings } from '../../src/contract/settings.ts';
+import { contractPath, contractText } from '../../src/trainer/contract-file.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+test('the file that the trainer reads is what src/contract says; `npm run generate` writes it anew', () => {
+  assert.fixture(read(contractPath), contractText());
+});
+
+test('a setting that the golden specification lacks says what it was before', () => {
+  const golden = Object.keys(JSON.parse(read('test/contract/spec.golden.json')).settings);
+  for (const name of settingNames) {
+    assert.ok(golden.includes(name) || 'before' in settings[name], `${name}: add \`before\` to its row`);
+  }
+  assert.equal(
+    golden.filter((name) => !Object.hasOwn(settings, name)),
+    [],
+  );
+});
+
+test.run();

@@ -1,0 +1,53 @@
+/** The documentation matches the code: failure codes are documented, and links have a target. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { failureCodes } from '../src/contract/failures.ts';
+import { root } from './folders.ts';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const pages = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter(Boolean);
+
+/** The anchor that GitHub generates for a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+const headingsOf = (text: string) => [...text.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
+
+test('docs/troubleshooting.md has a section for each failure code, in their order', () => {
+  const sections = [...read('docs/troubleshooting.md').matchAll(/^## `(\w+)`$/gm)].map((match) => match[1]);
+  assert.equal(sections, failureCodes);
+});
+
+test('every relative link of a Markdown page has a target', () => {
+  assert.ok(pages.includes('README.md'));
+  const broken: string[] = [];
+  for (const page of pages) {
+    // Code blocks may contain text that looks like a link.
+    const text = read(page).replace(/^```[\s\S]*?^```$/gm, '');
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : join(dirname(page), path);
+      const hasAnchor = () =>
+        headingsOf(read(file))
+          .map(anchorOf)
+          .includes(anchor as string);
+      if (!existsSync(join(root, file)) || (anchor !== undefined && !hasAnchor())) {
+        broken.push(`${page}: ${target}`);
+      }
+    }
+  }
+  assert.equal(broken, []);
+});
+
+test.run();

@@ -1,0 +1,109 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RowShape } from '../../../src/contract/rows.ts';
+import { createRowValidator, type Validation } from '../../../src/domain/datasets/row-validator.ts';
+
+function validate(content: string | Buffer, expected: RowShape | null = null, pieceBytes = 7): Validation {
+  const bytes = Buffer.from(content);
+  const validator = createRowValidator(expected);
+  for (let start = 0; start < bytes.length; start += pieceBytes) {
+    validator.push(bytes.subarray(start, start + pieceBytes));
+  }
+  return validator.finish();
+}
+
+const row = (index: number) => JSON.stringify({ input: `größe ${index} 😀`, output: `o${index}` });
+const rows = (count: number) => Array.from({ length: count }, (_, index) => row(index));
+const messages = (validation: Validation) => validation.errors.map(({ message }) => message);
+
+test('ten rows are enough, nine are not', () => {
+  assert.equal(validate(rows(10).join('\n')), {
+    valid: true,
+    shape: 'input-output',
+    numExamples: 10,
+    errors: [],
+    totalErrors: 0,
+  });
+  assert.match(messages(validate(rows(9).join('\n')))[0] as string, /has 9 examples; at least 10/);
+  assert.match(messages(validate(''))[0] as string, /has 0 examples/);
+});
+
+test('pieces of any size give the same result', () => {
+  const text = [...rows(9), '{"input":"a"}', row(10), ''].join('\r\n');
+  const whole = validate(text, null, 1e9);
+  for (const size of [1, 2, 3, 64]) assert.equal(validate(text, null, size), whole);
+  assert.equal(messages(whole), ['Line 10: missing required field "output"']);
+});
+
+test('each kind of bad line is told with its number and field', () => {
+  const bad: [string | Buffer, RegExp][] = [
+    ['{"input":"a"}', /Line 11: missing required field "output"/],
+    ['{"input":"a","output":null}', /Line 11: field "output" must be a string, found null/],
+    ['{"input":["a"],"output":"b"}', /Line 11: field "input" must be a string, found an array/],
+    ['{"input":{},"output":"b"}', /Line 11: field "input" must be a string, found an object/],
+    ['[1]', /Line 11: expected a JSON object, found an array/],
+    ['null', /Line 11: expected a JSON object, found null/],
+    ['{"input":', /Line 11: invalid JSON/],
+    [Buffer.from([0x22, 0xff, 0x22]), /Line 11: not valid UTF-8/],
+  ];
+  for (const [line, expected] of bad) {
+    const content = Buffer.concat([
+      Buffer.from(`${rows(10).join('\n')}\n`),
+      Buffer.from(line),
+      Buffer.from('\n'),
+    ]);
+    const validation = validate(content);
+    assert.is(validation.valid, false);
+    assert.is(validation.errors[0]?.line, 11);
+    assert.match(messages(validation)[0] as string, expected);
+  }
+});
+
+test('blank lines are no rows, but count as lines', () => {
+  const validation = validate([...rows(5), '', ' ', ...rows(4), '{'].join('\n'));
+  assert.is(validation.numExamples, 10);
+  assert.is(validation.errors[0]?.line, 12);
+});
+
+test('the shape is that of the first row, or the expected one', () => {
+  const preference = JSON.stringify({ prompt: 'p', chosen: 'c', rejected: 'r' });
+  assert.is(validate(Array(10).fill(preference).join('\n')).shape, 'preference');
+  const answer = JSON.stringify({ context: 'c', question: 'q', answer: 'a' });
+  assert.is(validate(Array(10).fill(answer).join('\n')).shape, 'question-answer');
+  const wrong = validate(rows(10).join('\n'), 'question-answer');
+  assert.is(wrong.totalErrors, 30);
+  assert.is(wrong.errors[0]?.field, 'context');
+});
+
+test('shapes of other tools are named', () => {
+  for (const [other, name] of [
+    [{ instruction: 'i', input: '', output: 'o' }, 'input-output'],
+    [{ instruction: 'i', output: 'o' }, 'Alpaca'],
+    [{ messages: [] }, 'OpenAI messages'],
+    [{ conversations: [] }, 'ShareGPT'],
+  ] as const) {
+    const validation = validate(Array(10).fill(JSON.stringify(other)).join('\n'));
+    if (name === 'input-output') assert.is(validation.shape, name);
+    else assert.match(messages(validation)[0] as string, name);
+  }
+});
+
+test('a hundred errors are told, all are counted', () => {
+  const validation = validate(Array(250).fill('{').join('\n'));
+  assert.is(validation.errors.length, 100);
+  assert.is(validation.totalErrors, 250);
+});
+
+test('a row without an end is refused without being kept', () => {
+  const validator = createRowValidator(null);
+  const chunk = Buffer.alloc(2 ** 20, 0x61);
+  for (let index = 0; index < 20; index += 1) validator.push(chunk);
+  assert.match(messages(validator.finish())[0] as string, /Line 1: longer than/);
+});
+
+test('a row that names __proto__ is a row like others', () => {
+  const validation = validate(Array(10).fill('{"__proto__":{"input":"a"},"output":"b"}').join('\n'));
+  assert.is(validation.valid, false);
+});
+
+test.run();

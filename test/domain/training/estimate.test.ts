@@ -1,0 +1,126 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Quantization } from '../../../src/contract/quantizations.ts';
+import { type DiskSettings, diskNeed } from '../../../src/domain/training/disk-need.ts';
+import { estimate, simpleEstimate } from '../../../src/domain/training/estimate.ts';
+
+/** What a run writes with the recommended settings. */
+const needOf = (
+  types: readonly Quantization[],
+  changes: Partial<DiskSettings> = {},
+  rows: number | null = null,
+) =>
+  diskNeed(
+    {
+      num_train_epochs: 3,
+      max_steps: -1,
+      per_device_train_batch_size: 1,
+      gradient_accumulation_steps: 8,
+      eval_split: 0,
+      optim: 'adamw_torch',
+      save_steps: null,
+      save_total_limit: 2,
+      keep_best: false,
+      ...changes,
+    },
+    8,
+    { strategy: 'sft', rows },
+    types,
+  );
+/** Qwen3-0.6B, from its config.json; its embedding is its head, too. */
+const shape = {
+  parameters: 596_000_000,
+  layers: 28,
+  hidden: 1024,
+  intermediate: 3072,
+  keyValue: 1024,
+  vocabulary: 151_936,
+};
+const settings = {
+  precision: '16-bit',
+  batchSize: 1,
+  sequenceLength: 512,
+  loraRank: 16,
+  gradientCheckpointing: true,
+  logitsInParts: false,
+  disk: needOf(['Q8_0']),
+  download: true,
+  gpu: true,
+} as const;
+
+test('the simple estimate is the specification’s: parameters × factor × 1.5', () => {
+  assert.equal(simpleEstimate(7e9), { '4-bit': 5.25, '8-bit': 10.5, '16-bit': 21, '32-bit': 42 });
+});
+
+test('the parts add up, on the disk and in memory', () => {
+  const { totalBytes, disk, ...parts } = estimate(shape, settings);
+  assert.is(
+    Object.values(parts).reduce((sum, part) => sum + part, 0),
+    totalBytes,
+  );
+  assert.is(disk.totalBytes, disk.downloadBytes + disk.checkpointsBytes + disk.exportBytes + disk.spareBytes);
+  assert.is(estimate(shape, { ...settings, download: false }).disk.downloadBytes, 0);
+});
+
+test('quantization makes the blocks small, not the embedding', () => {
+  const weights = (precision: '4-bit' | '8-bit' | '16-bit' | '32-bit') =>
+    estimate(shape, { ...settings, precision }).weightsBytes;
+  const embedding = 2 * shape.vocabulary * shape.hidden;
+  assert.is(weights('16-bit'), 2 * shape.parameters);
+  assert.is(weights('32-bit'), 4 * shape.parameters);
+  assert.ok(weights('4-bit') > embedding && weights('4-bit') < embedding + 0.6 * shape.parameters);
+  assert.ok(weights('8-bit') > weights('4-bit') && weights('8-bit') < weights('16-bit'));
+});
+
+test('rows and length cost activations, checkpointing saves them, rank costs the adapter', () => {
+  const base = estimate(shape, settings);
+  const wide = estimate(shape, { ...settings, batchSize: 4 });
+  assert.is(wide.activationsBytes, 4 * base.activationsBytes);
+  assert.is(wide.weightsBytes, base.weightsBytes);
+  const kept = estimate(shape, { ...settings, gradientCheckpointing: false });
+  assert.ok(kept.activationsBytes > 5 * base.activationsBytes);
+  assert.is(estimate(shape, { ...settings, loraRank: 32 }).adapterBytes, 2 * base.adapterBytes);
+});
+
+test('logits that are made in parts do not grow with the batch', () => {
+  const parts = estimate(shape, { ...settings, logitsInParts: true });
+  const more = estimate(shape, { ...settings, logitsInParts: true, batchSize: 8 });
+  assert.is(more.logitsBytes, parts.logitsBytes);
+  assert.ok(parts.logitsBytes < estimate(shape, settings).logitsBytes);
+  const few = { ...shape, vocabulary: 500 };
+  assert.is(
+    estimate(few, { ...settings, logitsInParts: true }).logitsBytes,
+    estimate(few, settings).logitsBytes,
+  );
+});
+
+test('a processor that trains in bfloat16 keeps half the bytes of one that does not', () => {
+  const cpu = { ...settings, gpu: false, gradientCheckpointing: false } as const;
+  const half = estimate(shape, { ...cpu, precision: '16-bit' });
+  const full = estimate(shape, { ...cpu, precision: '32-bit' });
+  assert.is(2 * half.activationsBytes, full.activationsBytes);
+  assert.is(2 * half.weightsBytes, full.weightsBytes);
+  // Weights of 4 bits are computed with as float32 there.
+  assert.is(estimate(shape, { ...cpu, precision: '4-bit' }).activationsBytes, full.activationsBytes);
+});
+
+test('each further type of the export takes disk', () => {
+  const disk = (types: Quantization[]) =>
+    estimate(shape, { ...settings, disk: needOf(types) }).disk.exportBytes;
+  assert.ok(disk([]) < disk(['Q8_0']) && disk(['Q8_0']) < disk(['Q8_0', 'Q4_K_M']));
+  assert.ok(disk(['Q4_K_M']) > 2 * shape.parameters, 'it is made of a file at 16 bit');
+  assert.is(disk(['F16', 'Q4_K_M']) - disk(['F16']), 0.7 * shape.parameters, 'which is there already');
+});
+
+test('checkpoints take what is kept of them, the best one, and the one being written', () => {
+  const checkpoints = (changes: Partial<DiskSettings>, rows: number | null = null) =>
+    needOf([], changes, rows).checkpointsPerTrainedWeight / (4 + 8);
+  assert.is(checkpoints({}), 3);
+  assert.is(checkpoints({ keep_best: true }), 4);
+  assert.is(checkpoints({ save_total_limit: 5 }), 6, 'made by the clock, nobody knows how many');
+  // 80 rows in steps of 8, three times: 30 steps.
+  assert.is(checkpoints({ save_total_limit: 5, save_steps: 10 }, 80), 5);
+  assert.is(checkpoints({ save_total_limit: 5, save_steps: 20 }, 80), 3);
+});
+
+test.run();

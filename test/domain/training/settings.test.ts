@@ -1,0 +1,174 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Profile } from '../../../src/contract/profiles.ts';
+import { judgeSettings } from '../../../src/domain/training/setting-rules.ts';
+import {
+  recommendedSettings,
+  type SettingsContext,
+  settingsOf,
+} from '../../../src/domain/training/settings.ts';
+import type { TrainingRequest } from '../../../src/domain/training/training-request.ts';
+import { createFaults } from '../../../src/faults.ts';
+
+const context = (
+  profile: Profile,
+  cuda: boolean,
+  defaultBatchSize: number | null = null,
+): SettingsContext => ({
+  profile,
+  cuda,
+  quantizes: true,
+  bfloat16FromWidth: null,
+  defaultBatchSize,
+  lrSchedulerTypes: ['cosine', 'linear', 'reduce_lr_on_plateau', 'greedy'],
+  optimizers: ['adamw_torch', 'paged_adamw_8bit'],
+  optimizerStateBytes: {},
+});
+const request = (changes: object) => ({ task: 't', model_name: 'a/b', dataset: 'd', ...changes });
+const settings = (changes: object, of: SettingsContext) => settingsOf(request(changes), of);
+const issuesOf = (
+  changes: object,
+  of: SettingsContext,
+  { provider = 'standard', refused = [] as string[] } = {},
+) => {
+  const faults = createFaults();
+  const fields = request(changes) as TrainingRequest;
+  judgeSettings({ fields, refused: new Set(refused) }, provider, of, faults);
+  return faults.issues();
+};
+
+test('the recommended settings of each profile are the table of the specification', () => {
+  const table = {
+    low_end: { use_4bit: true, bf16: null, batch: 1, accumulation: 8, length: 512 },
+    mid_range: { use_4bit: true, bf16: null, batch: 2, accumulation: 4, length: 1024 },
+    high_end: { use_4bit: false, bf16: true, batch: 4, accumulation: 2, length: 2048 },
+  };
+  for (const profile of ['low_end', 'mid_range', 'high_end'] as const) {
+    const found = recommendedSettings(context(profile, true));
+    assert.equal(
+      {
+        use_4bit: found.use_4bit,
+        bf16: found.bf16,
+        batch: found.per_device_train_batch_size,
+        accumulation: found.gradient_accumulation_steps,
+        length: found.max_seq_length,
+      },
+      table[profile],
+    );
+  }
+});
+
+test('4-bit of a profile is dropped without CUDA; 4-bit of a request is kept for the trainer to judge', () => {
+  assert.is(recommendedSettings(context('low_end', false)).use_4bit, false);
+  assert.is(settings({ use_4bit: true }, context('low_end', false)).use_4bit, true);
+});
+
+test('what a request says wins, null is as absent, and related values follow', () => {
+  const here = context('low_end', false);
+  const found = settings({ lora_r: 8, learning_rate: null, per_device_train_batch_size: 6 }, here);
+  assert.is(found.lora_r, 8);
+  assert.is(found.lora_alpha, 16);
+  assert.is(found.learning_rate, 2e-4);
+  assert.is(found.per_device_eval_batch_size, 6);
+  assert.is(settings({ lora_r: 8, lora_alpha: 5 }, here).lora_alpha, 5);
+});
+
+test('SERVICE_DEFAULT_BATCH_SIZE counts where a request names none', () => {
+  assert.is(recommendedSettings(context('low_end', false, 3)).per_device_train_batch_size, 3);
+  const asked = settings({ per_device_train_batch_size: 2 }, context('low_end', false, 3));
+  assert.is(asked.per_device_train_batch_size, 2);
+});
+
+test('a fixed max_seq_length is demanded of the accelerated provider alone', () => {
+  const there = context('high_end', true);
+  const [issue] = issuesOf({ max_seq_length: -1 }, there, { provider: 'accelerated' });
+  assert.match(issue?.msg ?? '', '-1');
+  assert.equal(issuesOf({ max_seq_length: -1 }, there), []);
+  assert.is(settings({ max_seq_length: -1 }, there).max_seq_length, -1);
+});
+
+/** What is refused before a job is made of it: the field that is named, and a word of the advice. */
+const refused: [string, object, string, string | RegExp][] = [
+  ['keep_best without a validation split', { keep_best: true }, 'eval_split', 'keep_best'],
+  ['early stopping without one', { early_stopping_patience: 2 }, 'eval_split', 'early_stopping_patience'],
+  ['a plateau without one', { lr_scheduler_type: 'reduce_lr_on_plateau' }, 'eval_split', 'plateau'],
+  ['greedy without one', { lr_scheduler_type: 'greedy', eval_split: 0 }, 'eval_split', 'greedy'],
+  [
+    'two that need it',
+    { keep_best: true, early_stopping_patience: 1 },
+    'eval_split',
+    'keep_best and early_stopping_patience need a',
+  ],
+  [
+    'rlhf with one answer a step',
+    { strategy: 'rlhf', per_device_train_batch_size: 1, gradient_accumulation_steps: 1 },
+    'gradient_accumulation_steps',
+    /is 1; make it a multiple of 4, 3, 2/,
+  ],
+  [
+    'rlhf with a step that nothing divides',
+    { strategy: 'rlhf', per_device_train_batch_size: 5, gradient_accumulation_steps: 7 },
+    'gradient_accumulation_steps',
+    'is 35',
+  ],
+  ['qlora on 8 bits', { strategy: 'qlora', use_8bit: true }, 'use_8bit', 'sft'],
+  ['4 and 8 bits at once', { use_4bit: true, use_8bit: true }, 'use_8bit', 'one of them'],
+  ['a paged optimizer without CUDA', { optim: 'paged_adamw_8bit' }, 'optim', 'NVIDIA'],
+];
+for (const [name, changes, field, word] of refused) {
+  test(`refused before a start: ${name}`, () => {
+    const [issue] = issuesOf(changes, context('low_end', false));
+    assert.equal(issue?.loc, ['body', field]);
+    assert.match(issue?.msg ?? '', word);
+  });
+}
+
+test('the optimizers of bitsandbytes that page their state need CUDA; the advice names some that are there', () => {
+  const paged = ['paged_adamw_32bit', 'paged_adamw_8bit', 'paged_ademamix_32bit', 'paged_lion_8bit'];
+  const others = ['adamw_torch', 'adafactor', 'adamw_8bit', 'ademamix_8bit', 'lion_8bit', 'lion_32bit'];
+  const machine = (cuda: boolean) => ({ ...context('low_end', cuda), optimizers: [...others, ...paged] });
+  for (const optim of paged) {
+    assert.equal(issuesOf({ optim }, machine(true)), []);
+    assert.is(issuesOf({ optim, device: 'cpu' }, machine(true)).length, 1);
+    const [issue] = issuesOf({ optim }, machine(false));
+    const [, advice = ''] = (issue?.msg ?? '').split('; use ');
+    const named = advice.split(/, or |, /);
+    assert.ok(named.includes('adamw_torch'), advice);
+    assert.equal(
+      named.filter((name) => !others.includes(name)),
+      [],
+      issue?.msg,
+    );
+  }
+  for (const optim of others) assert.equal(issuesOf({ optim }, machine(false)), []);
+});
+
+test('what the trainer can do is not refused', () => {
+  for (const changes of [
+    { strategy: 'rlhf', per_device_train_batch_size: 3, gradient_accumulation_steps: 1 },
+    { strategy: 'rlhf', per_device_train_batch_size: 1, gradient_accumulation_steps: 2 },
+    { strategy: 'rlhf' },
+    { strategy: 'qlora', use_4bit: false },
+    { keep_best: true, lr_scheduler_type: 'greedy', eval_split: 0.1 },
+  ]) {
+    assert.equal(issuesOf(changes, context('low_end', false)), [], JSON.stringify(changes));
+  }
+});
+
+test('every rule that is broken is told, and none that speaks of a field that could not be read', () => {
+  const broken = { use_4bit: true, use_8bit: true, keep_best: true, optim: 'magic', device: 'cuda' };
+  const here = context('low_end', false);
+  const fieldsOf = (refused: string[]) => issuesOf(broken, here, { refused }).map(({ loc }) => loc.join('.'));
+  assert.equal(fieldsOf([]).sort(), ['body.device', 'body.eval_split', 'body.optim', 'body.use_8bit']);
+  assert.equal(fieldsOf(['eval_split', 'use_4bit']).sort(), ['body.device', 'body.optim']);
+});
+
+test('quantized weights are refused by name where bitsandbytes is missing, and not recommended', () => {
+  const without = { ...context('low_end', true), quantizes: false };
+  assert.equal(issuesOf({ use_4bit: true }, without)[0]?.loc, ['body', 'use_4bit']);
+  assert.equal(issuesOf({ use_8bit: true }, without)[0]?.loc, ['body', 'use_8bit']);
+  assert.equal(issuesOf({ strategy: 'qlora' }, without)[0]?.loc, ['body', 'strategy']);
+  assert.is(recommendedSettings(without).use_4bit, false);
+});
+
+test.run();

@@ -1,0 +1,63 @@
+/** What a page asks the service for when it is opened: everything once. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, quickRequest, startService, supportRows, type TestService, untilEnded } from '../service.ts';
+import { closeBrowser, sees, theBrowser } from './browser.ts';
+
+let service: TestService;
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test.before(async () => {
+  service = await startService();
+  await service.upload('support.jsonl', supportRows());
+  await service.call('POST', '/api/start_training', quickRequest());
+  assert.is((await untilEnded(service)).status, 'completed');
+});
+
+/** How often each address of the service was asked for while a page was opened, and until it asked no more. */
+async function asked(path: string, text: string | RegExp, hasSocket = true): Promise<Map<string, number>> {
+  const context = await (await theBrowser()).newContext();
+  const page = await context.newPage();
+  const counts = new Map<string, number>();
+  if (!hasSocket) await page.routeWebSocket('**/ws/training', (socket) => socket.close());
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith('/api/')) counts.set(pathname, (counts.get(pathname) ?? 0) + 1);
+  });
+  await page.goto(service.url + path);
+  await sees(page, text);
+  if (hasSocket) await page.locator('.connection[data-state="live"]').waitFor();
+  // The lists are asked for a second time, if they are, when a moment has passed without the socket.
+  await page.waitForTimeout(1_500);
+  await page.waitForLoadState('networkidle');
+  await context.close();
+  return counts;
+}
+
+for (const [path, text] of [
+  ['/', 'Recent runs'],
+  ['/training', 'Essentials'],
+  ['/training/runs', '1 of 1'],
+  ['/training/train_1', 'Gradient norm'],
+  ['/playground', 'Max new tokens'],
+  ['/models', '1 of 1'],
+] as const) {
+  test(`${path} asks for everything once`, async () => {
+    const counts = await asked(path, text);
+    assert.is(counts.get('/api/jobs'), 1, 'the list of jobs');
+    assert.is(counts.get('/api/models/'), 1, 'the list of models');
+    const twice = [...counts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count}`);
+    assert.equal(twice, []);
+  });
+}
+
+test('without a socket the lists are read all the same', async () => {
+  const counts = await asked('/models', '1 of 1', false);
+  assert.ok((counts.get('/api/models/') ?? 0) >= 1);
+});
+
+test.run();

@@ -1,0 +1,110 @@
+/** What the page says of a training before it is started is what the trainer then does. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, tinyModel, until, untilEnded } from '../service.ts';
+import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+
+let service: TestService;
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test.before(async () => {
+  service = await startService({ warm: true });
+  const rows = (make: (index: number) => object) =>
+    Array.from({ length: 14 }, (_, index) => JSON.stringify(make(index))).join('\n');
+  await service.upload(
+    'fourteen.jsonl',
+    rows((index) => ({ input: `in ${index}`, output: `out ${index}` })),
+  );
+  await service.upload(
+    'pairs.jsonl',
+    rows((index) => ({ prompt: `in ${index}`, chosen: `out ${index}`, rejected: 'no' })),
+  );
+});
+
+/** Fills the form in: the settings are texts by their labels. */
+async function fill(
+  page: Page,
+  model: string,
+  dataset: string,
+  settings: Record<string, string>,
+): Promise<void> {
+  await page.getByLabel('Other model').check();
+  await page.getByLabel('Hub ID or folder').fill(model);
+  await sees(page, 'Model found');
+  await page.getByRole('radio', { name: new RegExp(`^${dataset}`) }).check();
+  for (const [label, text] of Object.entries(settings))
+    await page.getByLabel(label, { exact: true }).fill(text);
+}
+
+const stepsOf = (page: Page) =>
+  page.locator('.plan .figure', { hasText: 'Steps' }).locator('dd').textContent();
+const showsSteps = (page: Page, text: string) =>
+  until(async () => (await stepsOf(page)) === text, `the page says ${text} steps`);
+
+test('the count of steps is the trainer’s: the held-out part is rounded, and rlhf has several answers to a prompt', async () => {
+  const { page, faults } = await openPage(service.url, '/training');
+  // A tenth of 14 rows is one row, not two: 13 are trained.
+  await fill(page, tinyModel('llama'), 'fourteen.jsonl', {
+    'Validation split': '0.1',
+    'Batch size': '1',
+    'Gradient accumulation steps': '1',
+    Epochs: '1',
+    'Max sequence length': '64',
+  });
+  await showsSteps(page, '13');
+  await page.getByText('Memory and precision').click();
+  await page.getByLabel('Packing', { exact: true }).selectOption('on');
+  await showsSteps(page, 'at most 13');
+  await page.getByLabel('Packing', { exact: true }).selectOption('off');
+  await showsSteps(page, '13');
+  await sees(page, /−1 fits 99\.9% of the rows, up to the model’s context length/);
+
+  await page.getByRole('button', { name: 'Start training' }).click();
+  await page.waitForURL(/train_1$/);
+  assert.is((await untilEnded(service)).status, 'completed');
+  const { last_metric: last } = (await service.call('GET', '/api/jobs/train_1')).body;
+  assert.equal([last.step, last.total_steps], [13, 13]);
+
+  // Eight rows of a step are two prompts with four answers each.
+  await page.goto(`${service.url}/training`);
+  await page.getByRole('radio', { name: /^RLHF|^Reinforcement/i }).check();
+  await page.getByRole('radio', { name: /^pairs\.jsonl/ }).check();
+  await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('8');
+  await showsSteps(page, '6');
+  assert.equal(faults, []);
+});
+
+test('a T5 model is trained without a GGUF, and the page says so before and after', async () => {
+  const { page, faults } = await openPage(service.url, '/training');
+  await fill(page, tinyModel('t5'), 'fourteen.jsonl', { 'Max sequence length': '64', Epochs: '1' });
+  await sees(page, /There will be an adapter and no GGUF file: llama\.cpp cannot run/);
+  await page.getByText('Export', { exact: false }).filter({ hasText: 'automatic' }).first().click();
+  assert.ok(await page.getByLabel('Q8_0').isChecked());
+  // Asked for by name it is refused, with the reason and the way out.
+  await page.getByLabel('Q4_K_M').check();
+  await page.getByRole('button', { name: /Start training/ }).click();
+  await sees(page, /There can be no GGUF file: llama\.cpp cannot run the architecture T5/);
+  assert.equal(await axeViolations(page), []);
+  await page
+    .getByRole('button', { name: /Reset to automatic/ })
+    .last()
+    .click();
+  await page.getByRole('button', { name: /Start training/ }).click();
+  await page.waitForURL(/train_2$/);
+  await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
+  assert.is(await page.getByRole('link', { name: 'Try the model' }).count(), 0);
+  await page.getByRole('link', { name: 'Events' }).click();
+  await sees(page, /makes an adapter and no GGUF file/);
+  const spec = JSON.parse(readFileSync(join(service.dataDir, 'jobs', 'train_2', 'spec.json'), 'utf8'));
+  assert.equal(spec.export, { quantizations: ['Q8_0'], required: false });
+  assert.equal(faults, []);
+});
+
+test.run();

@@ -1,0 +1,1 @@
+"""Rows, from the file to tokens and labels."""

@@ -1,0 +1,48 @@
+"""The maximum sequence length, and which rows are longest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+
+def choose_length(job: Job, totals: Any) -> int:
+    """The job's max_seq_length, at most the model's context; -1 infers it from the rows' lengths `totals`."""
+    wanted, limit = job.settings.max_seq_length, job.template.context_length
+    if limit is not None and wanted > limit:
+        job.warn(
+            "max_seq_length_capped",
+            f"max_seq_length {wanted} is more than the model's context of {limit} tokens; {limit} is used.",
+        )
+        wanted = limit
+    return wanted if wanted > 0 else inferred_length(totals, limit)
+
+
+def inferred_length(totals: Any, limit: int | None) -> int:
+    """The 99.9th percentile of the rows' lengths, rounded up to a multiple of 8, at most `limit`."""
+    import numpy
+
+    if len(totals) == 0:
+        return limit or 8
+    length = int(-(-numpy.percentile(totals, 99.9, method="higher") // 8) * 8)
+    return min(length, limit) if limit is not None else length
+
+
+def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
+    """The indices of the `count` rows with the longest lists in `columns` in total, longest first. With
+    fewer rows, indices repeat."""
+    import numpy
+
+    totals = sum(list_lengths(dataset, name) for name in columns)
+    order = numpy.argsort(-totals, kind="stable")[:count].tolist()
+    return [order[index % len(order)] for index in range(count)]
+
+
+def list_lengths(dataset: Any, column: str) -> Any:
+    """The length of the list in `column` of each row, without reading the lists."""
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.list_value_length(dataset.data.column(column)).to_numpy()
+    return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]

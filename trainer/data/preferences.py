@@ -1,0 +1,70 @@
+"""Preference pairs as tokens: a prompt, a chosen and a rejected answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.data import rows
+from trainer.data.lengths import choose_length
+from trainer.data.template import split
+from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+
+def messages(row: dict[str, Any]) -> list[dict[str, str]]:
+    """The conversation with the chosen answer."""
+    return [
+        {"role": "user", "content": row["prompt"]},
+        {"role": "assistant", "content": row["chosen"]},
+    ]
+
+
+def encoded_pairs(job: Job) -> tuple[Any, int]:
+    """The job's rows as `prompt` (the rendered text), `prompt_ids`, `chosen_ids` and `rejected_ids` (answers
+    with their end-of-turn token), and the maximum length of a prompt with its answer.
+
+    Longer rows are dropped, because a preference does not hold for a truncated answer. Failure
+    `bad_dataset_row` when none is left.
+    """
+
+    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        texts: list[str] = []
+        for row in batch:
+            prompt, chosen = split(job.template, messages(row))
+            _, rejected = split(job.template, messages({**row, "chosen": row["rejected"]}))
+            texts += [prompt, chosen, rejected]
+        ids = job.tokenizer(texts, add_special_tokens=False).input_ids
+        return [
+            {
+                "prompt": text,
+                "prompt_ids": prompt,
+                "chosen_ids": chosen,
+                "rejected_ids": rejected,
+                "total_tokens": len(prompt) + max(len(chosen), len(rejected)),
+            }
+            for text, prompt, chosen, rejected in zip(texts[::3], ids[::3], ids[1::3], ids[2::3], strict=True)
+        ]
+
+    lists = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints"}
+    columns = {"prompt": "string", **lists, "total_tokens": "int"}
+    key = ["preferences", job.template.chat_template, job.template.stop, len(job.tokenizer)]
+    dataset, _ = rows.build_dataset(job, "pairs", columns, produce, key)
+    totals = dataset.data.column("total_tokens").to_numpy()
+    length = choose_length(job, totals)
+    fitting = (totals <= length).nonzero()[0]
+    if len(fitting) == 0:
+        raise Failure(
+            "bad_dataset_row",
+            f"Every row is longer than {length} tokens, so there is nothing to train on.",
+            "Raise max_seq_length, or add rows." if len(dataset) else "The dataset has no rows; add some.",
+        )
+    if len(fitting) < len(dataset):
+        job.warn(
+            "rows_left_out",
+            f"{len(dataset) - len(fitting):,} of {len(dataset):,} rows are longer than {length} tokens and "
+            "are dropped.",
+        )
+        dataset = dataset.select(fitting)
+    return dataset, length

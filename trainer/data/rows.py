@@ -1,0 +1,159 @@
+"""The job's rows: read line by line, tokenized in batches, stored in a memory-mapped file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer.protocol.failures import Failure
+from trainer.training.steps import held_out_rows
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+# Rows of a batch; larger ones are no faster and delay a stop.
+BATCH_ROWS = 256
+# Rows between two progress reports.
+REPORT_ROWS = BATCH_ROWS * 40
+# Rows that are packed at once, in about a second.
+CHUNK_ROWS = 10_000
+
+
+def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row with its line number (from 1); Failure `bad_dataset_row` names the line and the field."""
+    with open(path, encoding="utf-8-sig") as file:
+        lines = enumerate(file, 1)
+        while True:
+            try:
+                number, line = next(lines)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as error:
+                raise _bad("The dataset", f"it is not UTF-8: {error.reason}", "Save it as UTF-8.") from error
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise _bad(f"Line {number}", f"not JSON: {error}", "Write one JSON object a line.") from error
+            for name in fields:
+                value = row.get(name) if isinstance(row, dict) else None
+                if not isinstance(value, str):
+                    found = (
+                        "an object without it" if isinstance(row, dict) and name not in row else repr(value)
+                    )
+                    raise _bad(
+                        f"Line {number}",
+                        f"the field {name} must be a string, found {found[:80]}",
+                        "Correct it.",
+                    )
+            yield number, row
+
+
+def row_at(job: Job, numbers: list[int]) -> list[dict[str, Any]]:
+    """The job's rows with these line numbers, in the given order."""
+    wanted, found = set(numbers), {}
+    for number, row in read_rows(job.spec.dataset.path, job.fields):
+        if number % BATCH_ROWS == 0:
+            job.beat_or_stop()
+        if number in wanted:
+            found[number] = row
+            if len(found) == len(wanted):
+                break
+    return [found[number] for number in numbers]
+
+
+def build_dataset(
+    job: Job,
+    name: str,
+    columns: dict[str, str],
+    produce: Callable[[list[dict[str, Any]]], list[dict[str, Any] | None]],
+    key: list[Any],
+) -> tuple[Any, int]:
+    """A memory-mapped Dataset of the job's rows, and the number of rows that were dropped.
+
+    `produce` turns a batch of rows into records with the fields of `columns` (a name to `int`, `ints` or
+    `string`), or None for a row to drop. Each record also gets `row`, its line number. A resumed job reuses
+    what was built with an equal `key`.
+    """
+    from datasets import Dataset, Features, Sequence, Value
+    from datasets.arrow_writer import ArrowWriter
+
+    kinds = {"int": Value("int32"), "ints": Sequence(Value("int32")), "string": Value("string")}
+    features = Features({"row": Value("int64"), **{column: kinds[kind] for column, kind in columns.items()}})
+    source = Path(job.spec.dataset.path)
+    stat = source.stat()
+    digest = hashlib.sha256(json.dumps([*key, stat.st_size, columns], default=str).encode()).hexdigest()[:16]
+    cache = job.folder / "cache"
+    cache.mkdir(exist_ok=True)
+    path, note = cache / f"{name}-{digest}.arrow", cache / f"{name}-{digest}.json"
+    if not (path.exists() and note.exists()):
+        left_out = 0
+        writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
+        rows = read_rows(source, job.fields)
+        done = 0
+        while batch := list(islice(rows, BATCH_ROWS)):
+            job.beat_or_stop()
+            for (number, _), record in zip(batch, produce([row for _, row in batch]), strict=True):
+                if record is None:
+                    left_out += 1
+                else:
+                    writer.write({"row": number, **record})
+            done += len(batch)
+            if done % REPORT_ROWS == 0:
+                report_progress(job, done, "as tokens")
+        writer.finalize()
+        os.replace(str(path) + ".tmp", path)
+        note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
+    return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def pack(job: Job, dataset: Any, length: int) -> Any:
+    """`dataset` (`input_ids`, `labels`) packed into rows of at most `length` tokens by best-fit decreasing,
+    with `seq_lengths` that separate the original rows. Works in chunks, to report progress and to stop."""
+    from datasets import concatenate_datasets
+    from trl import pack_dataset
+
+    # The library packs 1,000 rows at a time, so chunks of whole thousands give the same result. At most 100
+    # chunks, because each is a file that stays open.
+    size = max(CHUNK_ROWS, -(-len(dataset) // (100 * 1000)) * 1000)
+    pieces = []
+    for start in range(0, len(dataset), size):
+        end = min(start + size, len(dataset))
+        job.beat_or_stop()
+        pieces.append(pack_dataset(dataset.select(range(start, end)), length, "bfd"))
+        if len(dataset) > size:
+            report_progress(job, end, "packed")
+    return concatenate_datasets(pieces)
+
+
+def report_progress(job: Job, done: int, what: str) -> None:
+    """Reports how many of the job's rows are done."""
+    total = max(job.spec.dataset.rows, done)
+    job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
+
+
+def train_test_split(dataset: Any, eval_split: float, seed: int) -> tuple[Any, Any]:
+    """The training and the validation split (None without `eval_split`), each with at least one row."""
+    if eval_split <= 0:
+        return dataset, None
+    if len(dataset) < 2:
+        raise Failure(
+            "bad_dataset_row",
+            "eval_split needs at least two usable rows, one for each split.",
+            "Set eval_split to 0, or add rows.",
+        )
+    held_out = held_out_rows(len(dataset), eval_split)
+    parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
+    return parts["train"], parts["test"]
+
+
+def _bad(where: str, what: str, advice: str) -> Failure:
+    """A Failure for a row."""
+    message = f"{where} of the dataset: {what}." if where != "The dataset" else f"The dataset: {what}."
+    return Failure("bad_dataset_row", message, advice)

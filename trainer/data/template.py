@@ -1,0 +1,245 @@
+"""The chat template, the same for training, for the playground and in the GGUF.
+
+It is the tokenizer's own, or Hone's for a base model without one. It is stored as `artifacts/template.json`,
+so that the playground renders the text that the model was trained on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from trainer.protocol.failures import Failure
+
+# Short, because a small model's context is: the user's text, a line that prose does not contain, the answer,
+# the end token.
+HONE_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %}{{ message['content'] + eos_token }}"
+    "{% elif message['role'] == 'system' %}{{ message['content'] + '\\n\\n' }}"
+    "{% else %}{{ message['content'] + '\\n###\\n' }}{% endif %}"
+    "{% endfor %}"
+)
+
+# A tokenizer without a limit names a number like 1e30.
+LARGEST_CONTEXT = 1 << 24
+
+
+@dataclass(frozen=True)
+class Template:
+    """A Jinja chat template with its special tokens and the strings that end a turn."""
+
+    chat_template: str
+    bos_token: str | None
+    eos_token: str | None
+    stop: list[str]
+    source: str
+    context_length: int | None
+
+
+# Encoder-decoders and encoders get the text without a template.
+PLAIN_TEMPLATE = "{{ messages[0]['content'] }}"
+
+
+def plain(tokenizer: Any, config: dict[str, Any]) -> Template:
+    """The template of encoder-decoders and encoders: only the user's text."""
+    return Template(
+        chat_template=PLAIN_TEMPLATE,
+        bos_token=tokenizer.bos_token,
+        eos_token=tokenizer.eos_token,
+        stop=[tokenizer.eos_token] if tokenizer.eos_token else [],
+        source="plain",
+        context_length=context_length(tokenizer, config),
+    )
+
+
+def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | None) -> Template:
+    """The template for `tokenizer`; it is also set on the tokenizer, so that saving includes it.
+
+    With `use_chat_template` None it is the model's own if there is one. Failure `bad_tokenizer` when
+    `use_chat_template` is true and there is none, or when the tokenizer has no token to end an answer with.
+    """
+    own = _own_template(tokenizer)
+    if use_chat_template and own is None:
+        raise Failure(
+            "bad_tokenizer",
+            "The model's tokenizer has no chat template, and use_chat_template is true.",
+            "Leave use_chat_template out, or choose an instruction-tuned model.",
+        )
+    if tokenizer.eos_token is None:
+        if tokenizer.pad_token is None:
+            raise Failure(
+                "bad_tokenizer",
+                "The tokenizer has neither an end-of-text nor a padding token, so no answer would end.",
+                "Choose a model whose tokenizer_config.json names an eos_token.",
+            )
+        tokenizer.eos_token = tokenizer.pad_token
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    use_own = own is not None and use_chat_template is not False
+    text = _freeze(own) if use_own else HONE_TEMPLATE
+    if not use_own and _adds_bos(tokenizer):
+        text = "{{ bos_token }}" + text
+    tokenizer.chat_template = text
+    template = Template(
+        chat_template=text,
+        bos_token=tokenizer.bos_token,
+        eos_token=tokenizer.eos_token,
+        stop=[],
+        source="model" if use_own else "hone",
+        context_length=context_length(tokenizer, config),
+    )
+    return dataclasses.replace(template, stop=_stop_strings(tokenizer, template))
+
+
+def render(template: Template, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
+    """`messages` (role, content) as text; with `add_generation_prompt` up to the start of the answer.
+
+    Failure `bad_tokenizer` when the template raises or is invalid.
+    """
+    import jinja2
+
+    try:
+        return _compile(template.chat_template).render(
+            messages=messages,
+            add_generation_prompt=add_generation_prompt,
+            bos_token=template.bos_token or "",
+            eos_token=template.eos_token or "",
+        )
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        raise Failure(
+            "bad_tokenizer",
+            f"The model's chat template cannot render this conversation: {error}",
+            "Set use_chat_template to false to train with Hone's minimal template.",
+            f"{type(error).__name__}: {error}",
+        ) from error
+
+
+def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]:
+    """The prompt and the completion of `messages`, which end with the assistant's.
+
+    The prompt is the text that the playground sends. The completion ends with the end-of-turn token. Failure
+    `bad_tokenizer` when the conversation does not start with the prompt.
+    """
+    prompt = render(template, messages[:-1], True)
+    whole = render(template, messages, False)
+    if not whole.startswith(prompt):
+        at = next(
+            (i for i, pair in enumerate(zip(prompt, whole, strict=False)) if pair[0] != pair[1]), len(whole)
+        )
+        raise Failure(
+            "bad_tokenizer",
+            "The model's chat template renders a prompt differently when it has an answer, so the playground "
+            "would send another text than the model was trained on.",
+            "Set use_chat_template to false to train with Hone's minimal template.",
+            f"The prompt continues with {prompt[at : at + 60]!r}, with an answer {whole[at : at + 60]!r}.",
+        )
+    completion = whole[len(prompt) :]
+    ends = [stop for stop in template.stop if stop in completion]
+    if ends:
+        # Text after the end of the turn, mostly a newline, is never generated: generation stops before it.
+        last = max(completion.rindex(stop) + len(stop) for stop in ends)
+        if not completion[last:].strip():
+            return prompt, completion[:last]
+    return prompt, completion + (template.eos_token or "")
+
+
+def save(template: Template, task: str, path: Path) -> None:
+    """Writes `template.json` atomically."""
+    value = {"version": 1, "task": task, **dataclasses.asdict(template)}
+    aside = path.with_suffix(".tmp")
+    aside.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    os.replace(aside, path)
+
+
+def load(path: Path) -> Template:
+    """The template that `save` wrote."""
+    value = json.loads(path.read_text(encoding="utf-8"))
+    return Template(**{field.name: value[field.name] for field in dataclasses.fields(Template)})
+
+
+def context_length(tokenizer: Any, config: dict[str, Any]) -> int | None:
+    """The model's context length: the smallest limit in its files, or None."""
+    text_config = config.get("text_config") or config
+    limits = [
+        text_config.get(name)
+        for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    ]
+    limits.append(tokenizer.model_max_length)
+    known = [
+        int(limit) for limit in limits if isinstance(limit, (int, float)) and 0 < limit < LARGEST_CONTEXT
+    ]
+    return min(known) if known else None
+
+
+def _own_template(tokenizer: Any) -> str | None:
+    """The tokenizer's chat template; the default one of several."""
+    own = tokenizer.chat_template
+    if isinstance(own, dict):
+        return own.get("default") or next(iter(own.values()), None)
+    return own or None
+
+
+def _freeze(text: str) -> str:
+    """`text` without what could differ between training and use.
+
+    Thinking is off, because rows have answers only, and the date is fixed. Both are part of the template, so
+    that every runtime of the GGUF does the same.
+    """
+    head = ""
+    if "enable_thinking" in text:
+        head += "{%- set enable_thinking = false -%}"
+    if "strftime_now" in text:
+        head += "{%- macro strftime_now(format) -%}01 Jan 2025{%- endmacro -%}"
+    return text if text.startswith(head) else head + text
+
+
+def _adds_bos(tokenizer: Any) -> bool:
+    """Whether the tokenizer adds its beginning-of-text token by itself."""
+    if tokenizer.bos_token_id is None:
+        return False
+    ids = tokenizer("a").input_ids
+    return bool(ids) and ids[0] == tokenizer.bos_token_id
+
+
+def _stop_strings(tokenizer: Any, template: Template) -> list[str]:
+    """The token that the template puts after an answer, and the end-of-text token.
+
+    All added tokens are considered: some tokenizers do not mark those of a conversation as special.
+    """
+    answer = "answer"
+    messages = [{"role": "user", "content": "question"}, {"role": "assistant", "content": answer}]
+    whole = render(template, messages, False)
+    tail = whole[whole.rindex(answer) + len(answer) :] if answer in whole else ""
+    added = {token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip()}
+    found = sorted(
+        (token for token in added if token in tail), key=lambda token: (tail.index(token), -len(token))
+    )
+    stops = found[:1]
+    if template.eos_token and template.eos_token not in stops:
+        stops.append(template.eos_token)
+    return stops
+
+
+@lru_cache(maxsize=8)
+def _compile(text: str) -> Any:
+    """`text` compiled as transformers does it: sandboxed, with trimmed blocks."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def refuse(message: str) -> None:
+        raise jinja2.TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = lambda value, indent=None: json.dumps(
+        value, ensure_ascii=False, indent=indent
+    )
+    environment.globals["raise_exception"] = refuse
+    return environment.from_string(text)

@@ -1,0 +1,1 @@
+"""Writes GGUF files with llama.cpp's converter."""

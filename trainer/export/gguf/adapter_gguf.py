@@ -1,0 +1,89 @@
+"""Writes the adapter as a separate GGUF, so that the merged model minus the adapter answers as the base.
+
+The converter renames, permutes and splits the pairs of low-rank factors as it does the merged tensors. The
+factors include the scale: `adapter.lora.alpha` is 0, which llama.cpp reads as "no further scale"
+(src/llama-adapter.h).
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from trainer.export.adapter import Adapter
+from trainer.export.gguf.convert import load_converter, load_hparams, model_class
+from trainer.export.gguf.stubbed_transformers import stubbed_transformers
+from trainer.export.weights import StoredTensor
+
+
+def write_adapter(
+    *,
+    converter_dir: Path,
+    source: Path,
+    tensors: dict[str, StoredTensor],
+    adapter: Adapter,
+    destination: Path,
+) -> str | None:
+    """Writes `destination`; returns None, or why this adapter has no GGUF form (nothing is written then)."""
+    if adapter.replaces_tensors:
+        return "its adapter replaces whole tensors"
+    import torch
+
+    conversion = load_converter(converter_dir)
+    with stubbed_transformers():
+        pair_type = importlib.import_module("convert_lora_to_gguf").LoraTorchTensor
+    hparams = load_hparams(conversion, source)
+    base = model_class(conversion, hparams)
+    gguf = conversion.base.gguf
+
+    class AdapterModel(base):  # type: ignore[misc, valid-type]
+        model_arch = base.model_arch
+
+        def index_tensors(self, remote_hf_model_id=None):
+            del remote_hf_model_id
+            return {name: lambda: None for name in tensors}
+
+        def set_vocab(self):
+            pass
+
+        def set_type(self):
+            self.gguf_writer.add_type(gguf.GGUFType.ADAPTER)
+            self.gguf_writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
+
+        def set_gguf_parameters(self):
+            self.gguf_writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, 0.0)
+
+        def generate_extra_tensors(self):
+            return ()
+
+        def get_tensors(self):
+            for name, update in adapter.updates.items():
+                b, a = update.factors()
+                pair = pair_type(a.contiguous(), b.contiguous())
+                item = self.filter_tensors((name, lambda pair=pair: pair))
+                if item is not None:
+                    yield item[0], item[1]()
+
+        def modify_tensors(self, data_torch, name, bid):
+            for new_name, pair in super().modify_tensors(data_torch, name, bid):
+                a, b = pair.get_lora_A_B()
+                yield f"{new_name}.lora_a", a.contiguous()
+                yield f"{new_name}.lora_b", b.contiguous()
+
+    try:
+        with torch.inference_mode():
+            instance = AdapterModel(
+                source,
+                gguf.LlamaFileType.ALL_F32,
+                destination,
+                hparams=hparams,
+                model_name="adapter",
+                eager=True,
+            )
+            instance.write()
+    except (NotImplementedError, AssertionError, KeyError, TypeError, ValueError) as error:
+        destination.unlink(missing_ok=True)
+        return (
+            f"the tensors of its architecture cannot be split into factors ({type(error).__name__}: {error})"
+        )
+    return None

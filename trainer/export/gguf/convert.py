@@ -1,0 +1,248 @@
+"""Runs llama.cpp's converter over merged tensors, with one tensor in memory at a time.
+
+The converter is lazy: it plans every tensor by its shape and computes it when it is written. Here its file
+reader is replaced by one that reads a base tensor and adds the adapter's update, so that there is never a
+merged copy of the model.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from trainer.export.adapter import Adapter
+from trainer.export.gguf.converter_input import display_name
+from trainer.export.gguf.stubbed_transformers import stubbed_transformers
+from trainer.export.tokenizer import pretokenizer
+from trainer.export.tokenizer.options import TokenizerOptions
+from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor
+from trainer.protocol.failures import Failure
+
+# Types that the converter writes itself; the others are made by the quantizer.
+DIRECT_TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "BF16": "MOSTLY_BF16", "Q8_0": "MOSTLY_Q8_0"}
+# Size as float32 above which an unchanged tensor is written in chunks.
+LARGE_BYTES = 64 << 20
+
+
+def load_converter(converter_dir: Path):
+    """Imports the converter's package and the gguf-py beside it, ahead of any installed one."""
+    for folder in (str(converter_dir), str(converter_dir / "gguf-py")):
+        if folder in sys.path:
+            sys.path.remove(folder)
+        sys.path.insert(0, folder)
+    loaded = sys.modules.get("gguf")
+    if loaded is not None and str(converter_dir) not in str(loaded.__file__):
+        raise RuntimeError("Another gguf package was imported before the converter's own.")
+    logging.getLogger("hf-to-gguf").setLevel(logging.ERROR)
+    with stubbed_transformers():
+        return importlib.import_module("conversion")
+
+
+class _ReportingTensor:
+    """A planned tensor that reports when it is written."""
+
+    def __init__(self, inner, written: Callable[[int], None]):
+        self.inner = inner
+        self.written = written
+        self.nbytes = inner.nbytes
+        self.dtype = inner.dtype
+        self.shape = inner.shape
+
+    def tofile(self, handle) -> None:
+        self.inner.tofile(handle)
+        size = self.nbytes
+        self.inner = None
+        self.written(size)
+
+
+def load_hparams(conversion, source: Path) -> dict:
+    hparams = conversion.ModelBase.load_hparams(source, False)
+    # For gpt2 transformers 5 writes only n_positions; the converter reads n_ctx.
+    if "n_positions" in hparams:
+        hparams.setdefault("n_ctx", hparams["n_positions"])
+    return hparams
+
+
+def model_class(conversion, hparams: dict):
+    """The converter's class for the architecture in `hparams`; Failure `unsupported` when there is none."""
+    architecture = conversion.get_model_architecture(hparams, conversion.ModelType.TEXT)
+    try:
+        return conversion.get_model_class(architecture)
+    except NotImplementedError as error:
+        raise Failure(
+            "unsupported",
+            f"llama.cpp has no converter for {architecture}.",
+            "Choose another model, or set export to none.",
+        ) from error
+
+
+def _large(stored: StoredTensor) -> bool:
+    """Whether a tensor, such as a large embedding, is written in chunks."""
+    return len(stored.shape) == 2 and math.prod(stored.shape) * 4 > LARGE_BYTES
+
+
+def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
+    """The converter's placeholder for a tensor that `load()` returns when it is written."""
+    import torch
+
+    lazy = conversion.LazyTorchTensor
+    dtype = torch.float32 if stored.floating else getattr(torch, TORCH_NAMES[stored.dtype])
+    meta = lazy.meta_with_dtype_and_shape(dtype, stored.shape)
+    # The placeholder requires an argument, normally the file.
+    return lazy(meta=meta, args=(stored,), func=lambda _: load())
+
+
+def _by_rows(conversion, stored: StoredTensor, rows: int):
+    """The converter's placeholder for a tensor that is read, quantized and written in chunks."""
+    row_bytes = 4 * math.prod(stored.shape[1:])
+    step = max(1, CHUNK_BYTES // row_bytes)
+    pieces = [
+        lambda start=start: stored.read(range(start, min(start + step, rows))).numpy()
+        for start in range(0, rows, step)
+    ]
+    import numpy
+
+    return conversion.base.gguf.LazyChunkedTensor(pieces, (rows, *stored.shape[1:]), numpy.float32)
+
+
+def convert(
+    *,
+    converter_dir: Path,
+    source: Path,
+    tensors: dict[str, StoredTensor],
+    adapter: Adapter,
+    destination: Path,
+    quantization: str,
+    name: str,
+    options: TokenizerOptions,
+    end_of_turn: int | None = None,
+    on_progress: Callable[[float], None],
+) -> None:
+    """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
+
+    `source` is what `converter_input.build` made. Without `tensors` the file has only a vocabulary.
+    `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `on_progress` gets
+    0…1 after every tensor and may raise to cancel; a partial file is removed. Raises Failure `unsupported` or
+    `bad_tokenizer`.
+    """
+    import torch
+
+    conversion = load_converter(converter_dir)
+    hparams = load_hparams(conversion, source)
+    base = model_class(conversion, hparams)
+
+    # Large tensors without an update, by the id of their placeholder; `kept` prevents the reuse of ids.
+    untouched: dict[int, StoredTensor] = {}
+    kept: list = []
+
+    class Merged(base):  # type: ignore[misc, valid-type]
+        model_arch = base.model_arch
+
+        def index_tensors(self, remote_hf_model_id=None):
+            del remote_hf_model_id
+            found = {}
+            for tensor_name, stored in tensors.items():
+                update = adapter.updates.get(tensor_name)
+
+                def load(stored=stored, update=update):
+                    return stored.read() if update is None else update.apply(stored.read())
+
+                def generate(stored=stored, load=load, update=update):
+                    if not self.lazy:
+                        return load()
+                    lazy = lazy_tensor(conversion, stored, load)
+                    if update is None and stored.floating and _large(stored):
+                        untouched[id(lazy)] = stored
+                        kept.append(lazy)
+                    return lazy
+
+                if item := self.filter_tensors((tensor_name, generate)):
+                    found[item[0]] = item[1]
+            return found
+
+        def modify_tensors(self, data_torch, name, bid):
+            stored = untouched.get(id(data_torch))
+            for new_name, tensor in super().modify_tensors(data_torch, name, bid):
+                # Gemma drops the embedding rows without a token and keeps the others unchanged.
+                rows = new_name == "token_embd.weight" and base.__name__.startswith("Gemma")
+                same = tensor is data_torch or (rows and tensor.shape[1:] == data_torch.shape[1:])
+                if stored is not None and same and tensor.shape[0] <= stored.shape[0]:
+                    yield new_name, _by_rows(conversion, stored, tensor.shape[0])
+                else:
+                    yield new_name, tensor
+
+        def set_vocab(self):
+            try:
+                super().set_vocab()
+            except (FileNotFoundError, ValueError) as error:
+                # The architecture expects a SentencePiece file, and the model has a byte-level tokenizer.
+                if "tokenizer.model" not in str(error):
+                    raise
+                self._set_vocab_gpt2()
+
+        def get_vocab_base_pre(self, tokenizer) -> str:
+            try:
+                return super().get_vocab_base_pre(tokenizer)
+            except NotImplementedError as error:
+                known = pretokenizer.derive(source / "tokenizer.json")
+                if known is None:
+                    raise Failure(
+                        "bad_tokenizer",
+                        "llama.cpp has no pre-tokenizer that splits text as this model's tokenizer does.",
+                        "Choose a base model with a published tokenizer, or set export to none.",
+                    ) from error
+                return known
+
+    try:
+        with torch.inference_mode(), stubbed_transformers():
+            instance = Merged(
+                source,
+                getattr(conversion.base.gguf.LlamaFileType, DIRECT_TYPES[quantization]),
+                destination,
+                hparams=hparams,
+                model_name=display_name(name, options.rstrip),
+            )
+            instance.prepare_tensors()
+            instance.prepare_metadata(vocab_only=False)
+            writer = instance.gguf_writer
+            if options.add_space_prefix is not None:
+                key = "tokenizer.ggml.add_space_prefix"
+                writer.kv_data[0].pop(key, None)
+                writer.add_add_space_prefix(options.add_space_prefix)
+            if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
+                writer.add_eot_token_id(end_of_turn)
+            _write(instance, destination, on_progress)
+    except BaseException:
+        destination.unlink(missing_ok=True)
+        raise
+
+
+def _write(instance, destination: Path, on_progress: Callable[[float], None]) -> None:
+    writer = instance.gguf_writer
+    planned = [info for shard in writer.tensors for info in shard.values()]
+    total = sum(info.nbytes for info in planned) or 1
+    done = 0
+
+    def written(size: int) -> None:
+        nonlocal done
+        done += size
+        on_progress(done / total)
+
+    for info in planned:
+        info.tensor = _ReportingTensor(info.tensor, written)
+    try:
+        writer.write_header_to_file(path=destination)
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file(progress=False)
+    finally:
+        writer.close()
+    descriptor = os.open(destination, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,130 @@
+"""Runs the Node programs that use llama.cpp: one quantizes a GGUF, one scores it."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.protocol.failures import Failure
+
+# Longest time between two checks for a stop request.
+LOOK_SECONDS = 0.5
+# Time for a program to exit after SIGTERM.
+GRACE_SECONDS = 5
+
+
+def _run(
+    argv: list[str], given: bytes, on_line: Callable[[str], None], beat_or_stop: Callable[[], None]
+) -> tuple[int, str]:
+    """Feeds `given` and passes on each line of stdout; calls `beat_or_stop`, which may raise, twice a second.
+
+    Returns exit status and stderr. The program has ended when this returns or raises.
+    """
+    with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as source:
+        source.write(given)
+        source.seek(0)
+        try:
+            process = subprocess.Popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=complaints)
+        except OSError as error:
+            raise Failure(
+                "dependency_missing",
+                f"The program {argv[0]} cannot be started: {error.strerror}.",
+                "Run `npm start` again, which builds what is missing.",
+            ) from error
+        try:
+            assert process.stdout is not None
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout, selectors.EVENT_READ)
+                buffer = b""
+                while True:
+                    beat_or_stop()
+                    if not selector.select(LOOK_SECONDS):
+                        continue
+                    chunk = os.read(process.stdout.fileno(), 1 << 16)
+                    if not chunk:
+                        break
+                    *lines, buffer = (buffer + chunk).split(b"\n")
+                    for line in lines:
+                        on_line(line.decode("utf-8", "replace"))
+                if buffer:
+                    on_line(buffer.decode("utf-8", "replace"))
+            status = process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(GRACE_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        complaints.seek(0)
+        return status, complaints.read().decode("utf-8", "replace")
+
+
+def _explain(what: str, status: int, complaints: str) -> Failure:
+    code, message = "", ""
+    for line in complaints.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and "message" in value:
+            code, message = str(value.get("code", "")), str(value["message"])
+    ended = f"signal {-status}" if status < 0 else f"exit status {status}"
+    evidence = "\n".join(complaints.splitlines()[-8:])[-2000:]
+    if code == "disk_full":
+        return Failure("disk_full", message, "Free some disk space, then resume.", evidence)
+    if code in ("addon_missing", "engine_missing", "engine_mismatch"):
+        return Failure("dependency_missing", message, "Run `npm start` again.", evidence)
+    if code == "unsupported_type":
+        return Failure("unsupported", message, "Choose another quantization.", evidence)
+    return Failure(
+        "internal",
+        f"{what} ended with {ended}" + (f": {message}" if message else "."),
+        "See the end of the job's log; export again, or choose another quantization.",
+        evidence,
+    )
+
+
+def quantize(
+    argv: list[str],
+    source: Path,
+    destination: Path,
+    quantization: str,
+    on_progress: Callable[[float], None],
+    beat_or_stop: Callable[[], None],
+) -> None:
+    """Writes `destination` from the GGUF `source`; Failure with the program's message."""
+
+    def report(line: str) -> None:
+        try:
+            value = json.loads(line).get("progress")
+        except (ValueError, AttributeError):
+            return
+        if isinstance(value, (int, float)):
+            on_progress(min(1.0, max(0.0, float(value))))
+
+    status, complaints = _run([*argv, str(source), str(destination), quantization], b"", report, beat_or_stop)
+    if status != 0:
+        destination.unlink(missing_ok=True)
+        raise _explain(f"Quantizing to {quantization}", status, complaints)
+
+
+def score(argv: list[str], request: dict[str, Any], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
+    """The scoring program's answer to `request`; src/inference/score.ts describes both."""
+    lines: list[str] = []
+    status, complaints = _run(argv, json.dumps(request).encode(), lines.append, beat_or_stop)
+    if status != 0:
+        raise _explain("Loading the finished GGUF", status, complaints)
+    for line in reversed(lines):
+        if line.startswith("{"):
+            return json.loads(line)
+    raise Failure("internal", "The scoring program gave no answer.", "Export again.", complaints[-2000:])

@@ -1,0 +1,82 @@
+"""Moves verified files into `artifacts/` and reports them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from trainer.data.template import Template, render
+from trainer.export import modelfile
+from trainer.export.verification.compare import Figures
+from trainer.export.verification.verify import warn_of_token_differences
+from trainer.protocol.context import JobContext
+from trainer.protocol.durable import sync_folder, write_json
+
+
+def publish(
+    job: JobContext,
+    scratch: Path,
+    ggufs: dict[str, Path],
+    results: dict[str, Figures],
+    adapter_gguf: Path | None,
+    template: Template,
+    tokenizer: Any,
+) -> dict[str, Any]:
+    """Publishes the files by quantization, the adapter, the Modelfile and the verification report; returns
+    the `verification` of `done`."""
+    published: list[tuple[str, Path, str | None]] = []
+    for quantization, path in ggufs.items():
+        published.append(("gguf", _move(path, job.artifacts / path.name), quantization))
+    if adapter_gguf is not None:
+        published.append(("adapter_gguf", _move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
+    first = next(iter(results))
+    text = modelfile.write(
+        f"model-{first}.gguf",
+        template,
+        lambda messages, generation: render(template, messages, generation),
+        _adds_bos(tokenizer),
+    )
+    written = scratch / "Modelfile"
+    written.write_text(text, "utf-8")
+    published.append(("modelfile", _move(written, job.artifacts / "Modelfile"), None))
+    if any(result.tokens_differ for result in results.values()):
+        warn_of_token_differences(job, next(result for result in results.values() if result.tokens_differ))
+    report = job.artifacts / "verification.json"
+    write_json(
+        report, {"version": 1, "files": {name: figures.as_dict() for name, figures in results.items()}}
+    )
+    published.append(("verification", report, None))
+    for kind, path, quantization in published:
+        job.artifact(kind, path, path.stat().st_size, quantization)
+    figures = next((result for result in results.values() if not result.passed), results[first])
+    return {
+        "passed": all(result.passed for result in results.values()),
+        "agreement": figures.agreement,
+        "max_logprob_difference": figures.max_logprob_difference,
+        "mean_kl": figures.mean_kl,
+        "difference_from_base": figures.difference_from_base,
+        "tokens_equal": figures.tokens_equal,
+        "tokens_differ": asdict(figures.tokens_differ) if figures.tokens_differ else None,
+        "reason": figures.reason or None,
+    }
+
+
+def _move(source: Path, destination: Path) -> Path:
+    """Brings `source` to the disk and renames it into place."""
+    descriptor = os.open(source, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(source, destination)
+    sync_folder(destination.parent)
+    return destination
+
+
+def _adds_bos(tokenizer: Any) -> bool:
+    """Whether the tokenizer, and so llama.cpp, adds the beginning-of-text token by itself."""
+    if tokenizer.bos_token_id is None:
+        return False
+    return tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]

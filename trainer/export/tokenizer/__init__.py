@@ -1,0 +1,1 @@
+"""What llama.cpp must be told about a tokenizer."""

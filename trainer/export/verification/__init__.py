@@ -1,0 +1,1 @@
+"""Compares a GGUF, as llama.cpp runs it, with the trained model."""

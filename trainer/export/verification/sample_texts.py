@@ -1,0 +1,43 @@
+"""Texts of the job with their token ids in training, to check the GGUF's tokenizer."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from trainer.data import preferences
+from trainer.data.rows import read_rows
+from trainer.data.template import Template, split
+from trainer.protocol.contracts import Spec
+from trainer.protocol.failures import Failure
+from trainer.registry import create
+
+# Rows whose texts are compared.
+ROWS = 64
+# Characters of a text that are compared.
+LONGEST = 20_000
+
+
+def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[str], list[list[int]]]:
+    """Prompts and whole conversations of the first rows, as text and as token ids, without duplicates.
+
+    No answer is compared alone: a request is always a prompt, which earlier answers are part of.
+    """
+    texts: dict[str, None] = {}
+    for _, row in islice(read_rows(spec.dataset.path, ()), ROWS):
+        try:
+            prompt, completion = split(template, _messages(spec, row))
+        except (Failure, KeyError, TypeError):
+            continue
+        texts[prompt[:LONGEST]] = None
+        texts[(prompt + completion)[:LONGEST]] = None
+    found = [text for text in texts if text]
+    if not found:
+        return [], []
+    return found, [list(ids) for ids in tokenizer(found, add_special_tokens=False).input_ids]
+
+
+def _messages(spec: Spec, row: dict[str, Any]) -> list[dict[str, str]]:
+    if "prompt" in row and "chosen" in row:
+        return preferences.messages(row)
+    return create("task", spec.task).messages(row)

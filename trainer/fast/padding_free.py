@@ -1,0 +1,167 @@
+"""Padding-free training: the rows of a micro-batch are one concatenated sequence.
+
+The rows of every step and their loss stay the same. Whether this holds for a model is tested on a few of the
+job's rows: the loss must equal that of the padded batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from trainer.fast import attention
+from trainer.fast.loss import labelled_loss_class
+
+if TYPE_CHECKING:
+    from trainer.model.hardware import Hardware
+
+IGNORED = -100
+
+# Rows of that test, and tokens of each.
+TRIED_ROWS = 3
+TRIED_TOKENS = 48
+
+# Relative difference of the two losses that rounding explains, by the type of the weights.
+TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-3, "float16": 5e-3}
+
+# Supported `layer_types` of transformers' configurations.
+KINDS = ("full_attention", "sliding_attention")
+
+
+def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> bool:
+    """Switches `model`, which has its LoRA, to padding-free attention if the loss of the first of `rows`
+    (with `input_ids`) stays the same; returns whether it did."""
+    import torch
+
+    inner = model.get_base_model()
+    config = inner.config.get_text_config()
+    if getattr(config, "output_router_logits", False) or any(
+        kind not in KINDS for kind in getattr(config, "layer_types", None) or ()
+    ):
+        return False
+    if not type(inner)._supports_attention_backend or inner.config._attn_implementation != "sdpa":
+        return False
+    before, training = inner.config._attn_implementation, model.training
+    try:
+        inner.set_attn_implementation(attention.register())
+        model.eval()
+        # Different lengths reveal a row that attends to another.
+        taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
+        taken = [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
+        batch = {name: value.to(model.device) for name, value in _padded(taken).items()}
+        flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
+        with torch.no_grad(), autocast(hardware.device, hardware.autocast):
+            usual = float(inner(**batch, use_cache=False).loss)
+            ours = float(padding_free_loss(inner, flat, None)[0])
+        if abs(ours - usual) <= TOLERANCE[hardware.weights] * abs(usual):
+            return True
+    except (
+        NotImplementedError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        KeyError,
+        IndexError,
+    ) as error:
+        if "out of memory" in str(error).lower():
+            raise
+    finally:
+        model.train(training)
+    inner.set_attn_implementation(before)
+    return False
+
+
+def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
+    """The loss of `inner`, a model with an output layer, on one concatenated sequence: `input_ids`,
+    `position_ids` that restart with each row, and `labels`, each (1, tokens).
+
+    It is the sum over the labelled tokens divided by `count`, or by their number if that is None. Returns it
+    with the number of labelled tokens and of those that were predicted correctly.
+    """
+    import torch
+
+    starts = (inputs["position_ids"][0] == 0).nonzero()[:, 0].tolist()
+    ends = [*starts[1:], inputs["input_ids"].shape[1]]
+    hidden = inner.base_model(
+        input_ids=inputs["input_ids"],
+        position_ids=inputs["position_ids"],
+        # With four dimensions transformers makes no mask of its own: the row lengths replace it.
+        attention_mask=torch.ones((1, 1, 1, 1), dtype=torch.bool, device=inputs["input_ids"].device),
+        use_cache=False,
+        row_lengths=[end - start for start, end in zip(starts, ends, strict=True)],
+    ).last_hidden_state[0]
+    # A token predicts the next one; the first token of a row is predicted by none.
+    labels = inputs["labels"][0].masked_fill(inputs["position_ids"][0] == 0, IGNORED).roll(-1)
+    chosen = (labels != IGNORED).nonzero()[:, 0]
+    labels, hidden = labels[chosen], hidden[chosen]
+    number = torch.tensor(len(chosen), device=hidden.device)
+    count = number.clamp(min=1) if count is None else count
+    head, config = inner.get_output_embeddings(), inner.config.get_text_config()
+    scale = getattr(config, "logit_scale", None) or 1.0
+    softcap = getattr(config, "final_logit_softcapping", None)
+    if type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters()):
+        loss, correct = labelled_loss_class().apply(
+            hidden, head.weight, head.bias, scale, softcap, labels, count
+        )
+        return loss, number, correct
+    logits = head(hidden).float() * scale
+    if softcap is not None:
+        logits = softcap * torch.tanh(logits / softcap)
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / count
+    return loss, number, (logits.argmax(-1) == labels).sum()
+
+
+def padding_free_trainer(base: type) -> type:
+    """A subclass of the library's SFT trainer with the padding-free loss."""
+
+    class PaddingFreeTrainer(base):
+        """Takes the batches that the collator makes with `padding_free`: `input_ids`, `labels` and
+        `position_ids` (1, tokens). Logs the number of tokens and the token accuracy."""
+
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: dict[str, Any],
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
+            mode = "train" if model.training else "eval"
+            args = self.args
+            half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
+            with autocast(args.device.type, half):
+                inner = self.accelerator.unwrap_model(model).get_base_model()
+                loss, number, correct = padding_free_loss(inner, inputs, num_items_in_batch)
+            if mode == "train":
+                self._total_train_tokens += inputs["input_ids"].shape[1]
+            self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
+            self._metrics[mode]["mean_token_accuracy"].append(float(correct) / max(1, int(number)))
+            return (loss, {}) if return_outputs else loss
+
+    return PaddingFreeTrainer
+
+
+def autocast(device: str, half: str | None) -> Any:
+    """Autocast to the torch dtype `half` on `device`, or none."""
+    import torch
+
+    return torch.autocast(device, getattr(torch, half)) if half else contextlib.nullcontext()
+
+
+def _padded(rows: list[list[int]]) -> dict[str, Any]:
+    """`rows` as a padded batch with labels for every token."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [row[-1]] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, IGNORED)}
+
+
+def _concatenated(rows: list[list[int]]) -> dict[str, Any]:
+    """`rows` as one concatenated sequence with labels for every token."""
+    import torch
+
+    ids = torch.tensor([[token for row in rows for token in row]])
+    places = torch.tensor([[place for row in rows for place in range(len(row))]])
+    return {"input_ids": ids, "position_ids": places, "labels": ids.clone()}

@@ -1,0 +1,1 @@
+"""The base model: checks, download, configuration, device and precision, target modules."""

@@ -1,0 +1,1 @@
+"""What the trainer agreed with the service: the specification, the journal, failures, stopping."""

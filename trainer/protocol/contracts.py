@@ -1,0 +1,165 @@
+"""The trainer's side of the contract: the job specification and the lines of the journal.
+
+`contract.json` is made of the service's `src/contract/` (`npm run generate`). `test/contract/` holds a golden
+specification and journal; the tests of both languages read them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+CONTRACT: dict[str, Any] = json.loads((Path(__file__).parent / "contract.json").read_text(encoding="utf-8"))
+PROTOCOL: int = CONTRACT["protocol"]
+# What every line of a type carries beside `seq`, `time` and `type`: kinds of values, or the texts allowed.
+LINES: dict[str, dict[str, str | list[str]]] = CONTRACT["journal"]
+ROW_SHAPES: dict[str, tuple[str, ...]] = {name: tuple(fields) for name, fields in CONTRACT["rows"].items()}
+
+# Kinds of values of settings.
+SETTING_TYPES: dict[str, Any] = {
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "text": str,
+    "list": list[str],
+}
+# Kinds of values of journal lines, as Python has them.
+LINE_TYPES: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "text": (str,),
+    "numbers": (dict,),
+    "texts": (dict,),
+    "verification": (dict,),
+}
+
+
+class ContractError(ValueError):
+    """A specification or a journal line that breaks the contract; the text names the field."""
+
+
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the specification. A field with a default may be absent: some job folders are older."""
+
+
+class Model(Strict):
+    """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local."""
+
+    name: str
+    path: str | None
+
+
+class DatasetFile(Strict):
+    """The job's own copy of the rows, one JSON object a line."""
+
+    name: str
+    path: str
+    rows: int
+
+
+def _setting(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
+    """A field of `Settings`; null means that the trainer chooses by what the machine has."""
+    kind = SETTING_TYPES[row["kind"].rstrip("?")]
+    kind = kind | None if row["kind"].endswith("?") else kind
+    return (name, kind, row["before"]) if "before" in row else (name, kind)
+
+
+Settings = msgspec.defstruct(
+    "Settings",
+    [_setting(name, row) for name, row in CONTRACT["settings"].items()],
+    bases=(Strict,),
+    kw_only=True,
+    frozen=True,
+    forbid_unknown_fields=True,
+)
+Settings.__doc__ = "The training request's own fields."
+
+
+class Export(Strict):
+    """The GGUF files to make. Where nobody asked for them (`required` is false), a model that llama.cpp
+    cannot run is trained without."""
+
+    quantizations: list[str]
+    required: bool = True
+
+
+class Disk(Strict):
+    """What the run writes, by the weights of the base model and those that are trained, as the service worked
+    it out; the trainer has their exact numbers."""
+
+    checkpoints_bytes: float
+    checkpoints_per_trained_weight: float
+    export_per_weight: float
+    export_per_trained_weight: float
+    spare_bytes: float
+
+
+class Tools(Strict):
+    """Argument vectors of the programs that reach llama.cpp, and the folder of its converter."""
+
+    quantize: list[str]
+    score: list[str]
+    converter: str
+
+
+class Spec(Strict):
+    """One job, complete."""
+
+    protocol: int
+    job_id: str
+    job_dir: str
+    task: str
+    provider: str
+    strategy: str
+    model: Model
+    dataset: DatasetFile
+    settings: Settings
+    export: Export | None
+    tensorboard_dir: str | None
+    tools: Tools | None
+    disk: Disk | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The job folder."""
+        return Path(self.job_dir)
+
+
+def read_spec(path: str | Path) -> Spec:
+    """The specification at `path`; ContractError names an unknown, missing or mistyped field."""
+    try:
+        spec = msgspec.json.decode(Path(path).read_bytes(), type=Spec)
+    except msgspec.MsgspecError as error:
+        raise ContractError(f"The job specification cannot be read: {error}") from error
+    if spec.protocol != PROTOCOL:
+        raise ContractError(
+            f"The job specification speaks protocol {spec.protocol}; this trainer {PROTOCOL}."
+        )
+    return spec
+
+
+def check_line(kind: str, fields: dict[str, Any]) -> None:
+    """ContractError unless `fields` are exactly those of a journal line of type `kind`."""
+    table = LINES.get(kind)
+    if table is None:
+        raise ContractError(f"The journal has no line of type {kind!r}.")
+    if set(fields) != set(table):
+        difference = ", ".join(sorted(set(fields) ^ set(table)))
+        raise ContractError(f"A {kind} line has the wrong fields: {difference}")
+    for name, allowed in table.items():
+        if not _fits(fields[name], allowed):
+            raise ContractError(f"{kind}.{name} may not be {fields[name]!r}.")
+
+
+def _fits(value: Any, allowed: str | list[str]) -> bool:
+    """Whether `value` is of a kind, or one of the texts that are allowed."""
+    if isinstance(allowed, list):
+        return value in allowed
+    if value is None:
+        return allowed.endswith("?")
+    types = LINE_TYPES[allowed.rstrip("?")]
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))

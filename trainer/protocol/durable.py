@@ -1,0 +1,43 @@
+"""Writes that survive a power loss: files are complete or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes `value` to a temporary file, syncs it and renames it to `path`."""
+    aside = path.with_name(path.name + ".tmp")
+    with open(aside, "w", encoding="utf-8") as file:
+        json.dump(value, file, ensure_ascii=False, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    sync_folder(path.parent)
+
+
+def sync_tree(folder: Path) -> None:
+    """Syncs every file below `folder` and the folders to the disk."""
+    for root, _, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(os.path.join(root, name), os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(root))
+
+
+def sync_folder(folder: Path) -> None:
+    """Syncs the entries of `folder` to the disk, where the platform supports it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,240 @@
+"""Task × strategy × provider × architecture: each combination trains for real, or is refused with its reason.
+
+By default the trainings are those of TRAINED, in which every task, strategy, family and architecture occurs;
+`-m long` trains the others. The table is printed at the end.
+"""
+
+import itertools
+import json
+
+import pytest
+
+from trainer.registry import create, find_all
+from trainer.tests import jobs
+from trainer.tests.tiny import sentences
+
+TASKS = {
+    "text-generation": lambda text, reply: {"input": text, "output": reply},
+    "summarization": lambda text, reply: {"input": f"{text} {text}", "output": reply},
+    "extractive-question-answering": lambda text, reply: {
+        "context": f"{text} The {reply}.",
+        "question": "Which team?",
+        "answer": reply,
+    },
+}
+ARCHITECTURES = ("llama", "qwen3", "gemma3", "gpt2", "t5", "bart", "bert")
+STRATEGIES = ("sft", "qlora", "dpo", "rlhf")
+PROVIDERS = ("standard", "accelerated")
+# The tasks that architectures which do not simply continue a text are trained for, by `sft` alone.
+HEADED = {
+    "t5": tuple(TASKS),
+    "bart": tuple(TASKS),
+    "bert": ("extractive-question-answering",),
+}
+TRAINED = {
+    ("text-generation", "sft", "llama"),
+    ("text-generation", "sft", "t5"),
+    ("text-generation", "qlora", "qwen3"),
+    ("text-generation", "dpo", "gemma3"),
+    ("text-generation", "rlhf", "llama"),
+    ("summarization", "sft", "bart"),
+    ("summarization", "qlora", "llama"),
+    ("extractive-question-answering", "sft", "gpt2"),
+    ("extractive-question-answering", "sft", "bert"),
+    ("extractive-question-answering", "sft", "bart"),
+}
+METRICS = {
+    "text-generation": {"eval_loss", "perplexity"},
+    "summarization": {"eval_loss", "rouge1", "rouge2", "rougeL"},
+    "extractive-question-answering": {"eval_loss", "exact_match", "f1"},
+}
+
+
+def rows_of(task, count=24):
+    return [TASKS[task](*pair) for pair in sentences(count)]
+
+
+def run(models, folder, task, strategy, kind, **settings):
+    top = {"task": task, "strategy": strategy}
+    every = {"max_steps": 2, "eval_split": 0.25, "eval_steps": 2, **settings}
+    spec = jobs.make(folder, models(kind), rows_of(task), top=top, **every)
+    return spec, jobs.train(spec)
+
+
+def expected(task, strategy, provider, kind):
+    """None when the combination trains, else a word of its refusal."""
+    if provider == "accelerated":
+        available, reason = create("provider", provider).availability()
+        # Where there is a GPU, what it trains is what it says it has kernels for.
+        if not available:
+            return reason
+        if kind in HEADED or kind == "gpt2" or strategy == "rlhf":
+            return "accelerated"
+    if strategy in ("dpo", "rlhf") and task != "text-generation":
+        return f"{strategy} does not support {task}"
+    if kind in HEADED and (strategy != "sft" or task not in HEADED[kind]):
+        return f"cannot be trained for {task} with the strategy {strategy}"
+    return None
+
+
+def combinations():
+    """All of them; what is neither trained by default nor refused by the standard provider is `long`."""
+    for task, strategy, provider, kind in itertools.product(TASKS, STRATEGIES, PROVIDERS, ARCHITECTURES):
+        refused = provider == "standard" and expected(task, strategy, provider, kind) is not None
+        quick = refused or (provider == "standard" and (task, strategy, kind) in TRAINED)
+        marks = [] if quick else [pytest.mark.long]
+        yield pytest.param(task, strategy, provider, kind, marks=marks)
+
+
+def test_every_task_strategy_and_architecture_is_trained_by_default():
+    tasks, strategies, kinds = (set(values) for values in zip(*TRAINED, strict=True))
+    assert tasks == set(find_all("task")) and strategies == set(find_all("strategy"))
+    assert kinds == set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize(("task", "strategy", "provider", "kind"), list(combinations()))
+def test_every_combination_trains_or_is_refused_with_its_reason(
+    models, tmp_path, matrix, task, strategy, provider, kind
+):
+    pairs = strategy in ("dpo", "rlhf")
+    rows = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(24)]
+    top = {"task": task, "strategy": strategy, "provider": provider}
+    spec = jobs.make(
+        tmp_path,
+        models(kind),
+        rows if pairs else rows_of(task),
+        top=top,
+        max_steps=2,
+        eval_split=0.25,
+        eval_steps=2,
+        max_seq_length=64 if provider == "accelerated" else -1,
+        device="auto" if provider == "accelerated" else "cpu",
+        bf16=None if provider == "accelerated" else False,
+    )
+    code, refusal = jobs.train(spec), expected(task, strategy, provider, kind)
+    last = jobs.journal(spec)[-1]
+    matrix[task, strategy, provider, kind] = "refused" if code else "trains"
+    if refusal is not None:
+        assert code == 1 and last["code"] == "unsupported", last
+        assert refusal in last["message"] and last["advice"]
+        assert not jobs.journal(spec, "metric")
+        return
+    assert code == 0, last
+    steps = jobs.journal(spec, "metric")
+    assert [line["step"] for line in steps] == [1, 2] and steps[-1]["tokens"] > 0
+    evaluation = jobs.journal(spec, "eval")[-1]
+    wanted = {"rlhf": {"reward", "kl"}, "dpo": {"eval_loss", "rewards/margins"}}.get(strategy, METRICS[task])
+    assert wanted <= set(evaluation["metrics"]), evaluation["metrics"]
+    if strategy == "rlhf":
+        assert 0 <= jobs.journal(spec)[-1]["metrics"]["reward_model_accuracy"] <= 1
+    assert len([line for line in jobs.journal(spec, "sample") if line["step"] == 2]) == 3
+    assert (tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors").stat().st_size > 0
+    source = json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"]
+    assert source == ("plain" if kind in HEADED else "hone")
+
+
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("kind", ["bert", pytest.param("bart", marks=LONG), pytest.param("t5", marks=LONG)])
+def test_a_model_with_a_head_for_questions_trains_and_points(models, tmp_path, kind):
+    task = "extractive-question-answering"
+    settings = {"max_steps": 60, "eval_steps": 60, "learning_rate": 1e-2, "per_device_train_batch_size": 16}
+    spec = jobs.make(
+        tmp_path, models(kind), rows_of(task, 64), top={"task": task}, eval_split=0.2, lora_r=16, **settings
+    )
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    for line in jobs.journal(spec, "sample"):
+        assert line["text"] in line["prompt"]
+    figures = jobs.journal(spec, "eval")[-1]["metrics"]
+    assert figures["f1"] > 50, jobs.journal(spec, "sample")
+    assert "perplexity" not in figures
+
+
+def test_an_answer_that_is_not_in_its_context_is_left_out_and_that_is_said(models, tmp_path):
+    task = "extractive-question-answering"
+    rows = rows_of(task, 12)
+    rows[3]["answer"] = "nowhere"
+    spec = jobs.make(tmp_path, models("bert"), rows, top={"task": task}, max_steps=1)
+    assert jobs.train(spec) == 0
+    assert [line["code"] for line in jobs.journal(spec, "warning")] == ["rows_left_out"]
+
+
+@pytest.mark.parametrize("kind", ["t5", pytest.param("bert", marks=LONG)])
+def test_other_families_stop_and_resume_exactly(models, tmp_path, kind):
+    from trainer.tests.training.test_run import copy, forget_after
+
+    task = "summarization" if kind == "t5" else "extractive-question-answering"
+    spec, code = run(
+        models, tmp_path / "whole", task, "sft", kind, max_steps=6, save_steps=3, lora_dropout=0.1
+    )
+    assert code == 0
+    again = copy(spec, tmp_path / "again")
+    forget_after(again, 3)
+    before = len(jobs.journal(again))
+    assert jobs.train(again) == 0
+    told = [line for line in jobs.journal(again)[before:] if line["type"] == "metric"]
+    later = {at: loss for at, loss in jobs.losses(spec).items() if at > 3}
+    assert {line["step"]: line["loss"] for line in told} == later
+    assert told[-1]["tokens"] == jobs.journal(spec, "metric")[-1]["tokens"]
+
+
+def test_qlora_trains_on_four_bits(models, tmp_path):
+    task = "text-generation"
+    spec, code = run(models, tmp_path, task, "qlora", "llama")
+    assert code == 0, jobs.journal(spec)[-1]
+    plain, _ = run(models, tmp_path / "plain", task, "sft", "llama")
+    assert jobs.losses(spec)[1] != jobs.losses(plain)[1]
+    assert jobs.losses(spec)[1] == pytest.approx(jobs.losses(plain)[1], rel=0.2)
+
+
+@pytest.mark.filterwarnings("error:.*autograd kernel was not registered")
+def test_evaluating_does_not_change_what_four_bits_learn(models, tmp_path):
+    often, never = (
+        run(
+            models, tmp_path / str(steps), "text-generation", "qlora", "llama", max_steps=4, eval_steps=steps
+        )[0]
+        for steps in (1, 100)
+    )
+    # The last step is evaluated in both; the steps before it differ in nothing else.
+    assert jobs.losses(often) == jobs.losses(never)
+
+
+def test_golden_prompts_are_what_is_shown(models, tmp_path):
+    spec, code = run(models, tmp_path, "text-generation", "sft", "llama", golden_prompts=["One?", "Two?"])
+    assert code == 0
+    assert [line["prompt"] for line in jobs.journal(spec, "sample")] == ["One?", "Two?"]
+
+
+def test_scores_are_those_of_the_definitions():
+    from trainer.tasks.extractive_question_answering import ExtractiveQuestionAnswering
+    from trainer.tasks.summarization import Summarization
+
+    squad = ExtractiveQuestionAnswering().score(["The  team!", "shipping", "a b"], ["team", "billing", "b c"])
+    # By hand: one of three exact once articles, case and punctuation go; F1 is 1, 0 and 2/3 ("a" goes).
+    assert squad == pytest.approx({"exact_match": 100 / 3, "f1": 100 * (1 + 0 + 2 / 3) / 3})
+    rouge = Summarization().score(["the cat sat"], ["the cat ran"])
+    assert rouge == pytest.approx({"rouge1": 2 / 3, "rouge2": 1 / 2, "rougeL": 2 / 3})
+
+
+@pytest.mark.long
+def test_answers_improve_with_training(models, tmp_path):
+    task = "extractive-question-answering"
+    top = {"task": task}
+    rows = rows_of(task, 64)
+    spec = jobs.make(
+        tmp_path,
+        models("llama"),
+        rows,
+        top=top,
+        max_steps=60,
+        eval_split=0.2,
+        eval_steps=60,
+        learning_rate=1e-2,
+        per_device_train_batch_size=16,
+        lora_r=16,
+        lora_alpha=32,
+    )
+    assert jobs.train(spec) == 0
+    figures = jobs.journal(spec, "eval")[-1]["metrics"]
+    assert figures["f1"] > 50, json.dumps(jobs.journal(spec, "sample"))

@@ -1,0 +1,162 @@
+"""DPO and RLHF: on held-out prompts the margin, or the mean reward, rises."""
+
+import json
+import random
+
+import pytest
+
+from trainer.tests import jobs
+from trainer.tests.tiny import sentences
+
+
+def pairs(count=64):
+    """Prompts with a right and a wrong team."""
+    draw = random.Random(5)
+    made = []
+    for text, reply in sentences(count):
+        wrong = draw.choice([team for team in ("billing", "shipping", "access") if team not in reply])
+        made.append({"prompt": text, "chosen": reply, "rejected": f"team: {wrong}"})
+    return made
+
+
+def manners(count=160):
+    """Pairs that differ in manner: a team is named, or a shrug. Even a tiny reward model learns to tell."""
+    return [{"prompt": text, "chosen": reply, "rejected": "no idea"} for text, reply in sentences(count)]
+
+
+SETTINGS = {
+    "per_device_train_batch_size": 8,
+    "per_device_eval_batch_size": 8,
+    "eval_split": 0.25,
+    "learning_rate": 5e-3,
+    "lora_r": 8,
+    "lora_alpha": 16,
+}
+
+
+@pytest.fixture(scope="session")
+def dpo(models, tmp_path_factory):
+    spec = jobs.make(
+        tmp_path_factory.mktemp("dpo"),
+        models("llama"),
+        pairs(),
+        top={"strategy": "dpo"},
+        max_steps=20,
+        eval_steps=10,
+        save_steps=10,
+        **SETTINGS,
+    )
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    return spec
+
+
+def test_dpo_widens_the_margin_on_held_out_pairs(dpo):
+    margins = {line["step"]: line["metrics"]["rewards/margins"] for line in jobs.journal(dpo, "eval")}
+    assert margins[20] > margins[10] > margins[0] == 0
+    assert jobs.journal(dpo, "metric")[0]["loss"] == pytest.approx(0.6931, abs=1e-3)
+    assert "rewards/margins" in jobs.journal(dpo, "metric")[-1]["extra"]
+    assert len(jobs.journal(dpo, "sample")) == 9
+
+
+def test_dpo_resumes_to_the_same_losses(dpo, tmp_path):
+    from trainer.tests.training.test_run import copy, forget_after
+
+    spec = copy(dpo, tmp_path)
+    forget_after(spec, 10)
+    before = len(jobs.journal(spec))
+    assert jobs.train(spec) == 0
+    again = {line["step"]: line["loss"] for line in jobs.journal(spec)[before:] if line["type"] == "metric"}
+    assert again == {step: loss for step, loss in jobs.losses(dpo).items() if step > 10}
+
+
+@pytest.fixture(scope="session")
+def fluent(models, tmp_path_factory):
+    """A base that names a team or shrugs, by chance: what a policy starts from."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("fluent")
+    tokenizer = AutoTokenizer.from_pretrained(models("llama"))
+    model = AutoModelForCausalLM.from_pretrained(models("llama"))
+    answers = [(text, reply if at % 2 else "no idea") for at, (text, reply) in enumerate(sentences(480))]
+    texts = [f"{text}\n###\n{reply}</s>" for text, reply in answers]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for step in range(120):
+        batch = tokenizer(
+            texts[step % 15 * 32 :][:32], return_tensors="pt", padding=True, add_special_tokens=False
+        )
+        labels = batch.input_ids.masked_fill(batch.attention_mask == 0, -100)
+        model(**batch, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def rlhf(fluent, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rlhf")
+    top = {"strategy": "rlhf"}
+    settings = {**SETTINGS, "per_device_train_batch_size": 16, "learning_rate": 2e-3}
+    spec = jobs.make(folder, fluent, manners(), top=top, max_steps=30, eval_steps=15, **settings)
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    return spec
+
+
+@pytest.mark.long
+def test_rlhf_trains_a_reward_model_and_tells_how_often_it_is_right(rlhf):
+    told = jobs.journal(rlhf, "eval")[0]
+    assert told["step"] == 0 and 0.9 < told["metrics"]["reward_model_accuracy"] <= 1
+    assert (
+        jobs.journal(rlhf)[-1]["metrics"]["reward_model_accuracy"] == told["metrics"]["reward_model_accuracy"]
+    )
+    assert any("reward model" in (line["detail"] or "") for line in jobs.journal(rlhf, "phase"))
+
+
+@pytest.mark.long
+def test_rlhf_raises_the_mean_reward_of_held_out_prompts(rlhf):
+    _, begun, _, last = jobs.journal(rlhf, "eval")
+    assert begun["step"] == 0 and last["metrics"]["reward"] > begun["metrics"]["reward"] + 1
+    assert all("team:" in line["text"] for line in jobs.journal(rlhf, "sample")[-3:])
+    extra = [line["extra"] for line in jobs.journal(rlhf, "metric")]
+    assert all("reward" in step and "kl" in step for step in extra)
+    assert [line["step"] for line in jobs.journal(rlhf, "metric")] == list(range(1, 31))
+
+
+def test_rlhf_with_a_reward_model_that_is_given(models, tmp_path):
+    import transformers
+
+    base = models("llama")
+    config = transformers.AutoConfig.from_pretrained(base, num_labels=1)
+    transformers.LlamaForSequenceClassification(config).save_pretrained(tmp_path / "judge")
+    transformers.AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "judge")
+    settings = {**SETTINGS, "eval_split": 0, "reward_model": str(tmp_path / "judge")}
+    spec = jobs.make(tmp_path / "job", base, pairs(16), top={"strategy": "rlhf"}, max_steps=2, **settings)
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    assert "reward_model_accuracy" not in jobs.journal(spec)[-1]["metrics"]
+
+
+@pytest.mark.parametrize("strategy", ["dpo", "rlhf"])
+def test_a_pair_without_its_field_is_named(models, tmp_path, strategy):
+    rows = pairs(12)
+    del rows[4]["rejected"]
+    spec = jobs.make(tmp_path, models("llama"), rows, top={"strategy": strategy}, **SETTINGS)
+    assert jobs.train(spec) == 1
+    line = jobs.journal(spec)[-1]
+    assert line["code"] == "bad_dataset_row" and "Line 5" in line["message"] and "rejected" in line["message"]
+
+
+def test_rlhf_needs_more_than_one_answer_a_step(models, tmp_path):
+    settings = {**SETTINGS, "per_device_train_batch_size": 1}
+    spec = jobs.make(tmp_path, models("llama"), pairs(12), top={"strategy": "rlhf"}, **settings)
+    assert jobs.train(spec) == 1
+    assert jobs.journal(spec)[-1]["code"] == "unsupported"
+
+
+@pytest.mark.parametrize("strategy", ["dpo", "rlhf"])
+def test_preferences_are_for_text_generation(models, tmp_path, strategy):
+    top = {"strategy": strategy, "task": "summarization"}
+    spec = jobs.make(tmp_path, models("llama"), pairs(12), top=top)
+    assert jobs.train(spec) == 1
+    assert json.dumps(jobs.journal(spec)[-1]).count("summarization")

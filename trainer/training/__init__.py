@@ -1,0 +1,1 @@
+"""One training: arguments, trainer class, reports, checkpoints, memory probe, generations."""

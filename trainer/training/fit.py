@@ -1,0 +1,74 @@
+"""Trains to the end, to an early stop or to a requested one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer.protocol.stop import Stopped
+from trainer.training import checkpoints, disk_budget
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+
+def fit(trainer: Any, job: Job) -> dict[str, Any]:
+    """Trains, or resumes from the job's checkpoint, until the end or a stop.
+
+    Returns `step`, `stopped` (None, `stop` or `signal`) and `metrics`, the latest values. With `keep_best`
+    the model then has the best checkpoint's weights. Raises Failure `loss_not_finite`, and `disk_full`
+    before the first step.
+    """
+    from transformers.trainer_callback import PrinterCallback
+
+    from trainer.training.reporter import Reporter
+
+    disk_budget.check(job, trainer.model)
+    trainer.args._n_gpu = min(trainer.args.n_gpu, 1)
+    trainer.remove_callback(PrinterCallback)
+    reporter = Reporter(job, trainer)
+    trainer.reporter = reporter
+    trainer.add_callback(reporter)
+    # A run stopped in its last evaluation has no step left; `train` would still run one.
+    facts = job.resume.facts if job.resume else {}
+    finished = bool(facts) and (facts["finished"] or job.resume.step >= facts["total_steps"])
+    hooks = beat_in_layers(trainer.model, job)
+    try:
+        if finished:
+            trainer._load_from_checkpoint(str(job.resume.path))
+            reporter.restore_finished()
+        else:
+            trainer.train(resume_from_checkpoint=str(job.resume.path) if job.resume else None)
+    except Stopped:
+        # Raised during an evaluation: the step before it is complete.
+        trainer._save_checkpoint(trainer.model, None)
+    finally:
+        reporter.close()
+        for hook in hooks:
+            hook.remove()
+    step = trainer.state.global_step
+    asked = None if finished else reporter.stop_reason
+    best = trainer.state.best_global_step
+    if asked is None and job.settings.keep_best and best and best != step:
+        kept = checkpoints.complete(Path(trainer.args.output_dir), best)
+        if kept is None:
+            job.warn("best_lost", f"The best checkpoint (step {best}) is gone; the last weights are kept.")
+        else:
+            trainer._load_from_checkpoint(str(kept.path))
+            reporter.metrics.update(reporter.evaluations.get(best, {}))
+            reporter.metrics["best_step"] = best
+    return {"step": step, "stopped": asked, "metrics": reporter.metrics}
+
+
+def beat_in_layers(model: Any, job: Job) -> list[Any]:
+    """Beats at every layer's forward and backward pass: one step of a large model on a CPU takes longer than
+    the heartbeat timeout. Returns the hooks, to be removed."""
+
+    def forward(module: Any, inputs: Any, output: Any) -> None:
+        job.heartbeat.beat()
+        first = output[0] if isinstance(output, tuple) else output
+        if getattr(first, "requires_grad", False):
+            first.register_hook(lambda gradient: job.heartbeat.beat())
+
+    lists = [module for module in model.modules() if type(module).__name__ == "ModuleList"]
+    return [layer.register_forward_hook(forward) for layers in lists for layer in layers]

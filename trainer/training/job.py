@@ -1,0 +1,46 @@
+"""What every part of a training shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainer.data.template import Template
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import ROW_SHAPES, Settings
+from trainer.training.checkpoints import Checkpoint
+
+
+@dataclass
+class Job(JobContext):
+    """One training: its context, its parts, and what is known of the model so far."""
+
+    task: Any
+    strategy: Any
+    provider: Any
+    resume: Checkpoint | None
+    model_dir: Path | None = None
+    reward_dir: Path | None = None
+    config: dict[str, Any] = field(default_factory=dict)
+    family: str = "causal"
+    tokenizer: Any = None
+    template: Template | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The training request's fields."""
+        return self.spec.settings
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that every row has: the strategy's own, or the task's."""
+        return ROW_SHAPES[self.strategy.row_shape or self.task.row_shape]
+
+    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+        """The conversation of a row, the answer last."""
+        return (self.strategy if self.strategy.row_shape else self.task).messages(row)
+
+    def best_metric(self) -> tuple[str, bool]:
+        """The evaluation metric that decides which checkpoint is best, and whether higher is better."""
+        return getattr(self.strategy, "best", None) or self.task.best

@@ -1,0 +1,68 @@
+"""What every strategy's trainer class has in common: evaluation, checkpoints, early stopping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer.training import checkpoints
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+
+def job_trainer(base: type, job: Job) -> type:
+    """A subclass of `base`, a trainer class of the library, that saves checkpoints as Hone does."""
+
+    class JobTrainer(base):
+        """`fit` sets `reporter`. `more_metrics` is called in every evaluation; its result is added to the
+        evaluation's metrics."""
+
+        reporter: Any = None
+
+        more_metrics: Any = None
+
+        def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> Any:
+            job.phase("evaluate", None, None)
+            output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+            if self.more_metrics is not None:
+                for name, value in self.more_metrics().items():
+                    output.metrics[f"{metric_key_prefix}_{name}"] = value
+            job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
+            return output
+
+        def _save_checkpoint(self, model: Any, trial: Any) -> None:
+            from transformers.trainer_callback import ExportableState
+
+            folder = Path(self.args.output_dir)
+            job.heartbeat.beat()
+            written = checkpoints.temporary_folder(folder)
+            self.save_model(str(written), _internal_call=True)
+            self._save_optimizer_and_scheduler(str(written))
+            self._save_scaler(str(written))
+            self._save_rng_state(str(written))
+            for part in [*self.callback_handler.callbacks, self.control]:
+                if isinstance(part, ExportableState):
+                    self.state.stateful_callbacks[type(part).__name__] = part.state()
+            self.state.save_to_json(str(written / "trainer_state.json"))
+            step = self.state.global_step
+            made = checkpoints.seal(written, folder, step, self.reporter.facts())
+            self.reporter.checkpoint_saved(made, self.state)
+            checkpoints.prune(folder, job.settings.save_total_limit, self.state.best_global_step)
+
+        def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+            better = super()._determine_best_metric(metrics, trial)
+            if better and job.settings.keep_best:
+                self.control.should_save = True
+            patience = job.settings.early_stopping_patience
+            if patience is not None:
+                best = self.state.best_global_step or 0
+                judged = self.args.metric_for_best_model
+                later = [log for log in self.state.log_history if judged in log and log["step"] > best]
+                if len(later) >= patience:
+                    self.control.should_training_stop = True
+                    self.control.should_save = True
+                    self.reporter.ended_early = True
+            return better
+
+    return JobTrainer

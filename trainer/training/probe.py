@@ -1,0 +1,152 @@
+"""Tries a step with the longest rows first, so that running out of memory happens now and not in hours."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import TYPE_CHECKING, Any
+
+from trainer.data.lengths import longest
+from trainer.fast.padding_free import autocast
+from trainer.protocol.durable import write_json
+from trainer.protocol.failures import Failure, explain
+from trainer.training.disk_budget import state_bytes
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+OUT_OF_MEMORY = ("out_of_memory_gpu", "out_of_memory_host")
+FILE = "probe.json"
+
+# Memory that a step may take beyond the probe: batches differ, and memory fragments.
+SPARE_BYTES = 32 << 20
+
+
+def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
+    """Tries a forward and backward pass, and an evaluation's forward pass, on the training rows whose lists
+    in `columns` are longest.
+
+    While they do not fit, it halves the micro-batch and doubles the accumulation, which keeps the rows of
+    every optimizer step, and warns. A resumed run reuses the result. Failure `out_of_memory_*` when a single
+    row does not fit. Random state and gradients stay unchanged.
+    """
+    args = trainer.args
+    note = job.folder / FILE
+    if job.resume is not None and note.exists():
+        found = json.loads(note.read_text(encoding="utf-8"))
+        _divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
+        return
+    job.phase("probe", None, "one step with the longest rows")
+    asked = args.per_device_train_batch_size
+    rows = longest(trainer.train_dataset, columns, asked)
+    size, accumulation = asked, args.gradient_accumulation_steps
+    while True:
+        job.beat_or_stop()
+        problem = _attempt(trainer, rows[:size])
+        if problem is None:
+            break
+        _clean_up(trainer)
+        if size == 1:
+            raise Failure(
+                problem.code,
+                "The longest row alone does not fit into memory: " + problem.message,
+                _advice(job),
+                problem.evidence,
+            )
+        smaller = max(1, size // 2)
+        size, accumulation = smaller, accumulation * -(-size // smaller)
+    _clean_up(trainer)
+    if size != asked:
+        job.warn(
+            "batch_reduced",
+            f"A micro-batch of {asked} of the longest rows does not fit into memory. Hone uses {size} with "
+            f"{accumulation} accumulation steps, which gives the same training.",
+        )
+        _divide_step(trainer, size, accumulation)
+    write_json(note, {"per_device_train_batch_size": size, "gradient_accumulation_steps": accumulation})
+
+
+def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
+    """None when a step with these training rows fits, otherwise the failure."""
+    import torch
+
+    model = trainer.model
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    cpu_state = torch.random.get_rng_state()
+    gpu_state = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
+    try:
+        # Reserves the memory of the optimizer's state. Not written to: limits and GPUs count allocations, and
+        # touching every page takes time.
+        size = trained * state_bytes(trainer.args.optim) + SPARE_BYTES
+        kept = torch.empty(size, dtype=torch.uint8, device=model.device)
+        batch = trainer._prepare_inputs(trainer.data_collator([_row(trainer, index) for index in rows]))
+        model.train()
+        with trainer.compute_loss_context_manager(), _autocast(trainer):
+            loss = trainer.compute_loss(model, dict(batch))
+        loss.backward()
+        if trainer.eval_dataset is not None:
+            model.eval()
+            with torch.no_grad(), _autocast(trainer):
+                trainer.compute_loss(model, dict(batch))
+        del kept
+        return None
+    except Exception as error:
+        failure = explain(error)
+        if failure.code not in OUT_OF_MEMORY:
+            raise
+        return failure
+    finally:
+        model.train()
+        torch.random.set_rng_state(cpu_state)
+        if gpu_state is not None:
+            torch.cuda.set_rng_state_all(gpu_state)
+
+
+def _autocast(trainer: Any) -> Any:
+    """The precision of training: outside of `train()` the library does not apply it."""
+    args = trainer.args
+    return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
+
+
+def _row(trainer: Any, index: int) -> dict[str, Any]:
+    """A training row with the columns that the collator accepts."""
+    row = trainer.train_dataset[index]
+    trainer._set_signature_columns_if_needed()
+    return {name: value for name, value in row.items() if name in trainer._signature_columns}
+
+
+def _clean_up(trainer: Any) -> None:
+    """Clears gradients, counters and caches after the probe."""
+    import torch
+
+    trainer.model.zero_grad(set_to_none=True)
+    for counts in getattr(trainer, "_metrics", {}).values():
+        counts.clear()
+    if hasattr(trainer, "_total_train_tokens"):
+        trainer._total_train_tokens = 0
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _divide_step(trainer: Any, size: int, accumulation: int) -> None:
+    """Sets the micro-batch and the accumulation steps."""
+    trainer.args.per_device_train_batch_size = size
+    trainer._train_batch_size = size
+    trainer.args.gradient_accumulation_steps = accumulation
+    trainer.args.per_device_eval_batch_size = min(trainer.args.per_device_eval_batch_size, size)
+    trainer.accelerator.gradient_accumulation_steps = accumulation
+
+
+def _advice(job: Job) -> str:
+    """Three settings that reduce memory."""
+    settings = job.settings
+    ways = []
+    if not settings.use_4bit:
+        ways.append("use_4bit to true")
+    if not settings.gradient_checkpointing:
+        ways.append("gradient_checkpointing to true")
+    ways.append(f"max_seq_length to half of what it is (now {settings.max_seq_length})")
+    ways.append("lora_r to 8")
+    return f"Set {ways[0]}, {ways[1]}, or {ways[2]}; or choose a smaller model."

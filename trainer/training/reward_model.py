@@ -1,0 +1,166 @@
+"""The reward model of rlhf: the one that the request names, or one that is trained here on the pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainer.data import rows
+from trainer.fast.lora import fuse_lora_layers
+from trainer.model.hardware import choose
+from trainer.protocol.durable import write_json
+from trainer.training.arguments import training_arguments
+from trainer.training.weighted_accumulation import sequences, weighted_accumulation
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+# Share and largest number of pairs that the reward model is tested on when the job has no validation split.
+# With 2,000 pairs the accuracy has a standard error of about one percent.
+REWARD_TEST_SPLIT = 0.1
+REWARD_TEST_ROWS = 2000
+
+
+def reward_function(job: Job, hardware: Any, training: Any, held_out: Any) -> tuple[Any, float | None]:
+    """A function from (prompt, completion, prompt ids, completion ids) tuples to rewards, and the accuracy of
+    the reward model on held-out pairs if it was trained here."""
+    if job.reward_dir is not None:
+        return _load(job), None
+    folder = job.folder / "reward"
+    model = job.provider.base(job, hardware, "AutoModelForSequenceClassification", num_labels=1)
+    model.config.pad_token_id = job.tokenizer.pad_token_id
+    if not (folder / "done.json").exists():
+        if held_out is None:
+            split = min(REWARD_TEST_SPLIT, REWARD_TEST_ROWS / len(training))
+            training, held_out = rows.train_test_split(training, split, job.settings.seed)
+        model = _train(job, hardware, model, training, held_out, folder)
+    else:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, folder / "adapter")
+    accuracy = json.loads((folder / "done.json").read_text(encoding="utf-8"))["accuracy"]
+    model.eval()
+
+    def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
+        return _scores(model, [[*prompt, *ids] for _, _, prompt, ids in answers], job.tokenizer.pad_token_id)
+
+    return score, accuracy
+
+
+def _train(job: Job, hardware: Any, model: Any, training: Any, held_out: Any, folder: Path) -> Any:
+    """Trains the reward model on the pairs, saves it in `folder` and returns it."""
+    from transformers import TrainerCallback
+    from transformers.trainer_callback import PrinterCallback
+    from trl import RewardConfig, RewardTrainer
+
+    class Progress(TrainerCallback):
+        """Beats, answers stop requests and reports the progress of the reward model."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            job.beat_or_stop()
+            detail = f"reward model: step {state.global_step} of {state.max_steps}"
+            job.phase("train", state.global_step / state.max_steps, detail)
+
+        def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            job.beat_or_stop()
+
+    def whole(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
+        job.beat_or_stop()
+        if numbers[0] and numbers[0] % rows.CHUNK_ROWS == 0:
+            rows.report_progress(job, numbers[0], "joined for the reward model")
+        return {
+            name: [[*prompt, *ids] for prompt, ids in zip(batch["prompt_ids"], batch[name], strict=True)]
+            for name in ("chosen_ids", "rejected_ids")
+        }
+
+    def pairs(dataset: Any) -> Any:
+        name = f"pairs-{dataset._fingerprint}"
+        kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
+        path = str(job.folder / "cache" / f"{name}.arrow")
+        return kept.map(
+            whole,
+            batched=True,
+            with_indices=True,
+            remove_columns=["prompt_ids"],
+            cache_file_name=path,
+            new_fingerprint=name,
+        )
+
+    model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])
+    fuse_lora_layers(model)
+    plain = {
+        **training_arguments(job, hardware, len(training), True),
+        "output_dir": str(folder / "work"),
+        "save_strategy": "no",
+        "eval_strategy": "no",
+        "lr_scheduler_type": "linear",
+        "lr_scheduler_kwargs": {},
+    }
+    trainer = weighted_accumulation(RewardTrainer, sequences)(
+        model=model,
+        args=RewardConfig(**plain, max_length=None),
+        train_dataset=pairs(training),
+        eval_dataset=pairs(held_out),
+        processing_class=job.tokenizer,
+        callbacks=[Progress()],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    figures = trainer.evaluate()
+    accuracy = float(figures["eval_accuracy"])
+    step = 0
+    metrics = {"reward_model_accuracy": accuracy, "reward_model_margin": float(figures["eval_margin"])}
+    job.journal.write("eval", step=step, epoch=0.0, metrics=metrics)
+    if accuracy <= 0.5:
+        job.warn(
+            "reward_model_weak",
+            f"The reward model prefers the chosen answer in {accuracy:.0%} of the held-out pairs, no better "
+            "than chance, so the policy will learn little. Add pairs, or pairs that differ more.",
+        )
+    model.save_pretrained(folder / "adapter", safe_serialization=True)
+    write_json(folder / "done.json", {"accuracy": accuracy})
+    return model
+
+
+def _load(job: Job) -> Any:
+    """The rewards of the job's reward model, with its own tokenizer and template."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    options = {"trust_remote_code": False, "local_files_only": True}
+    tokenizer = AutoTokenizer.from_pretrained(job.reward_dir, **options)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        job.reward_dir, num_labels=1, use_safetensors=True, **options
+    )
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    model.to(choose(job.settings, job.config).device).eval()
+
+    def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
+        texts = []
+        for prompt, completion, _, _ in answers:
+            for stop in job.template.stop:
+                completion = completion.replace(stop, "")
+            if tokenizer.chat_template:
+                turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": completion}]
+                texts.append(tokenizer.apply_chat_template(turns, tokenize=False))
+            else:
+                texts.append(prompt + completion)
+        ids = tokenizer(texts, add_special_tokens=not tokenizer.chat_template).input_ids
+        return _scores(model, ids, tokenizer.pad_token_id)
+
+    return score
+
+
+def _scores(model: Any, sequences: list[list[int]], pad: int) -> list[float]:
+    """The reward of each sequence of token ids."""
+    import torch
+
+    width = max(map(len, sequences))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in sequences])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in sequences])
+    device = next(model.parameters()).device
+    with torch.inference_mode():
+        logits = model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits
+    return [float(value) for value in logits[:, 0]]

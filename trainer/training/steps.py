@@ -1,0 +1,57 @@
+"""The validation split and the number of optimizer steps, from the settings alone.
+
+`src/domain/training/steps.ts` computes the same before a run; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+# Most answers that rlhf generates for a prompt.
+GENERATIONS = 4
+
+
+def held_out_rows(rows: int, eval_split: float) -> int:
+    """The size of the validation split of `rows` (at least two); both splits have at least one row."""
+    return min(max(1, round(rows * eval_split)), rows - 1) if eval_split > 0 else 0
+
+
+def generations(settings: Any) -> int | None:
+    """How many answers to a prompt rlhf compares: the largest number up to GENERATIONS that divides the batch
+    of a step, or None."""
+    return generations_of(settings.per_device_train_batch_size * settings.gradient_accumulation_steps)
+
+
+def generations_of(rows: int, most: int = GENERATIONS) -> int | None:
+    """The largest number from 2 to `most` that divides `rows`, or None."""
+    return next((count for count in range(most, 1, -1) if rows % count == 0), None)
+
+
+def prompts_per_step(settings: Any) -> int | None:
+    """How many prompts a step of rlhf has, or None."""
+    count = generations(settings)
+    batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps
+    return None if count is None else batch // count
+
+
+def total_steps(settings: Any, train_rows: int, prompts: int | None = None) -> int:
+    """The number of optimizer steps for `train_rows` examples.
+
+    `prompts` is the number of examples in a step of rlhf. The library drops an incomplete last step of rlhf;
+    with every other strategy that step is smaller.
+    """
+    if settings.max_steps > 0:
+        return settings.max_steps
+    if prompts is None:
+        batches = math.ceil(train_rows / settings.per_device_train_batch_size)
+        per_epoch = math.ceil(batches / settings.gradient_accumulation_steps)
+    else:
+        per_epoch = train_rows // prompts
+    return math.ceil(settings.num_train_epochs * max(1, per_epoch))
+
+
+def planned(settings: Any, strategy: str, rows: int) -> int:
+    """The number of optimizer steps of a run on `rows` rows without packing."""
+    training = rows - held_out_rows(rows, settings.eval_split)
+    return total_steps(settings, training, prompts_per_step(settings) if strategy == "rlhf" else None)

@@ -1,0 +1,52 @@
+"""Gradient accumulation that gives the same loss for every division of a step into micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) -> type:
+    """A subclass of `base`, whose `compute_loss` is a mean over a micro-batch, that weights each micro-batch
+    by `count(inputs)`, the number of items in that mean.
+
+    The library sums the means for encoder-decoder models, whose forward pass ignores the count of the step,
+    and averages them for all others, so that a smaller last micro-batch counts as much as a full one. Both
+    make losses and weights depend on `gradient_accumulation_steps`.
+    """
+
+    class WeightedAccumulation(base):
+        """Scales the loss of a micro-batch by its share of the step."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            # Stops the library from scaling the loss itself.
+            self.model_accepts_loss_kwargs = True
+
+        def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+            batches, _ = super().get_batch_samples(*args, **kwargs)
+            return batches, sum(count(batch) for batch in batches) if batches else None
+
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: dict[str, Any],
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
+            # First, because the library removes entries from the inputs.
+            share = 1.0 if num_items_in_batch is None else count(inputs) / num_items_in_batch
+            given = super().compute_loss(model, inputs, return_outputs=return_outputs)
+            return (given[0] * share, given[1]) if return_outputs else given * share
+
+    return WeightedAccumulation
+
+
+def labelled(inputs: dict[str, Any]) -> int:
+    """The number of tokens of a batch that have a label."""
+    return int((inputs["labels"] != -100).sum())
+
+
+def sequences(inputs: dict[str, Any]) -> int:
+    """The number of sequences of a batch."""
+    return len(inputs["input_ids"])

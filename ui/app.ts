@@ -1,0 +1,169 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { empty } from './elements/parts.ts';
+import { currentJobId, router, runOf } from './state/app.ts';
+import { phaseName, stateName } from './state/job-words.ts';
+import { Watch } from './state/store.ts';
+import { type Theme, theme } from './state/theme.ts';
+import './pages/runs/compare.ts';
+import './pages/dashboard/dashboard.ts';
+import './pages/runs/history.ts';
+import './pages/models/model.ts';
+import './pages/models/models.ts';
+import './pages/playground/playground.ts';
+import './pages/runs/run.ts';
+import './pages/training/training.ts';
+
+const tabs = [
+  { name: 'Dashboard', path: '/', first: undefined },
+  { name: 'Training', path: '/training', first: 'training' },
+  { name: 'Playground', path: '/playground', first: 'playground' },
+  { name: 'Models', path: '/models', first: 'models' },
+] as const;
+
+const themes: readonly { readonly value: Theme; readonly name: string; readonly sign: string }[] = [
+  { value: 'system', name: 'System', sign: '◐' },
+  { value: 'light', name: 'Light', sign: '○' },
+  { value: 'dark', name: 'Dark', sign: '●' },
+];
+
+/** The frame around every page: header, tabs, theme, and the page that the URL names. */
+@customElement('hone-app')
+export class App extends LitElement {
+  @state() private _said = '';
+  private _shown: string | null = null;
+  private _unsubscribe: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, router, theme, currentJobId);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    currentJobId.subscribe(() => this._follow());
+  }
+
+  /** Announces the phases of the current run to screen readers. */
+  private _follow(): void {
+    this._unsubscribe?.();
+    this._unsubscribe = null;
+    const jobId = currentJobId.value;
+    if (jobId === null) return;
+    const run = runOf(jobId);
+    let last = '';
+    this._unsubscribe = run.subscribe(() => {
+      const { job } = run.value;
+      if (job === null) return;
+      const words = job.state === 'running' ? phaseName(job.phase) : stateName(job.state);
+      if (last !== '' && words !== last) this._said = `${jobId}: ${words}`;
+      last = words;
+    });
+  }
+
+  protected override updated(): void {
+    const { segments } = router.value;
+    const path = segments.join('/');
+    if (path === this._shown) return;
+    const isFirst = this._shown === null;
+    this._shown = path;
+    document.title = `${pageTitle(segments)} · Hone`;
+    if (isFirst) return;
+    // Screen readers continue at the heading of the new page.
+    requestAnimationFrame(() => {
+      const heading = this.querySelector<HTMLElement>('main h1');
+      heading?.setAttribute('tabindex', '-1');
+      heading?.focus({ preventScroll: true });
+    });
+  }
+
+  protected override render(): TemplateResult {
+    const [first] = router.value.segments;
+    return html`
+      <a class="skip" href="#content" @click=${this._skip}>Skip to content</a>
+      <header class="top">
+        <a class="brand" href="/" aria-label="Hone, dashboard">
+          <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+            <rect width="32" height="32" rx="7" class="brand-ground"></rect>
+            <path d="M7 21.5 25 9v4.6L11.4 23H7z" class="brand-blade"></path>
+            <path d="M7 25.5h18" class="brand-stone"></path>
+          </svg>
+          <span>Hone</span>
+        </a>
+        <nav class="tabs" aria-label="Main">
+          ${tabs.map(
+            (tab) =>
+              html`<a href=${tab.path} aria-current=${tab.first === first ? 'page' : nothing}>${tab.name}</a>`,
+          )}
+        </nav>
+        <div class="top-end">
+          <hone-connection></hone-connection>
+          <div class="theme" role="group" aria-label="Theme">
+            ${themes.map(
+              ({ value, name, sign }) => html`<button
+                type="button"
+                class="tool"
+                aria-label="${name} theme"
+                title="${name} theme"
+                aria-pressed=${theme.value === value}
+                @click=${() => theme.choose(value)}
+              >
+                <span aria-hidden="true">${sign}</span>
+              </button>`,
+            )}
+          </div>
+        </div>
+      </header>
+      <main id="content" tabindex="-1">${this._page()}</main>
+      <div class="off-screen" aria-live="polite">${this._said}</div>
+      <hone-toasts></hone-toasts>
+    `;
+  }
+
+  private _skip(event: Event): void {
+    event.preventDefault();
+    this.querySelector<HTMLElement>('main')?.focus();
+  }
+
+  private _page(): TemplateResult {
+    const [first, second] = router.value.segments;
+    if (first === undefined) return html`<hone-dashboard></hone-dashboard>`;
+    if (first === 'training') {
+      if (second === undefined) return html`<hone-training></hone-training>`;
+      if (second === 'runs') return html`<hone-history></hone-history>`;
+      if (second === 'compare') return html`<hone-compare></hone-compare>`;
+      return html`<hone-run .jobId=${second}></hone-run>`;
+    }
+    if (first === 'playground') return html`<hone-playground .modelId=${second ?? ''}></hone-playground>`;
+    if (first === 'models') {
+      return second === undefined
+        ? html`<hone-models></hone-models>`
+        : html`<hone-model .modelId=${second}></hone-model>`;
+    }
+    return html`<div class="page">
+      <h1>Page not found</h1>
+      <section class="card">
+        ${empty('This address does not exist', html`<a href="/">Go to the dashboard</a>`)}
+      </section>
+    </div>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-app': App;
+  }
+}
+
+function pageTitle([first, second]: readonly string[]): string {
+  if (first === undefined) return 'Dashboard';
+  if (first === 'training') {
+    if (second === undefined) return 'New training';
+    return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
+  }
+  return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
+}

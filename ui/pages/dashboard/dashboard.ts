@@ -1,0 +1,217 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { HardwareSpecs, Job } from '../../api/types.ts';
+import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../../elements/format.ts';
+import {
+  figure,
+  modelName,
+  nameText,
+  serviceErrorPanel,
+  skeleton,
+  stateBadge,
+} from '../../elements/parts.ts';
+import { choices, currentJobId, examples, hardware, jobs, runOf } from '../../state/app.ts';
+import { strategyName, taskName } from '../../state/choice-words.ts';
+import { isActive, profileName } from '../../state/job-words.ts';
+import { paced } from '../../state/pace.ts';
+import { Watch } from '../../state/store.ts';
+import './first-step.ts';
+import '../../views/live-hardware.ts';
+import { lossChart } from '../../views/run-charts.ts';
+import { runError, runFigures, runProgress } from '../../views/run-view.ts';
+
+const recentRuns = 6;
+/** GB per billion parameters, with the 1.5x training overhead (docs/specification.md, Memory estimate). */
+const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
+
+/** The machine's hardware and load, the current run, and recent runs. */
+@customElement('hone-dashboard')
+export class Dashboard extends LitElement {
+  @state() private _profile: string | null = null;
+  private readonly _pace = paced(() => this.requestUpdate());
+  private _followed: string | null = null;
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, choices, currentJobId, jobs, hardware);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    hardware.ensure();
+    // The examples are what a new user sees first.
+    examples.ensure();
+    service.recommendations('text-generation').then(
+      ({ profile }) => {
+        this._profile = profile;
+      },
+      () => undefined,
+    );
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+    this._followed = null;
+  }
+
+  /** The current run, shown at the top. */
+  private _run() {
+    const jobId = currentJobId.value;
+    if (jobId === null) return null;
+    const run = runOf(jobId);
+    if (this._followed !== jobId) {
+      this._unfollow?.();
+      this._followed = jobId;
+      this._unfollow = run.subscribe(() => this._pace.ask());
+    }
+    return run;
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">
+      <h1>Dashboard</h1>
+      <div class="dashboard">
+        <div class="column">${this._leading()}${this._recent()}</div>
+        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-live-hardware></hone-live-hardware></div>
+      </div>
+    </div>`;
+  }
+
+  /** Whether the top card has its final height; the cards below wait for it, to avoid layout shift. */
+  private get _isReady(): boolean {
+    const jobId = currentJobId.value;
+    return jobs.value.value !== null && (jobId === null || runOf(jobId).value.job !== null);
+  }
+
+  private _leading(): TemplateResult {
+    const known = jobs.value;
+    if (known.value === null) {
+      return known.error === null
+        ? html`<section class="card tall">${skeleton(7)}</section>`
+        : html`<section class="card">${serviceErrorPanel('Could not load the runs', known.error)}</section>`;
+    }
+    const run = this._run();
+    const job = run?.value.job;
+    if (run === null)
+      return known.value.total === 0 ? html`<hone-first-step></hone-first-step>` : this._idle();
+    if (!job) return html`<section class="card tall">${skeleton(7)}</section>`;
+    return html`<section class="card" aria-labelledby="current">
+      <header class="card-head">
+        <div>
+          <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
+          <h2 id="current"><a href="/training/${job.job_id}">${modelName(job.model_name)}</a></h2>
+          <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${strategyName(job.strategy)}</p>
+        </div>
+        ${stateBadge(job.state)}
+      </header>
+      ${runError(job)} ${runProgress(job)}
+      ${
+        // Reserves space for the chart before the first step, to avoid layout shift.
+        isActive(job.state) || run.series.steps.length > 0
+          ? html`<div class="chart-medium">${lossChart(run.series)}</div>
+              ${runFigures(job, run)}`
+          : nothing
+      }
+      <footer class="row wrap-row">
+        <a class="button" href="/training/${job.job_id}">Open the run</a>
+        ${
+          job.state === 'completed' && job.export !== null
+            ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`
+            : nothing
+        }
+        ${isActive(job.state) ? nothing : html`<a class="button" href="/training">New training</a>`}
+      </footer>
+    </section>`;
+  }
+
+  private _idle(): TemplateResult {
+    return html`<section class="card" aria-labelledby="idle">
+      <h2 id="idle">Nothing is running</h2>
+      <p class="muted">This machine is ready for the next run.</p>
+      <p><a class="button primary" href="/training">New training</a></p>
+    </section>`;
+  }
+
+  private _recent(): TemplateResult | typeof nothing {
+    const page = jobs.value.value;
+    if (page === null || page.jobs.length === 0 || !this._isReady) return nothing;
+    return html`<section class="card" aria-labelledby="recent">
+      <header class="card-head">
+        <h2 id="recent">Recent runs</h2>
+        <a href="/training/runs">View all ${page.total.toLocaleString('en')}</a>
+      </header>
+      <ul class="list">
+        ${page.jobs.slice(0, recentRuns).map((job) => recentRun(job))}
+      </ul>
+    </section>`;
+  }
+
+  private _machine(): TemplateResult {
+    const { value, error } = hardware.value;
+    return html`<section class="card machine" aria-labelledby="machine">
+      <header class="card-head">
+        <h2 id="machine">This machine</h2>
+        ${this._profile === null ? nothing : html`<span class="tag">${profileName(this._profile)} profile</span>`}
+      </header>
+      ${
+        value === null
+          ? error === null
+            ? skeleton(5)
+            : serviceErrorPanel('Could not load the hardware details', error)
+          : machineFacts(value)
+      }
+    </section>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dashboard': Dashboard;
+  }
+}
+
+function recentRun(job: Job): TemplateResult {
+  const loss = job.metrics?.final_loss ?? job.last_metric?.loss;
+  return html`<li>
+    <a class="list-link" href="/training/${job.job_id}">
+      <span class="list-main">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
+      <span class="list-figures">
+        ${loss == null ? nothing : html`<span>loss ${formatNumber(loss)}</span>`}
+        <span>${formatDuration(spanSeconds(job.started_at, job.ended_at))}</span>
+        <span>${formatAgo(job.created_at)}</span>
+      </span>
+      ${stateBadge(job.state)}
+    </a>
+  </li>`;
+}
+
+function machineFacts(facts: HardwareSpecs): TemplateResult {
+  const gpu = facts.gpu_memory_gb > 0;
+  const memory = gpu ? facts.gpu_memory_gb : facts.ram_gb;
+  const upTo = (perBillion: number) => `${formatNumber(memory / perBillion, 2)} B`;
+  return html`<dl class="facts">
+      ${figure('GPU', gpu ? facts.gpu_name : 'None')}
+      ${gpu ? figure('GPU memory', `${facts.gpu_memory_gb} GB`) : nothing}
+      ${figure('RAM', `${facts.ram_gb} GB`)}
+      ${figure('Free disk space', `${facts.disk_space_gb} GB`)}
+      ${figure('CPU cores', String(facts.cpu_cores))}
+      ${facts.cuda_version === null ? nothing : figure('CUDA', facts.cuda_version)}
+      ${facts.torch_version === null ? nothing : figure('PyTorch', facts.torch_version)}
+    </dl>
+    <p class="note">
+      ${
+        gpu
+          ? html`Can train models with up to about <b>${upTo(gbPerBillion.fourBit)}</b> parameters in 4-bit or
+              <b>${upTo(gbPerBillion.sixteenBit)}</b> in 16-bit.`
+          : html`No GPU found, so training runs on the CPU. Models with up to about
+              <b>${upTo(gbPerBillion.sixteenBit * 2)}</b> parameters fit in memory; those under 0.5 B train in minutes rather than hours.`
+      }
+    </p>`;
+}

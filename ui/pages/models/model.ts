@@ -1,0 +1,264 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Lineage, ModelDetail } from '../../api/types.ts';
+import { formatBytes, formatMoment } from '../../elements/format.ts';
+import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { choices, models, pushed, router, runOf, toasts } from '../../state/app.ts';
+import { strategyName, taskName } from '../../state/choice-words.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+import './model-files.ts';
+import { settingsTable } from '../../settings/settings-table.ts';
+import { lossChart, metricFigures } from '../../views/run-charts.ts';
+import { verificationBadge, verificationView } from '../../views/verification.ts';
+import { pushOf, pushProgress } from './push-dialog.ts';
+
+interface Shown {
+  readonly detail: ModelDetail;
+  readonly lineage: Lineage;
+}
+
+/** One model: its lineage, quality, files and actions. */
+@customElement('hone-model')
+export class ModelPage extends LitElement {
+  @property() modelId = '';
+  @state() private _shown: Shown | null = null;
+  @state() private _error: ServiceError | null = null;
+  @state() private _dialog: 'delete' | 'push' | null = null;
+  @state() private _busy = false;
+  @state() private _failure: ServiceError | null = null;
+  private _read = '';
+  private _wasListed = false;
+  private _followed: string | null = null;
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, choices, pushed, models);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+    this._followed = null;
+    this._read = '';
+  }
+
+  protected override willUpdate(): void {
+    // Another tab may have deleted it.
+    const isListed = models.value.value?.some(({ model_id }) => model_id === this.modelId) ?? false;
+    const isGone = this._wasListed && !isListed && !this._busy;
+    this._wasListed = isListed;
+    if (this._read === this.modelId && !isGone) return;
+    this._read = this.modelId;
+    this._shown = null;
+    this._error = null;
+    void this._load(this.modelId);
+  }
+
+  private async _load(modelId: string): Promise<void> {
+    try {
+      const [detail, lineage] = await Promise.all([service.model(modelId), service.lineage(modelId)]);
+      if (modelId === this.modelId) this._shown = { detail, lineage };
+    } catch (error) {
+      if (modelId === this.modelId) this._error = asServiceError(error);
+    }
+  }
+
+  /** The run that made the model. */
+  private _run(jobId: string) {
+    const run = runOf(jobId);
+    if (this._followed !== jobId) {
+      this._unfollow?.();
+      this._followed = jobId;
+      this._unfollow = run.subscribe(() => this.requestUpdate());
+    }
+    return run;
+  }
+
+  protected override render(): TemplateResult {
+    if (this._shown === null) {
+      return html`<div class="page">
+        <nav class="sub-tabs" aria-label="Models"><a href="/models">All models</a></nav>
+        <h1>Model</h1>
+        ${
+          this._error === null
+            ? html`<section class="card tall">${skeleton(9)}</section>`
+            : this._error.status === 404
+              ? html`<section class="card">
+                  ${empty(
+                    'Model not found',
+                    html`It may have been deleted. <a href="/models">All models</a>`,
+                  )}
+                </section>`
+              : serviceErrorPanel('Could not load the model', this._error)
+        }
+      </div>`;
+    }
+    const { detail, lineage } = this._shown;
+    const hasGguf = lineage.files.some(({ name }) => name.endsWith('.gguf'));
+    return html`<div class="page">
+      <nav class="sub-tabs" aria-label="Models"><a href="/models">All models</a></nav>
+      <header class="page-head">
+        <div>
+          <p class="eyebrow tabular">${formatMoment(lineage.created_at)} · ${formatBytes(detail.size_mb * 1e6)}</p>
+          <h1>${nameText(lineage.name)}</h1>
+        </div>
+        <div class="actions">
+          ${verificationBadge(lineage.verification)}
+          ${hasGguf ? html`<a class="button primary" href="/playground/${lineage.model_id}">Try it</a>` : nothing}
+          <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
+          <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
+        </div>
+      </header>
+      ${this._dialog === 'push' ? nothing : pushing(lineage)}
+      <div class="split">
+        <div class="column">${lineageCard(lineage)} ${quality(lineage)} ${this._curve(lineage)}</div>
+        <div class="column">
+          <hone-model-files
+            .modelId=${lineage.model_id}
+            .files=${lineage.files}
+            .path=${detail.path}
+            @made=${() => this._load(lineage.model_id)}
+          ></hone-model-files>
+          ${hasGguf ? ollama(detail) : nothing} ${settingsCard(lineage)}
+        </div>
+      </div>
+      ${this._dialogs(detail, lineage)}
+    </div>`;
+  }
+
+  private _curve({ job_id }: Lineage): TemplateResult | typeof nothing {
+    if (job_id === null) return nothing;
+    const { series, value } = this._run(job_id);
+    if (series.steps.length === 0) {
+      // Reserves the chart's space until its data arrive.
+      return value.job === null && value.error === null
+        ? html`<section class="card tall">${skeleton(6)}</section>`
+        : nothing;
+    }
+    return html`<section class="card" aria-label="Loss chart">${lossChart(series)}</section>`;
+  }
+
+  private _open(dialog: 'delete' | 'push'): void {
+    this._failure = null;
+    this._dialog = dialog;
+  }
+
+  private _dismiss(): void {
+    this._dialog = null;
+  }
+
+  private _dialogs(detail: ModelDetail, lineage: Lineage): TemplateResult | typeof nothing {
+    if (this._dialog === 'push') {
+      return html`<hone-push-dialog .model=${lineage} @dismiss=${this._dismiss}></hone-push-dialog>`;
+    }
+    if (this._dialog !== 'delete') return nothing;
+    const content = html`<p class="wrap">
+        Its files (${formatBytes(detail.size_mb * 1e6)}) are permanently deleted: the GGUF file, the adapter and the Modelfile.
+        ${lineage.job_id === null ? nothing : 'The run and its charts are kept.'}
+      </p>
+      ${this._failure === null ? nothing : serviceErrorPanel('Could not delete the model', this._failure)}
+      <div class="row end">
+        <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
+        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete model</button>
+      </div>`;
+    return html`<hone-dialog
+      heading="Delete ${lineage.name}?"
+      .content=${content}
+      @dismiss=${this._dismiss}
+    ></hone-dialog>`;
+  }
+
+  private async _delete(): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    this._failure = null;
+    try {
+      const { message } = await service.removeModel(this.modelId);
+      toasts.show(message);
+      this.querySelector('dialog')?.close();
+      await models.refresh();
+      router.go('/models');
+    } catch (error) {
+      this._failure = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-model': ModelPage;
+  }
+}
+
+/** The progress of a push that runs in the background. */
+function pushing({ model_id }: Lineage): TemplateResult | typeof nothing {
+  const frame = pushOf(model_id);
+  return frame === null
+    ? nothing
+    : html`<section class="card" aria-label="Push to ${frame.repo_name ?? 'the hub'}">${pushProgress(frame)}</section>`;
+}
+
+function lineageCard(lineage: Lineage): TemplateResult {
+  const { job_id: jobId } = lineage;
+  return html`<section class="card" aria-labelledby="lineage">
+    <h2 id="lineage">Lineage</h2>
+    <ol class="lineage">
+      <li>
+        <span class="eyebrow">Base model</span>${modelName(lineage.base_model)}
+        <small class="muted">${nameText(lineage.base_model)}</small>
+      </li>
+      <li><span class="eyebrow">Dataset</span>${nameText(lineage.dataset)}</li>
+      <li>
+        <span class="eyebrow">Training</span>
+        <span>
+          ${taskName(lineage.task)}, ${strategyName(lineage.strategy)}, ${lineage.provider} ·
+          ${jobId === null ? 'run deleted' : html`<a href="/training/${jobId}">${jobId}</a>`}
+        </span>
+      </li>
+      <li>
+        <span class="eyebrow">Model</span>${nameText(lineage.name)}
+        <small class="muted">${lineage.chat_template ? 'with a chat template' : 'without a chat template'}</small>
+      </li>
+    </ol>
+  </section>`;
+}
+
+function quality({ metrics, verification }: Lineage): TemplateResult | typeof nothing {
+  if (Object.keys(metrics).length === 0 && verification === null) return nothing;
+  return html`<section class="card" aria-labelledby="metrics">
+    <h2 id="metrics">Quality</h2>
+    ${metricFigures(metrics)} ${verificationView(verification)}
+  </section>`;
+}
+
+function ollama({ name, path }: ModelDetail): TemplateResult {
+  const tag = name
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '');
+  const quoted = `'${`${path}/Modelfile`.replaceAll("'", `'\\''`)}'`;
+  const command = `ollama create ${tag || 'model'} -f ${quoted}`;
+  return html`<section class="card" aria-labelledby="use">
+    <h2 id="use">Use with Ollama</h2>
+    <p class="path"><code class="wrap">${command}</code><hone-copy .text=${command}></hone-copy></p>
+  </section>`;
+}
+
+function settingsCard({ settings }: Lineage): TemplateResult {
+  return html`<section class="card">
+    <details class="fold bare">
+      <summary>Training settings</summary>
+      ${settingsTable(settings, 'Settings')}
+    </details>
+  </section>`;
+}

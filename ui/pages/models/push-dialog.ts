@@ -1,0 +1,150 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ModelFrame } from '../../api/frames.ts';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Lineage } from '../../api/types.ts';
+import { progressBar, serviceErrorPanel } from '../../elements/parts.ts';
+import { pushed, toasts } from '../../state/app.ts';
+import { readStored, writeStored } from '../../state/local-storage.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+
+const repositoryName = /^[\w.-]+\/[\w.-]+$/;
+const stateWords: Readonly<Record<string, string>> = {
+  comparing: 'Comparing files',
+  uploading: 'Uploading',
+  committing: 'Committing',
+};
+
+/** The latest frame of a push in progress; `null` when there is none. */
+export function pushOf(modelId: string): ModelFrame | null {
+  const frame = pushed.value;
+  return frame?.model_id === modelId && frame.state !== undefined && frame.state in stateWords ? frame : null;
+}
+
+/** The progress of a push. */
+export function pushProgress(frame: ModelFrame | null): TemplateResult {
+  const fraction = frame?.fraction ?? null;
+  return html`<p class="row between" role="status">
+      <span>${stateWords[frame?.state ?? ''] ?? 'Contacting the hub'}</span>
+      <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)} %`}</span>
+    </p>
+    ${progressBar('Push', fraction === null ? null : fraction * 100)}`;
+}
+
+/** Pushes a model to the hub. Closing the dialog does not cancel the push: the model's page shows its progress. */
+@customElement('hone-push-dialog')
+export class PushDialog extends LitElement {
+  @property({ attribute: false }) model!: Lineage;
+  @state() private _name = '';
+  @state() private _private = true;
+  @state() private _busy = false;
+  @state() private _cancelling = false;
+  @state() private _error: ServiceError | null = null;
+  @state() private _url: string | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, pushed);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const owner = readStored('hub-owner', '');
+    if (owner !== '') this._name = `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
+  }
+
+  private async _push(event: Event): Promise<void> {
+    event.preventDefault();
+    if (this._busy || !repositoryName.test(this._name)) return;
+    this._busy = true;
+    this._error = null;
+    try {
+      const { repo_url } = await service.push({
+        model_id: this.model.model_id,
+        repo_name: this._name,
+        private: this._private,
+      });
+      writeStored('hub-owner', this._name.split('/')[0]);
+      this._url = repo_url;
+    } catch (error) {
+      // A cancelled push is not an error.
+      if (!this._cancelling) this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+      this._cancelling = false;
+    }
+  }
+
+  private async _cancel(): Promise<void> {
+    if (this._cancelling) return;
+    this._cancelling = true;
+    try {
+      toasts.show((await service.cancelPush(this.model.model_id)).message);
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+      this._cancelling = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const content =
+      this._url === null
+        ? html`<form @submit=${(event: Event) => this._push(event)}>
+            <div class="field">
+              <label for="repository">Repository</label>
+              <input
+                id="repository"
+                type="text"
+                class="mono"
+                autofocus
+                placeholder="owner/name"
+                autocomplete="off"
+                aria-describedby="repository-hint"
+                .value=${this._name}
+                @input=${(event: Event) => {
+                  this._name = (event.target as HTMLInputElement).value.trim();
+                }}
+              />
+              <p class="hint" id="repository-hint">Created if it doesn't exist. HUB_TOKEN needs write access.</p>
+            </div>
+            <label class="check">
+              <input
+                type="checkbox"
+                .checked=${this._private}
+                @change=${(event: Event) => {
+                  this._private = (event.target as HTMLInputElement).checked;
+                }}
+              />
+              Private
+            </label>
+            ${this._busy ? pushProgress(pushOf(this.model.model_id)) : nothing}
+            ${this._error === null ? nothing : serviceErrorPanel('Could not push the model', this._error)}
+            <div class="row end">
+              ${
+                this._busy
+                  ? html`<button type="button" ?disabled=${this._cancelling} @click=${() => this._cancel()}>
+                      Cancel push
+                    </button>`
+                  : nothing
+              }
+              <button type="submit" class="primary" ?disabled=${this._busy || !repositoryName.test(this._name)}>
+                ${this._busy ? 'Pushing…' : 'Push'}
+              </button>
+            </div>
+          </form>`
+        : html`<p class="wrap">Pushed to <a href=${this._url} target="_blank" rel="noreferrer">${this._url}</a>.</p>`;
+    return html`<hone-dialog heading="Push to the hub" .content=${content}></hone-dialog>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-push-dialog': PushDialog;
+  }
+}

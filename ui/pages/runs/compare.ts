@@ -1,0 +1,240 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { JobDetail } from '../../api/types.ts';
+import type { ChartLine } from '../../elements/chart.ts';
+import { formatDuration, spanSeconds } from '../../elements/format.ts';
+import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
+import { settingLabel, settingText } from '../../settings/setting-values.ts';
+import { choices, jobs, router, runOf } from '../../state/app.ts';
+import { strategyName } from '../../state/choice-words.ts';
+import { paced } from '../../state/pace.ts';
+import type { Run } from '../../state/run.ts';
+import type { Column } from '../../state/series.ts';
+import { Watch } from '../../state/store.ts';
+import { metricName, metricText } from '../../views/run-charts.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import { comparedLimit } from './history.ts';
+
+/** Merging the steps of several long runs is slow, so not on every frame. */
+const redrawMs = 500;
+const colours = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--line-6'];
+
+/** Overlays the charts of several runs and lists their differences. */
+@customElement('hone-compare')
+export class Compare extends LitElement {
+  @state() private _all = false;
+  private _followed = '';
+  private _ends: (() => void)[] = [];
+  private readonly _pace = paced(() => this.requestUpdate(), redrawMs);
+
+  constructor() {
+    super();
+    new Watch(this, choices, router, jobs);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    for (const end of this._ends) end();
+    this._followed = '';
+  }
+
+  private get _ids(): string[] {
+    return [...new Set(router.value.query.getAll('run'))].slice(0, comparedLimit);
+  }
+
+  private _runs(): Run[] {
+    const ids = this._ids;
+    const runs = ids.map((jobId) => runOf(jobId));
+    if (this._followed !== ids.join()) {
+      for (const end of this._ends) end();
+      this._followed = ids.join();
+      this._ends = runs.map((run) => run.subscribe(() => this._pace.ask()));
+    }
+    return runs;
+  }
+
+  private _go(ids: readonly string[]): void {
+    const query = ids.map((jobId) => `run=${encodeURIComponent(jobId)}`).join('&');
+    router.go(query === '' ? '/training/compare' : `/training/compare?${query}`);
+  }
+
+  protected override render(): TemplateResult {
+    const runs = this._runs();
+    const others = (jobs.value.value?.jobs ?? []).filter(({ job_id }) => !this._ids.includes(job_id));
+    return html`<div class="page">
+      ${trainingTabs('/training/compare')}
+      <h1>Compare runs</h1>
+      <section class="card" aria-label="Selected runs">
+        <ul class="chips">
+          ${runs.map(
+            (run, index) => html`<li class="chip">
+              <i class="swatch" data-colour=${(colours[index] as string).slice(2)}></i>
+              <a href="/training/${run.jobId}">${run.jobId}</a>
+              <button
+                type="button"
+                class="tool"
+                aria-label="Remove ${run.jobId}"
+                @click=${() => this._go(this._ids.filter((jobId) => jobId !== run.jobId))}
+              >
+                <span aria-hidden="true">×</span>
+              </button>
+            </li>`,
+          )}
+          ${
+            others.length > 0 && runs.length < comparedLimit
+              ? html`<li>
+                  <select
+                    aria-label="Add a run"
+                    @change=${(event: Event) => {
+                      const select = event.target as HTMLSelectElement;
+                      if (select.value !== '') this._go([...this._ids, select.value]);
+                      select.value = '';
+                    }}
+                  >
+                    <option value="">Add a run…</option>
+                    ${others.map(
+                      (job) =>
+                        html`<option value=${job.job_id}>${job.job_id}: ${job.model_name}, ${job.dataset}</option>`,
+                    )}
+                  </select>
+                </li>`
+              : nothing
+          }
+        </ul>
+      </section>
+      ${runs.length === 0 ? html`<section class="card">${empty('No runs selected', 'Add up to six runs to overlay their charts.')}</section>` : this._comparison(runs)}
+    </div>`;
+  }
+
+  private _comparison(runs: readonly Run[]): TemplateResult {
+    // It may have been deleted since it was loaded.
+    const isGone = ({ value: { job, error } }: Run) =>
+      error !== null && (job === null || error.status === 404);
+    const loaded = runs.filter((run) => run.value.job !== null && !isGone(run));
+    const gone = runs.flatMap((run) =>
+      isGone(run) ? [{ jobId: run.jobId, message: run.value.error?.message ?? '' }] : [],
+    );
+    if (loaded.length === 0 && gone.length === 0)
+      return html`<section class="card tall">${skeleton(8)}</section>`;
+    return html`
+      ${gone.map(({ jobId, message }) => html`<p class="note" role="status">${jobId}: ${message}</p>`)}
+      <section class="card" aria-label="Charts">
+        <div class="charts">
+          <div class="chart-wide">${overlay('Smoothed loss', runs, (run) => [run.series.steps, run.series.smoothed])}</div>
+          ${overlay('Evaluation loss', runs, (run) => [
+            run.series.evals.map(({ step }) => step),
+            run.series.evals.map(({ metrics }) => metrics?.eval_loss ?? null),
+          ])}
+          ${overlay('Gradient norm', runs, (run) => [run.series.steps, run.series.columns.grad_norm])}
+          ${overlay('Learning rate', runs, (run) => [run.series.steps, run.series.columns.learning_rate])}
+        </div>
+      </section>
+      ${this._table(loaded.map((run) => run.value.job as JobDetail))}
+    `;
+  }
+
+  private _table(found: readonly JobDetail[]): TemplateResult {
+    const rows = differences(found);
+    const shown = this._all ? rows : rows.filter(({ differs }) => differs);
+    return html`<section class="card" aria-labelledby="differences">
+      <header class="card-head">
+        <h2 id="differences">Differences</h2>
+        <label class="check">
+          <input
+            type="checkbox"
+            .checked=${this._all}
+            @change=${(event: Event) => {
+              this._all = (event.target as HTMLInputElement).checked;
+            }}
+          />
+          Show identical rows
+        </label>
+      </header>
+      <div class="scroll-box" tabindex="0" role="region" aria-label="Table of differences">
+        <table class="rows compared">
+          <thead>
+            <tr>
+              <th scope="col">Setting or result</th>
+              ${found.map((job) => html`<th scope="col">${job.job_id}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            <tr>
+              <th scope="row">State</th>
+              ${found.map((job) => html`<td>${stateBadge(job.state)}</td>`)}
+            </tr>
+            ${shown.map(
+              ({ label, values, differs }) => html`<tr class=${differs && this._all ? 'differs' : ''}>
+                <th scope="row">${label}</th>
+                ${values.map((value) => html`<td>${nameText(value)}</td>`)}
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </section>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-compare': Compare;
+  }
+}
+
+/** One line for each run, over the union of their steps. */
+function overlay(
+  heading: string,
+  runs: readonly Run[],
+  columnsOf: (run: Run) => readonly [readonly number[], Column],
+): TemplateResult | typeof nothing {
+  const columns = runs.map((run) => columnsOf(run));
+  const steps = [...new Set(columns.flatMap(([own]) => own))].sort((a, b) => a - b);
+  if (steps.length === 0) return nothing;
+  const lines = columns.map(([own, values], index): ChartLine => {
+    const at = new Map(own.map((step, row) => [step, values[row] ?? null]));
+    return {
+      label: runs[index]?.jobId ?? '',
+      colour: colours[index] as string,
+      values: steps.map((step) => at.get(step) ?? null),
+      sparse: own.length < 60,
+      // Runs may have different steps: long ones are downsampled.
+      joined: true,
+    };
+  });
+  return html`<hone-chart .heading=${heading} .steps=${steps} .lines=${lines} .revision=${columns}></hone-chart>`;
+}
+
+interface Difference {
+  readonly label: string;
+  readonly values: readonly string[];
+  readonly differs: boolean;
+}
+
+function differences(found: readonly JobDetail[]): Difference[] {
+  const row = (label: string, read: (job: JobDetail) => string): Difference => {
+    const values = found.map(read);
+    return { label, values, differs: new Set(values).size > 1 };
+  };
+  const keys = (read: (job: JobDetail) => object | null) => [
+    ...new Set(found.flatMap((job) => Object.keys(read(job) ?? {}))),
+  ];
+  return [
+    row('Model', (job) => job.model_name),
+    row('Dataset', (job) => job.dataset),
+    row('Task', (job) => job.task),
+    row('Strategy', (job) => strategyName(job.strategy)),
+    row('Provider', (job) => job.provider),
+    row('Duration', (job) => formatDuration(spanSeconds(job.started_at, job.ended_at))),
+    ...keys((job) => job.metrics).map((key) =>
+      row(metricName(key), (job) => metricText(key, job.metrics?.[key])),
+    ),
+    ...keys((job) => job.settings).map((key) =>
+      row(settingLabel(key), (job) => settingText(job.settings[key])),
+    ),
+  ];
+}

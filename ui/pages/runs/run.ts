@@ -1,0 +1,352 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { JobDetail } from '../../api/types.ts';
+import { formatCount, formatMoment } from '../../elements/format.ts';
+import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
+import { settingsTable } from '../../settings/settings-table.ts';
+import { choices, currentJobId, forgetRun, router, runOf, toasts } from '../../state/app.ts';
+import { strategyName, taskName } from '../../state/choice-words.ts';
+import { isActive, isEnded, isStoppable } from '../../state/job-words.ts';
+import { readStored, writeStored } from '../../state/local-storage.ts';
+import { paced } from '../../state/pace.ts';
+import { asServiceError } from '../../state/remote.ts';
+import type { Run } from '../../state/run.ts';
+import { Watch } from '../../state/store.ts';
+import { metricFigures, runCharts } from '../../views/run-charts.ts';
+import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
+import { runEvents } from './run-events.ts';
+import { runSamples } from './run-samples.ts';
+import '../../views/live-hardware.ts';
+import './stop-dialog.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import { verificationView } from '../../views/verification.ts';
+
+const logBytes = 65_536;
+const logEveryMs = 2_000;
+const views = ['Charts', 'Samples', 'Events', 'Log', 'Settings'] as const;
+type View = (typeof views)[number];
+
+/** One run: its progress, charts, samples, events, log, settings and actions. */
+@customElement('hone-run')
+export class RunPage extends LitElement {
+  @property() jobId = '';
+  @state() private _dialog: 'stop' | 'delete' | null = null;
+  @state() private _busy = false;
+  @state() private _log: string | null = null;
+  @state() private _isLog = readStored('log-scale', false);
+  private _followed = '';
+  private _unfollow: (() => void) | null = null;
+  private readonly _pace = paced(() => this.requestUpdate());
+  private _logTimer: ReturnType<typeof setInterval> | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, choices);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._logTimer = setInterval(() => {
+      if (this._view === 'Log' && isActive(this._run.value.job?.state ?? '')) void this._readLog();
+    }, logEveryMs);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    if (this._logTimer !== null) clearInterval(this._logTimer);
+    this._pace.cancel();
+    this._unfollow?.();
+    this._followed = '';
+  }
+
+  private get _run(): Run {
+    return runOf(this.jobId);
+  }
+
+  private get _view(): View {
+    const asked = router.value.query.get('view');
+    return views.find((view) => view.toLowerCase() === asked) ?? 'Charts';
+  }
+
+  protected override willUpdate(): void {
+    if (this._followed === this.jobId) return;
+    this._unfollow?.();
+    this._followed = this.jobId;
+    this._log = null;
+    const unfollowRun = this._run.subscribe(() => this._pace.ask());
+    const unfollowRoute = router.subscribe(() => this.requestUpdate());
+    this._unfollow = () => {
+      unfollowRun();
+      unfollowRoute();
+    };
+    this._run.series.weight = readStored('smoothing', 0.9);
+  }
+
+  protected override updated(): void {
+    if (this._view === 'Log' && this._log === null) void this._readLog();
+  }
+
+  private async _readLog(): Promise<void> {
+    this._log ??= '';
+    const jobId = this.jobId;
+    const text = await service.log(jobId, logBytes).catch((error) => asServiceError(error).message);
+    if (jobId !== this.jobId || text === this._log) return;
+    const box = this.querySelector('.log-view');
+    const atEnd = box === null || box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
+    this._log = text;
+    await this.updateComplete;
+    if (atEnd) this.querySelector('.log-view')?.scrollTo({ top: 1e9 });
+  }
+
+  protected override render(): TemplateResult {
+    const { job, error } = this._run.value;
+    // Another tab may have deleted it; one that is being deleted here is about to be left.
+    const isLeaving = this._busy || this._dialog !== null;
+    if (job === null || (error?.status === 404 && !isLeaving)) {
+      return html`<div class="page">
+        ${trainingTabs('')}
+        <h1>${this.jobId}</h1>
+        ${
+          error === null
+            ? html`<section class="card tall">${skeleton(9)}</section>`
+            : error.status === 404
+              ? html`<section class="card">
+                  ${empty('Run not found', html`<a href="/training/runs">All runs</a>`)}
+                </section>`
+              : serviceErrorPanel('Could not load the run', error)
+        }
+      </div>`;
+    }
+    return html`<div class="page">
+      ${trainingTabs('')}
+      <header class="page-head">
+        <div>
+          <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
+          <h1>${modelName(job.model_name)}</h1>
+          <p class="muted">
+            ${taskName(job.task)} on ${nameText(job.dataset)} · ${strategyName(job.strategy)} · ${job.provider} · base
+            ${nameText(job.model_name)}
+          </p>
+        </div>
+        <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
+      </header>
+      ${runError(job)}
+      <div class=${isActive(job.state) ? 'run-head' : ''}>
+        <section class="card" aria-label="Progress">${runProgress(job)}
+          ${isActive(job.state) || job.last_metric !== null ? runFigures(job, this._run) : nothing}</section>
+        ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
+      </div>
+      ${this._result(job)}
+      <nav class="views" aria-label="Views of this run">
+        ${views.map(
+          (view) => html`<a
+            href="/training/${job.job_id}?view=${view.toLowerCase()}"
+            aria-current=${view === this._view ? 'true' : nothing}
+            >${view}</a
+          >`,
+        )}
+      </nav>
+      ${this._content(job)} ${this._dialogs(job)}
+    </div>`;
+  }
+
+  private _actions(job: JobDetail): TemplateResult {
+    return html`
+      ${
+        isActive(job.state)
+          ? html`<button
+              type="button"
+              class="danger"
+              ?disabled=${!isStoppable(job.state)}
+              @click=${() => (job.state === 'queued' ? this._unqueue() : this._open('stop'))}
+            >
+              ${job.state === 'stopping' ? 'Stopping…' : job.state === 'queued' ? 'Remove from queue' : 'Stop…'}
+            </button>`
+          : nothing
+      }
+      ${
+        job.state === 'completed'
+          ? html`${job.export === null ? nothing : html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`}
+              <a class="button" href="/models/${job.model_id}">View model</a>`
+          : nothing
+      }
+      ${
+        job.resumable
+          ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>Resume</button>`
+          : nothing
+      }
+      ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
+      ${
+        isEnded(job.state)
+          ? html`<button type="button" ?disabled=${this._busy} @click=${() => this._open('delete')}>Delete…</button>`
+          : nothing
+      }
+    `;
+  }
+
+  private _open(dialog: 'stop' | 'delete'): void {
+    this._dialog = dialog;
+  }
+
+  private _dialogs(job: JobDetail): TemplateResult | typeof nothing {
+    if (this._dialog === 'stop') {
+      return html`<hone-stop-dialog .jobId=${job.job_id} @dismiss=${this._dismiss}></hone-stop-dialog>`;
+    }
+    if (this._dialog === 'delete') {
+      const content = html`<p>
+          Its checkpoints, charts and log are permanently deleted.
+          ${job.state === 'completed' ? 'The trained model is kept.' : 'The run can no longer be resumed.'}
+        </p>
+        <div class="row end">
+          <button type="button" @click=${() => this._closeDialog()}>Cancel</button>
+          <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete run</button>
+        </div>`;
+      return html`<hone-dialog
+        heading="Delete ${job.job_id}?"
+        .content=${content}
+        @dismiss=${this._dismiss}
+      ></hone-dialog>`;
+    }
+    return nothing;
+  }
+
+  private _closeDialog(): void {
+    this.querySelector('dialog')?.close();
+  }
+
+  private _dismiss(): void {
+    this._dialog = null;
+  }
+
+  private async _resume(): Promise<void> {
+    await this._do(async () => {
+      await service.resume(this.jobId);
+      currentJobId.set(this.jobId);
+      await this._run.load();
+    });
+  }
+
+  private async _unqueue(): Promise<void> {
+    await this._do(async () => {
+      await service.stop(this.jobId);
+      await this._run.load();
+    });
+  }
+
+  private async _delete(): Promise<void> {
+    await this._do(async () => {
+      const { message } = await service.removeJob(this.jobId);
+      this._closeDialog();
+      forgetRun(this.jobId);
+      toasts.show(message);
+      router.go('/training/runs');
+    });
+  }
+
+  /** Runs one action at a time and shows an error if it fails. */
+  private async _do(act: () => Promise<void>): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    try {
+      await act();
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+      void this._run.load();
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  private _result(job: JobDetail): TemplateResult | typeof nothing {
+    if (job.metrics === null && job.verification === null) return nothing;
+    return html`<section class="card" aria-labelledby="result">
+      <h2 id="result">Result</h2>
+      ${metricFigures(job.metrics)} ${verificationView(job.verification)} ${consumptionNote(job)}
+    </section>`;
+  }
+
+  private _content(job: JobDetail): TemplateResult {
+    switch (this._view) {
+      case 'Charts':
+        return this._run.series.steps.length === 0
+          ? html`<section class="card">
+              ${empty(
+                'No charts yet',
+                isActive(job.state)
+                  ? 'Charts appear after the first step.'
+                  : 'This run ended before its first step.',
+              )}
+            </section>`
+          : html`<section class="card" aria-label="Charts">
+              <div class="row end wrap-row smoothing">
+                <label class="check">
+                  <input type="checkbox" .checked=${this._isLog} @change=${this._scale} />
+                  Log scale
+                </label>
+                <label for="smoothing">Smoothing</label>
+                <input
+                  id="smoothing"
+                  type="range"
+                  min="0"
+                  max="0.99"
+                  step="0.01"
+                  .value=${String(this._run.series.weight)}
+                  @input=${this._smooth}
+                />
+                <output class="tabular">${this._run.series.weight.toFixed(2)}</output>
+              </div>
+              ${runCharts(this._run.series, this._isLog)}
+              ${thinned(this._run)}
+              <p class="note">
+                Drag to zoom, Shift-drag to pan, double-click to reset. The chart buttons and arrow keys also work.
+              </p>
+            </section>`;
+      case 'Samples':
+        return html`<section class="card" aria-label="Samples">${runSamples(this._run)}</section>`;
+      case 'Events':
+        return html`<section class="card" aria-label="Events">${runEvents(this._run)}</section>`;
+      case 'Log':
+        return html`<section class="card" aria-label="Log">
+          ${
+            this._log
+              ? html`<div class="row end"><hone-copy .text=${this._log} label="Copy log"></hone-copy></div>
+                  <pre class="log log-view" tabindex="0" role="region" aria-label="Trainer log">${this._log}</pre>`
+              : empty('The log is empty', 'Trainer output appears here.')
+          }
+        </section>`;
+      case 'Settings':
+        return html`<section class="card" aria-label="Settings">${settingsTable(job.settings, 'Settings of the run')}</section>`;
+    }
+  }
+
+  private _scale(event: Event): void {
+    this._isLog = (event.target as HTMLInputElement).checked;
+    writeStored('log-scale', this._isLog);
+  }
+
+  private _smooth(event: Event): void {
+    const weight = Number((event.target as HTMLInputElement).value);
+    this._run.series.weight = weight;
+    writeStored('smoothing', weight);
+    this.requestUpdate();
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-run': RunPage;
+  }
+}
+
+/** A note when the chart shows only some of the steps. */
+function thinned({ series: { steps } }: Run): TemplateResult | typeof nothing {
+  const last = steps.at(-1) ?? 0;
+  return last <= steps.length + (steps[0] ?? 0)
+    ? nothing
+    : html`<p class="note tabular">Showing ${formatCount(steps.length)} of ${formatCount(last)} steps.</p>`;
+}

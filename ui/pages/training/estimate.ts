@@ -1,0 +1,132 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import { service, type TrainingBody } from '../../api/service.ts';
+import type { Estimate } from '../../api/types.ts';
+import { formatBytes, formatMemory } from '../../elements/format.ts';
+import { progressBar } from '../../elements/parts.ts';
+
+const editPauseMs = 350;
+const bytesPerGb = 2 ** 30;
+
+const memoryParts = [
+  ['weights_bytes', 'Weights'],
+  ['adapter_bytes', 'Adapter'],
+  ['optimizer_bytes', 'Optimizer'],
+  ['activations_bytes', 'Activations'],
+  ['logits_bytes', 'Logits'],
+  ['runtime_bytes', 'Runtime'],
+] as const;
+
+const diskParts = [
+  ['download_bytes', 'Download'],
+  ['checkpoints_bytes', 'Checkpoints'],
+  ['export_bytes', 'Export'],
+  ['spare_bytes', 'Reserve'],
+] as const;
+
+/**
+ * The memory and disk space that a run needs, updated as the form changes. Fires `estimated` with each answer;
+ * `null` means none.
+ */
+@customElement('hone-estimate')
+export class EstimateView extends LitElement {
+  /** The request to estimate; `null` while it is incomplete. */
+  @property({ attribute: false }) body: TrainingBody | null = null;
+  @state() private _estimate: Estimate | null = null;
+  private _asked = '';
+  private _timer: ReturnType<typeof setTimeout> | null = null;
+  private _asking: AbortController | null = null;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    if (this._timer !== null) clearTimeout(this._timer);
+    this._asking?.abort();
+    this._asked = '';
+  }
+
+  protected override willUpdate(): void {
+    if (this.body === null) return;
+    const asked = JSON.stringify(this.body);
+    if (asked === this._asked) return;
+    this._asked = asked;
+    if (this._timer !== null) clearTimeout(this._timer);
+    this._asking?.abort();
+    this._timer = setTimeout(() => void this._ask(asked), editPauseMs);
+  }
+
+  private async _ask(asked: string): Promise<void> {
+    const asking = new AbortController();
+    this._asking = asking;
+    // Starting the run shows what is wrong with the request; here there is just no estimate.
+    const estimate = await service.estimate(JSON.parse(asked), asking.signal).catch(() => null);
+    if (asked !== this._asked) return;
+    this._estimate = estimate;
+    this.dispatchEvent(new CustomEvent('estimated', { detail: estimate }));
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const estimate = this._estimate;
+    if (estimate === null || this.body === null) return nothing;
+    const { available, memory, disk, precision, simple_gb } = estimate;
+    const needed = memory?.total_bytes ?? (simple_gb?.[precision] ?? 0) * bytesPerGb;
+    return html`<div class="estimate" role="status">
+      ${
+        needed > 0
+          ? html`${budget(`${available.memory_of === 'gpu' ? 'GPU memory' : 'Memory'}, ${precision}`, needed, available.memory_bytes, formatMemory)}
+            ${
+              memory === null
+                ? nothing
+                : parts(
+                    'Memory breakdown',
+                    memoryParts.map(([key, name]) => [name, formatMemory(memory[key])]),
+                  )
+            }`
+          : nothing
+      }
+      ${
+        disk === null || available.disk_bytes === null
+          ? nothing
+          : html`${budget('Disk', disk.total_bytes, available.disk_bytes, formatBytes)}
+            ${parts(
+              'Disk breakdown',
+              diskParts.map(([key, name]) => [name, formatBytes(disk[key])]),
+            )}`
+      }
+      ${estimate.advice.map((advice) => html`<p class="${estimate.fits === false ? 'warning' : 'note'} wrap"><bdi>${advice}</bdi></p>`)}
+    </div>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-estimate': EstimateView;
+  }
+}
+
+function budget(
+  name: string,
+  needed: number,
+  available: number,
+  format: (bytes: number) => string,
+): TemplateResult {
+  const percent = available > 0 ? (needed / available) * 100 : 100;
+  return html`<div class="meter" data-over=${percent > 100 ? 'yes' : nothing}>
+    <p class="row between wrap-row">
+      <span>${name}</span><span class="tabular">about ${format(needed)} of ${format(available)}</span>
+    </p>
+    ${progressBar(name, Math.min(100, percent))}
+  </div>`;
+}
+
+function parts(title: string, rows: readonly (readonly [string, string])[]): TemplateResult {
+  return html`<details>
+    <summary>${title}</summary>
+    <dl class="facts">
+      ${rows.map(([name, text]) => html`<div class="figure"><dt>${name}</dt><dd>${text}</dd></div>`)}
+    </dl>
+  </details>`;
+}

@@ -1,0 +1,110 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Preview } from '../../api/types.ts';
+import { formatCount } from '../../elements/format.ts';
+import { serviceErrorPanel } from '../../elements/parts.ts';
+import { readSettings } from '../../settings/setting-values.ts';
+import { draft } from '../../state/draft.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+
+const shownRows = 5;
+/** Settings that affect tokenization. */
+const looked = ['max_seq_length', 'use_chat_template'];
+
+/** The first rows as tokens: which are trained on and which are truncated. */
+@customElement('hone-row-view')
+export class RowView extends LitElement {
+  @state() private _seen: Preview | null = null;
+  @state() private _error: ServiceError | null = null;
+  @state() private _busy = false;
+  private _of = '';
+
+  constructor() {
+    super();
+    new Watch(this, draft);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private get _body() {
+    const { task, model, strategy } = draft.value;
+    return {
+      ...readSettings(draft.value, looked),
+      task,
+      strategy,
+      model_name: model.trim(),
+      rows: shownRows,
+    };
+  }
+
+  protected override willUpdate(): void {
+    const of = JSON.stringify([draft.value.dataset, this._body]);
+    if (of === this._of) return;
+    // The preview was of other rows, another model or another length.
+    this._of = of;
+    this._seen = null;
+    this._error = null;
+  }
+
+  private async _look(): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    this._error = null;
+    const of = this._of;
+    try {
+      const seen = await service.preview(draft.value.dataset, this._body);
+      if (of === this._of) this._seen = seen;
+    } catch (error) {
+      if (of === this._of) this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const { model, dataset } = draft.value;
+    if (dataset === '' || model.trim() === '') return nothing;
+    return html`<details class="fold">
+      <summary>Token preview</summary>
+      <p>
+        <button type="button" class="small" ?disabled=${this._busy} @click=${this._look}>
+          ${this._busy ? 'Loading…' : this._seen === null ? 'Show tokens' : 'Refresh'}
+        </button>
+      </p>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not tokenize the rows', this._error)}
+      ${this._seen === null ? nothing : seenRows(this._seen)}
+    </details>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-row-view': RowView;
+  }
+}
+
+function seenRows({ rows, max_seq_length }: Preview): TemplateResult {
+  return html`<p class="note">
+      The model is trained on the <span class="token" data-kind="learned">highlighted</span> tokens; plain ones are
+      context. <span class="token" data-kind="cut">Struck-through</span> tokens exceed the limit of
+      ${formatCount(max_seq_length)} and are truncated.
+    </p>
+    ${rows.map(
+      ({ tokens, total_tokens, labelled_tokens }, index) => html`<p class="tokens wrap">
+        <small class="muted tabular">
+          Row ${index + 1}: ${formatCount(total_tokens)} tokens, ${formatCount(labelled_tokens)} trained on
+        </small>
+        <bdi
+          >${tokens.map(
+            ({ text, labelled, truncated }) =>
+              html`<span class="token" data-kind=${truncated ? 'cut' : labelled ? 'learned' : 'read'}>${text}</span>`,
+          )}</bdi
+        >
+      </p>`,
+    )}`;
+}

@@ -1,0 +1,272 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { FieldFault, ServiceError } from '../../api/request.ts';
+import { service, type TrainingBody } from '../../api/service.ts';
+import type { Estimate } from '../../api/types.ts';
+import { formatCount } from '../../elements/format.ts';
+import { modelName, nameText, option, serviceErrorPanel } from '../../elements/parts.ts';
+import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
+import { shapeFields, shapeFor, taskName, trains } from '../../state/choice-words.ts';
+import { draft } from '../../state/draft.ts';
+import { isActive } from '../../state/job-words.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+import './dataset-picker.ts';
+import './estimate.ts';
+import './model-picker.ts';
+import { readSetting, readSettings, settingField } from '../../settings/setting-values.ts';
+import '../../settings/settings-form.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+
+/** The form for a new training, in four steps. */
+@customElement('hone-training')
+export class Training extends LitElement {
+  @state() private _starting = false;
+  @state() private _error: ServiceError | null = null;
+  @state() private _estimate: Estimate | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, choices, draft, info, settings, datasets, jobs, currentJobId);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    info.ensure();
+    settings.ensure();
+    choices.ensure();
+    void datasets.refresh();
+  }
+
+  private get _faults(): readonly FieldFault[] {
+    const own = Object.entries(draft.value.settings).flatMap(([name, text]) => {
+      const field = settingField(name, draft.value.strategy);
+      const read = field === undefined ? null : readSetting(field, text);
+      return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
+    });
+    return [
+      ...own,
+      ...(this._error?.faults ?? []).filter(({ field }) => !own.some((o) => o.field === field)),
+    ];
+  }
+
+  /** The training request that the form describes. */
+  private get _body(): TrainingBody {
+    const { task, model, dataset, provider, strategy, quantizations } = draft.value;
+    return {
+      ...readSettings(draft.value),
+      task,
+      model_name: model.trim(),
+      dataset,
+      provider,
+      strategy,
+      ...(quantizations === null
+        ? {}
+        : { export: quantizations.length === 0 ? 'none' : { quantizations: [...quantizations] } }),
+    };
+  }
+
+  private get _missing(): string | null {
+    const { model, dataset } = draft.value;
+    if (model.trim() === '') return 'Choose a model.';
+    if (dataset === '') return 'Choose a dataset.';
+    const known = datasets.value.value?.find(({ filename }) => filename === dataset);
+    const wanted = shapeFor(draft.value);
+    if (known?.valid === false) return 'The dataset has errors. Fix it or choose another one.';
+    if (known !== undefined && known.shape !== null && wanted !== null && known.shape !== wanted) {
+      return `This task and strategy need the fields ${shapeFields(wanted)}, but the dataset has ${shapeFields(known.shape)}.`;
+    }
+    return null;
+  }
+
+  private async _start(event: Event): Promise<void> {
+    event.preventDefault();
+    if (this._starting || this._missing !== null) return;
+    this._starting = true;
+    this._error = null;
+    try {
+      const { job_id } = await service.start({ ...this._body, ...(this._active ? { queue: true } : {}) });
+      void jobs.refresh();
+      router.go(`/training/${job_id}`);
+    } catch (error) {
+      this._error = asServiceError(error);
+      await this.updateComplete;
+      this.querySelector<HTMLElement>('[aria-invalid="true"], .plan .panel-error')?.scrollIntoView({
+        block: 'center',
+      });
+    } finally {
+      this._starting = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const faults = this._faults;
+    return html`<div class="page">
+      ${trainingTabs('/training')}
+      <h1>New training</h1>
+      <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
+        <div class="column">
+          ${this._task()}
+          <section class="card" aria-labelledby="step-model">
+            <h2 id="step-model"><span class="step-number">2</span> Model</h2>
+            <hone-model-picker></hone-model-picker>
+          </section>
+          <section class="card" aria-labelledby="step-dataset">
+            <h2 id="step-dataset"><span class="step-number">3</span> Dataset</h2>
+            <hone-dataset-picker></hone-dataset-picker>
+          </section>
+          <section class="card" aria-labelledby="step-settings">
+            <h2 id="step-settings"><span class="step-number">4</span> Settings</h2>
+            ${this._method()}
+            <hone-settings-form .faults=${faults}></hone-settings-form>
+          </section>
+        </div>
+        ${this._plan(faults)}
+      </form>
+    </div>`;
+  }
+
+  /** Clears the service's errors as soon as the form is edited. */
+  private _edited(): void {
+    if (this._error !== null) this._error = null;
+  }
+
+  /** The job that is running or queued. */
+  private get _active() {
+    return jobs.value.value?.jobs.findLast((job) => isActive(job.state));
+  }
+
+  private _running(): TemplateResult | typeof nothing {
+    const running = this._active;
+    if (running === undefined) return nothing;
+    return html`<p class="note" role="status">
+      <a href="/training/${running.job_id}">${running.job_id}</a> is training ${modelName(running.model_name)}. New runs are queued behind it.
+    </p>`;
+  }
+
+  private _task(): TemplateResult {
+    const tasks = choices.value.value?.tasks ?? [];
+    return html`<section class="card" aria-labelledby="step-task">
+      <h2 id="step-task"><span class="step-number">1</span> Task</h2>
+      <div class="options" role="radiogroup" aria-labelledby="step-task">
+        ${tasks.map(({ name: task, label, description }) =>
+          option('task', task, label, description, draft.value.task === task, () =>
+            draft.change({
+              task,
+              ...(draft.value.custom ? {} : { model: '' }),
+              ...(trains(draft.value.strategy, task) ? {} : { strategy: 'sft' }),
+            }),
+          ),
+        )}
+      </div>
+    </section>`;
+  }
+
+  private _method(): TemplateResult {
+    const told = choices.value.value;
+    const { task, strategy, provider } = draft.value;
+    return html`
+      <h3 id="strategy">Strategy</h3>
+      <div class="options" role="radiogroup" aria-labelledby="strategy">
+        ${(told?.strategies ?? []).map(({ name, label, description, tasks }) =>
+          option(
+            'strategy',
+            name,
+            label,
+            tasks.includes(task) ? description : `${tasks.map(taskName).join(', ')} only.`,
+            strategy === name,
+            () => draft.change({ strategy: name }),
+            !tasks.includes(task),
+          ),
+        )}
+      </div>
+      <h3 id="provider">Provider</h3>
+      <div class="options" role="radiogroup" aria-labelledby="provider">
+        ${(told?.providers ?? []).map(({ name, label, description }) => {
+          const availability = info.value.value?.availability.find((entry) => entry.provider === name);
+          const possible = availability?.available ?? true;
+          return option(
+            'provider',
+            name,
+            label,
+            possible ? description : (availability?.reason ?? 'Not available here.'),
+            provider === name && possible,
+            () => draft.change({ provider: name }),
+            !possible,
+          );
+        })}
+      </div>
+    `;
+  }
+
+  private _plan(faults: readonly FieldFault[]): TemplateResult {
+    const { task, model, dataset } = draft.value;
+    const rows = datasets.value.value?.find(({ filename }) => filename === dataset)?.num_examples ?? null;
+    const missing = this._missing;
+    const own = faults.filter((fault) => !(this._error?.faults ?? []).includes(fault));
+    const body = missing === null && own.length === 0 ? this._body : null;
+    return html`<aside class="plan card" aria-labelledby="plan">
+      <h2 id="plan">Summary</h2>
+      <dl class="facts">
+        <div class="figure"><dt>Task</dt><dd>${taskName(task)}</dd></div>
+        <div class="figure"><dt>Model</dt><dd>${model === '' ? '–' : modelName(model)}</dd></div>
+        <div class="figure">
+          <dt>Dataset</dt>
+          <dd>${dataset === '' ? '–' : nameText(dataset)}</dd>
+        </div>
+        <div class="figure"><dt>Rows</dt><dd>${formatCount(rows)}</dd></div>
+        <div class="figure"><dt>Rows per step</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
+        <div class="figure"><dt>Steps</dt><dd>${this._steps(body)}</dd></div>
+      </dl>
+      ${this._running()}
+      <hone-estimate
+        .body=${body}
+        @estimated=${({ detail }: CustomEvent<Estimate | null>) => {
+          this._estimate = detail;
+        }}
+      ></hone-estimate>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not start the training', this._error, this._next())}
+      <button class="primary wide" type="submit" ?disabled=${this._starting || missing !== null || own.length > 0}>
+        ${this._starting ? 'Starting…' : this._active ? 'Add to the queue' : 'Start training'}
+      </button>
+      <p class="note" role="status">
+        ${missing ?? (own.length > 0 ? own.map(({ message }) => message).join(' ') : 'You can close this page; training continues in the background.')}
+      </p>
+    </aside>`;
+  }
+
+  private _next(): TemplateResult | undefined {
+    const running = this._active;
+    return this._error?.status === 409 && running !== undefined
+      ? html`<a href="/training/${running.job_id}">Go to ${running.job_id}</a>`
+      : undefined;
+  }
+
+  /** A numeric setting's effective value, times a factor; `null` if unknown. */
+  private _value(name: string, factor: number | null = 1): number | null {
+    const text = draft.value.settings[name];
+    const field = settingField(name, draft.value.strategy);
+    const read = text === undefined || field === undefined ? null : readSetting(field, text);
+    const value =
+      read !== null && 'value' in read && typeof read.value === 'number'
+        ? read.value
+        : settings.value.value?.[name];
+    return typeof value === 'number' && factor !== null ? value * factor : null;
+  }
+
+  /** The run's optimizer steps as counted by the service; packing makes fewer. */
+  private _steps(body: TrainingBody | null): string {
+    const total = body === null ? null : (this._estimate?.steps?.total ?? null);
+    return total !== null && body?.packing ? `at most ${formatCount(total)}` : formatCount(total);
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-training': Training;
+  }
+}

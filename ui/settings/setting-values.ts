@@ -1,0 +1,109 @@
+import { type Setting, type SettingName, settingGroups, settings } from '../../src/contract/settings.ts';
+import type { TrainingBody } from '../api/service.ts';
+import type { Draft } from '../state/draft.ts';
+
+/** A setting under its name. */
+export type SettingField = Setting & { readonly name: SettingName };
+
+/** A group of the form with its fields, as far as a strategy has it. */
+export interface FieldGroup {
+  readonly title: string;
+  readonly open: boolean;
+  readonly fields: readonly SettingField[];
+}
+
+const isSetting = (name: string): name is SettingName => Object.hasOwn(settings, name);
+const allFields = Object.entries(settings).map(
+  ([name, setting]) => ({ ...setting, name: name as SettingName }) satisfies SettingField,
+);
+
+/** The groups that the form shows for a strategy. */
+export const groupsFor = (strategy: string): readonly FieldGroup[] =>
+  Object.entries(settingGroups)
+    .filter(([, group]) => !('strategy' in group) || group.strategy === strategy)
+    .map(([key, group]) => ({
+      title: group.title,
+      open: 'open' in group,
+      fields: allFields.filter((field) => field.group === key),
+    }));
+
+/** The field of a setting, where a strategy has it. */
+export const settingField = (name: string, strategy: string): SettingField | undefined =>
+  groupsFor(strategy)
+    .flatMap(({ fields }) => fields)
+    .find((field) => field.name === name);
+
+export const settingLabel = (name: string) =>
+  isSetting(name) ? settings[name].label : name.replaceAll('_', ' ');
+
+/** What an empty field means. */
+export const emptyText = ({ empty }: Setting) => empty ?? 'automatic';
+
+/** A setting's value in words. */
+export function settingText(value: unknown): string {
+  if (value === null || value === undefined) return 'automatic';
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (Array.isArray(value)) return value.join(', ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The range of a field in words. */
+export function rangeText(field: Setting): string {
+  if (field.kind !== 'number' && field.kind !== 'integer') return '';
+  const { min, max, above, below, special } = field;
+  const low = `${above ? 'above ' : ''}${min}`;
+  const high = max === undefined ? null : `${below ? 'below ' : ''}${max.toLocaleString('en')}`;
+  const range = high === null ? (above ? low : `${low} or more`) : `${low} to ${high}`;
+  return special === undefined ? range : `${range}, or ${String(special.value).replace('-', '−')}`;
+}
+
+const parts = (text: string, separator: string) =>
+  text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+/** A field's text as the request carries it, or what is wrong with it; empty means the recommendation. */
+export function readSetting(field: SettingField, text: string): { value: unknown } | { fault: string } {
+  const trimmed = text.trim();
+  if (trimmed === '') return { value: undefined };
+  switch (field.kind) {
+    case 'switch':
+      return { value: trimmed === 'on' };
+    case 'choice':
+    case 'text':
+      return { value: trimmed };
+    case 'names':
+      return { value: parts(trimmed, ',') };
+    case 'lines':
+      return { value: parts(trimmed, '\n') };
+    default: {
+      const value = Number(trimmed);
+      if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };
+      if (field.kind === 'integer' && !Number.isInteger(value)) {
+        return { fault: `${field.label} must be a whole number.` };
+      }
+      const { min, max, above, below, special } = field;
+      const low = above ? value <= min : value < min;
+      const high = max !== undefined && (below ? value >= max : value > max);
+      if ((low || high) && value !== special?.value) {
+        return { fault: `${field.label} must be ${rangeText(field)}.` };
+      }
+      return { value };
+    }
+  }
+}
+
+/** The settings among a draft's texts that can be read, as a request carries them; `names` limits which. */
+export function readSettings(
+  { settings: texts, strategy }: Pick<Draft, 'settings' | 'strategy'>,
+  names: readonly string[] = Object.keys(texts),
+): Partial<TrainingBody> {
+  const read = names.flatMap((name) => {
+    const field = settingField(name, strategy);
+    const found = field === undefined ? null : readSetting(field, texts[name] ?? '');
+    return found !== null && 'value' in found && found.value !== undefined ? [[name, found.value]] : [];
+  });
+  // Each name is a setting's, and each value is of its kind.
+  return Object.fromEntries(read) as Partial<TrainingBody>;
+}

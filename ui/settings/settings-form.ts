@@ -1,0 +1,202 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property } from 'lit/decorators.js';
+import type { FieldFault } from '../api/request.ts';
+import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { choices, settings } from '../state/app.ts';
+import { draft } from '../state/draft.ts';
+import { Watch } from '../state/store.ts';
+import {
+  emptyText,
+  type FieldGroup,
+  groupsFor,
+  rangeText,
+  type SettingField,
+  settingText,
+} from './setting-values.ts';
+
+/** All settings with recommended values, ranges and help; rarely changed groups are collapsed. */
+@customElement('hone-settings-form')
+export class SettingsForm extends LitElement {
+  @property({ attribute: false }) faults: readonly FieldFault[] = [];
+
+  constructor() {
+    super();
+    new Watch(this, draft, settings, choices);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    choices.ensure();
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override render(): TemplateResult {
+    const { value, error } = settings.value;
+    if (value === null) {
+      return html`${error === null ? skeleton(8) : serviceErrorPanel('Could not load the recommended settings', error)}`;
+    }
+    return html`${groupsFor(draft.value.strategy).map((group) => this._group(group, value))} ${this._export()}`;
+  }
+
+  private _group(group: FieldGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
+    const fields = html`<div class="fields">
+      ${group.fields.map((field) => this._field(field, recommended[field.name]))}
+    </div>`;
+    if (group.open) {
+      return html`<h3>${group.title}</h3>
+        ${fields}`;
+    }
+    const changed = group.fields.filter(({ name }) => draft.value.settings[name] !== undefined).length;
+    const wrong = group.fields.some(({ name }) => this.faults.some(({ field }) => field === name));
+    return html`<details class="fold" ?open=${wrong}>
+      <summary>
+        ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
+      </summary>
+      ${fields}
+    </details>`;
+  }
+
+  private _field(field: SettingField, recommended: unknown): TemplateResult {
+    const { name } = field;
+    const text = draft.value.settings[name];
+    const fault = this.faults.find((entry) => entry.field === name)?.message;
+    const id = `setting-${name}`;
+    return html`<div class="field" data-changed=${text === undefined ? nothing : 'yes'}>
+      <label for=${id}>${field.label}</label>
+      ${this._control(field, id, text, recommended, fault !== undefined)}
+      <p class="hint" id="${id}-hint">
+        ${field.help} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
+      </p>
+      ${
+        text === undefined
+          ? nothing
+          : html`<button type="button" class="link" @click=${() => draft.setting(name, null)}>
+              Reset to ${recommended == null ? emptyText(field) : settingText(recommended)}
+              <span class="off-screen">for ${field.label}</span>
+            </button>`
+      }
+      ${fault === undefined ? nothing : html`<p class="fault" id="${id}-fault">${fault}</p>`}
+    </div>`;
+  }
+
+  private _control(
+    field: SettingField,
+    id: string,
+    text: string | undefined,
+    recommended: unknown,
+    wrong: boolean,
+  ): TemplateResult {
+    const { name, kind } = field;
+    const described = wrong ? `${id}-fault ${id}-hint` : `${id}-hint`;
+    const set = (event: Event) => {
+      const value = (event.target as HTMLInputElement).value;
+      draft.setting(name, value === given ? null : value);
+    };
+    // An emptied field stays empty while edited and gets the recommended value on blur.
+    const leave = (event: Event) => {
+      if ((event.target as HTMLInputElement).value.trim() === '') draft.setting(name, null);
+    };
+    const given =
+      recommended == null
+        ? ''
+        : typeof recommended === 'boolean'
+          ? recommended
+            ? 'on'
+            : 'off'
+          : String(recommended);
+    if (kind === 'switch' || kind === 'choice') {
+      const choices = kind === 'switch' ? ['on', 'off'] : this._choices(field, given, text);
+      const chosen = text ?? given;
+      return html`<select
+        id=${id}
+        aria-describedby=${described}
+        aria-invalid=${wrong ? 'true' : nothing}
+        .value=${chosen}
+        @change=${set}
+      >
+        ${given === '' ? html`<option value="" ?selected=${chosen === ''}>automatic</option>` : nothing}
+        ${choices.map((choice) => html`<option value=${choice} ?selected=${choice === chosen}>${choice}</option>`)}
+      </select>`;
+    }
+    if (kind === 'lines') {
+      return html`<textarea
+        id=${id}
+        rows="3"
+        placeholder=${emptyText(field)}
+        aria-describedby=${described}
+        aria-invalid=${wrong ? 'true' : nothing}
+        .value=${text ?? ''}
+        @input=${set}
+        @change=${leave}
+      ></textarea>`;
+    }
+    return html`<input
+      id=${id}
+      type="text"
+      inputmode=${kind === 'names' || kind === 'text' ? 'text' : 'decimal'}
+      autocomplete="off"
+      placeholder=${emptyText(field)}
+      aria-describedby=${described}
+      aria-invalid=${wrong ? 'true' : nothing}
+      .value=${text ?? given}
+      @input=${set}
+      @change=${leave}
+    />`;
+  }
+
+  /** The choices of a field: its own or the service's; until these are loaded, the selected and recommended values. */
+  private _choices(field: SettingField, given: string, text: string | undefined): readonly string[] {
+    const known = choices.value.value;
+    const told = field.name === 'optim' ? known?.optimizers : known?.lr_scheduler_types;
+    const own = 'choices' in field ? field.choices : undefined;
+    return own ?? told ?? [...new Set([given, text ?? given])].filter(Boolean);
+  }
+
+  private _export(): TemplateResult {
+    const own = draft.value.quantizations;
+    const chosen = own ?? choices.value.value?.default_quantizations ?? [];
+    const quantizations = choices.value.value?.quantizations ?? chosen;
+    const toggle = (name: string, on: boolean) => {
+      const next = quantizations.filter((other) => (other === name ? on : chosen.includes(other)));
+      draft.change({ quantizations: next });
+    };
+    return html`<details class="fold">
+      <summary>
+        Export <span class="tag">${own === null ? 'automatic' : own.length === 0 ? 'none' : own.join(', ')}</span>
+      </summary>
+      <fieldset class="quantizations">
+        <legend class="hint">
+          GGUF files to export, best first. Q8_0 is nearly lossless; Q4_K_M is half its size. Without any, there is only the
+          adapter, which the playground cannot use. By default, models that llama.cpp does not support (T5, BART) are
+          trained without a GGUF file.
+        </legend>
+        ${quantizations.map(
+          (name) => html`<label class="check">
+            <input
+              type="checkbox"
+              .checked=${chosen.includes(name)}
+              @change=${(event: Event) => toggle(name, (event.target as HTMLInputElement).checked)}
+            />
+            <code>${name}</code>
+          </label>`,
+        )}
+      </fieldset>
+      ${
+        own === null
+          ? nothing
+          : html`<button type="button" class="link" @click=${() => draft.change({ quantizations: null })}>
+              Reset to automatic <span class="off-screen">for the export</span>
+            </button>`
+      }
+    </details>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-settings-form': SettingsForm;
+  }
+}

@@ -1,0 +1,16 @@
+import { html, nothing, type TemplateResult } from 'lit';
+
+const entries = [
+  { name: 'New training', path: '/training' },
+  { name: 'Runs', path: '/training/runs' },
+  { name: 'Compare', path: '/training/compare' },
+] as const;
+
+/** Navigation between the training pages. */
+export function trainingTabs(here: (typeof entries)[number]['path'] | ''): TemplateResult {
+  return html`<nav class="sub-tabs" aria-label="Training">
+    ${entries.map(
+      ({ name, path }) => html`<a href=${path} aria-current=${path === here ? 'page' : nothing}>${name}</a>`,
+    )}
+  </nav>`;
+}

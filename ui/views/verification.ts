@@ -1,0 +1,78 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Lineage } from '../api/types.ts';
+import { formatNumber } from '../elements/format.ts';
+import { figure } from '../elements/parts.ts';
+import { metricName, metricText } from './run-charts.ts';
+
+type Found = NonNullable<Lineage['verification']>;
+
+const names: Readonly<Record<string, string>> = {
+  agreement: 'Next-token agreement with the adapter',
+  tokens_equal: 'Texts tokenized identically',
+  max_logprob_difference: 'Max log-probability difference',
+  mean_kl: 'Mean KL divergence',
+  difference_from_base: 'Difference from the base model',
+};
+const parts = ['agreement', 'tokens_equal'];
+
+/** Whether the exported file matches the trained model and its tokenization. */
+export function verificationBadge(verification: Found | null): TemplateResult | typeof nothing {
+  const passed = verification?.passed;
+  if (typeof passed !== 'boolean') return nothing;
+  const [state, words] = passed
+    ? ['completed', 'Verified']
+    : verification?.tokens_differ
+      ? ['stopped', 'Tokenization differs']
+      : ['failed', 'Not verified'];
+  return html`<span class="badge" data-state=${state}>${words}</span>`;
+}
+
+/** The result of the verification after export, as a sentence with figures. */
+export function verificationView(verification: Found | null): TemplateResult | typeof nothing {
+  if (verification === null) return nothing;
+  const { passed, reason } = verification;
+  const figures = Object.entries(verification).filter(([, value]) => typeof value === 'number');
+  return html`
+    <div class="verdict">
+      ${verificationBadge(verification)}
+      <p class="wrap">
+        ${
+          passed === true
+            ? 'On held-out rows, the GGUF file matches the trained adapter and differs from the base model.'
+            : passed === false
+              ? verification.tokens_differ
+                ? 'The GGUF file has the trained weights but tokenizes some texts differently than training did, so its answers may be worse. The adapter is not affected.'
+                : html`<bdi>${reason || 'The GGUF file does not match the trained adapter.'}</bdi>`
+              : nothing
+        }
+      </p>
+    </div>
+    ${example(verification)}
+    <dl class="figures-grid fluid">
+      ${figures.map(([key, value]) =>
+        figure(
+          names[key] ?? metricName(key),
+          parts.includes(key)
+            ? `${formatNumber(100 * (value as number), 4)} %`
+            : metricText(key, value as number),
+        ),
+      )}
+    </dl>
+  `;
+}
+
+/** A text that is tokenized differently, with both token sequences. */
+function example({ tokens_differ: found }: Found): TemplateResult | typeof nothing {
+  if (!found) return nothing;
+  const from = found.from_token === 0 ? '' : `, from token ${found.from_token}`;
+  return html`<details class="fold bare">
+    <summary>A text that is tokenized differently</summary>
+    <p class="wrap"><code class="wrap"><bdi>${found.text}</bdi></code></p>
+    <dl>
+      <dt class="eyebrow">Tokens in training${from}</dt>
+      <dd class="wrap tabular">${found.trained.join(' ')}</dd>
+      <dt class="eyebrow">Tokens in the GGUF file${from}</dt>
+      <dd class="wrap tabular">${found.gguf.join(' ')}</dd>
+    </dl>
+  </details>`;
+}
