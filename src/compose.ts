@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { unfinishedStates } from './contract/jobs.ts';
 import { openStore, type Store } from './db/store.ts';
+import { createAccessKeys } from './domain/access/access-keys.ts';
+import { createSessions } from './domain/access/sessions.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
@@ -71,6 +73,7 @@ export function compose(
     frames: createFrameLog(store, publish),
     hub: hubAccess(config),
   };
+  const accessKeys = createAccessKeys(store.access, null);
   const machine = composeMachine(ground);
   const models = composeModels(ground);
   const training = composeTraining(ground, machine, models);
@@ -82,6 +85,8 @@ export function compose(
       ...machineServices,
       ...modelServices,
       ...trainingServices,
+      accessKeys,
+      sessions: createSessions(store.access, accessKeys),
       frames: ground.frames,
       version,
       uploadLimitBytes: config.limits.uploadBytes,

@@ -32,6 +32,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** The layers within a room, from the bottom up: a folder may import itself and the layers below. */
 const floors: Record<string, readonly string[]> = {
   'src/domain': [
+    'access',
     'job-record',
     'events',
     'machine',

@@ -41,6 +41,8 @@ function migrate(db: Db, path: string, migrationsDir: string): void {
     const number = Number(file.slice(0, 4));
     if (number <= current) continue;
     db.transaction(() => {
+      // Another process may have applied it meanwhile.
+      if ((db.pragma('user_version', { simple: true }) as number) >= number) return;
       db.exec(readFileSync(join(migrationsDir, file), 'utf8'));
       db.pragma(`user_version = ${number}`);
     }).exclusive();

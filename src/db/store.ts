@@ -1,3 +1,4 @@
+import { type AccessStore, createAccessStore } from './access.ts';
 import { createDatasetStore, type DatasetStore } from './datasets.ts';
 import { createEventStore, type EventStore } from './events.ts';
 import { createJobStore, type JobStore } from './jobs.ts';
@@ -12,6 +13,7 @@ export interface Store {
   readonly models: ModelStore;
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
+  readonly access: AccessStore;
   /** Runs `work` in one transaction. */
   transaction<T>(work: () => T): T;
   close(): void;
@@ -26,6 +28,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     models: createModelStore(db),
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
+    access: createAccessStore(db),
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),
   };

@@ -1,4 +1,6 @@
 import type { Settings } from '../contract/settings.ts';
+import type { AccessKeys } from './access/access-keys.ts';
+import type { Sessions } from './access/sessions.ts';
 import type { Selection } from './base-models/selection.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
@@ -16,6 +18,7 @@ import type { Previewer } from './training/previewer.ts';
 
 /** What the faces are given: the core, wired by the composition root. */
 export interface Services {
+  readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
@@ -28,6 +31,8 @@ export interface Services {
   readonly previewer: Previewer;
   readonly quantizer: Quantizer;
   readonly selection: Selection;
+  /** Browsers that have signed in. */
+  readonly sessions: Sessions;
   readonly machine: () => Promise<Machine>;
   readonly recommendedSettings: () => Promise<Settings>;
   /** Called where somebody asks what a training would need: a start is likely, and its process is made ready. */

@@ -1,0 +1,127 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type KeyScope, keyNameLength, keyNamePattern } from '../../contract/access.ts';
+import type { AccessKeyRow, AccessStore } from '../../db/access.ts';
+import { AppError } from '../../errors.ts';
+
+/** Whoever presented a valid key or session. */
+export interface KeyHolder {
+  /** The public part of the key. */
+  readonly id: string;
+  readonly name: string;
+  readonly scope: KeyScope;
+}
+
+/** A stored key. Times are ISO 8601 UTC. */
+export interface AccessKey extends KeyHolder {
+  readonly createdAt: string;
+  /** To the minute. */
+  readonly lastUsedAt: string | null;
+}
+
+export interface AccessKeys {
+  /**
+   * Makes a key. @returns the key itself, which is stored nowhere, and its record.
+   * @throws AppError `invalid` for a name that is empty, too long or has control characters, `conflict` when there are
+   *   as many keys as there may be.
+   */
+  add(wanted: { readonly name: string; readonly scope: KeyScope }): {
+    readonly key: string;
+    readonly record: AccessKey;
+  };
+  /** The stored keys, oldest first: without that of the environment. */
+  list(): AccessKey[];
+  /** Removes a key and ends its sessions. @throws AppError `not_found`. */
+  remove(id: string): void;
+  /** The holder of a presented key, or null if it is none. */
+  check(presented: string): KeyHolder | null;
+  /** The holder of the key with this id while it exists. */
+  holder(id: string): KeyHolder | null;
+}
+
+/** As many keys as there may be, so that the list stays one page. */
+const maxKeys = 100;
+/** How often the last use of a key is stored, in milliseconds. */
+const lastUseMs = 60_000;
+
+export const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/**
+ * The access keys: `hone_<id of 8 characters>_<32 random bytes, base64url>`.
+ * @param environmentKey that of `HONE_ACCESS_KEY`, which opens everything.
+ */
+export function createAccessKeys(
+  store: AccessStore,
+  environmentKey: string | null,
+  now: () => Date = () => new Date(),
+): AccessKeys {
+  const environment = environmentKey === null ? null : environmentHolder(environmentKey);
+
+  const used = (row: AccessKeyRow): KeyHolder => {
+    const time = now();
+    if (row.lastUsedAt === null || time.getTime() - Date.parse(row.lastUsedAt) >= lastUseMs) {
+      try {
+        store.setLastUsed(row.id, time.toISOString());
+      } catch {
+        // A full disk does not keep out those who come to delete something.
+      }
+    }
+    return holderOf(row);
+  };
+
+  return {
+    add({ name, scope }) {
+      const trimmed = name.trim();
+      checkName(trimmed);
+      if (store.listKeys().length >= maxKeys) {
+        throw new AppError(
+          'conflict',
+          `There are ${maxKeys} access keys already. Remove one that is not used.`,
+        );
+      }
+      const id = randomBytes(4).toString('hex');
+      const key = `hone_${id}_${randomBytes(32).toString('base64url')}`;
+      const createdAt = now().toISOString();
+      store.insertKey({ id, name: trimmed, hash: sha256(key), scope, createdAt });
+      return { key, record: { id, name: trimmed, scope, createdAt, lastUsedAt: null } };
+    },
+    list: () =>
+      store
+        .listKeys()
+        .map((row) => ({ ...holderOf(row), createdAt: row.createdAt, lastUsedAt: row.lastUsedAt })),
+    remove(id) {
+      if (!store.removeKey(id))
+        throw new AppError('not_found', `There is no access key with the id "${id}".`);
+    },
+    check(presented) {
+      const hash = sha256(presented);
+      if (environment !== null && timingSafeEqual(hash, environment.hash)) return environment.holder;
+      const id = /^hone_([0-9a-f]{8})_/.exec(presented)?.[1];
+      const row = id === undefined ? null : store.getKey(id);
+      return row !== null && timingSafeEqual(hash, row.hash) ? used(row) : null;
+    },
+    holder(id) {
+      if (id === environment?.holder.id) return environment.holder;
+      const row = store.getKey(id);
+      return row === null ? null : used(row);
+    },
+  };
+}
+
+/** Its id follows from the key, so that sessions end when the variable is given another. */
+function environmentHolder(key: string): { readonly hash: Buffer; readonly holder: KeyHolder } {
+  const hash = sha256(key);
+  const id = `environment-${sha256(hash.toString('hex')).toString('hex').slice(0, 16)}`;
+  return { hash, holder: { id, name: 'HONE_ACCESS_KEY', scope: 'full' } };
+}
+
+const holderOf = ({ id, name, scope }: AccessKeyRow): KeyHolder => ({ id, name, scope: scope as KeyScope });
+
+function checkName(name: string): void {
+  // Counted in characters, as people do, not in UTF-16 units.
+  const { length } = [...name];
+  if (length >= 1 && length <= keyNameLength && keyNamePattern.test(name)) return;
+  throw new AppError(
+    'invalid',
+    `The name of an access key must have 1 to ${keyNameLength} characters, and no control characters.`,
+  );
+}
