@@ -46,6 +46,7 @@ export function createNodeSockets<D>(handlers: SocketHandlers<D>) {
     /** Accepts or rejects a client. */
     take: (req: IncomingMessage, connection: Duplex, head: Buffer): void => {
       const res = responseOutside(req, connection);
+      if (res === null) return;
       const data = handlers.upgrade(new NodeCall(req, res, null));
       if (data === null) return;
       res.detachSocket(connection as Connection);

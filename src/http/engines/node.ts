@@ -21,8 +21,10 @@ function createApp<D>({ request, socket }: Handlers<D>): App {
   const sockets = createNodeSockets(socket);
   const patience = createPatience();
   const serve = (req: IncomingMessage, res: ServerResponse) => request(new NodeCall(req, res, patience));
-  const serveOutside = (req: IncomingMessage, connection: Duplex) =>
-    request(new NodeCall(req, responseOutside(req, connection), null));
+  const serveOutside = (req: IncomingMessage, connection: Duplex) => {
+    const res = responseOutside(req, connection);
+    if (res !== null) request(new NodeCall(req, res, null));
+  };
   const options: ServerOptions & { shouldUpgradeCallback: (req: IncomingMessage) => boolean } = {
     maxHeaderSize: maxHeaderBytes,
     // The guard rejects requests without a host, in our error format.

@@ -30,11 +30,21 @@ export function requestOfUnknownMethod(
   return req;
 }
 
-/** A response outside of the server's parser; it closes the connection. */
-export function responseOutside(req: IncomingMessage, connection: Duplex): ServerResponse {
+/**
+ * A response outside of the server's parser; it closes the connection.
+ * @returns `null`, having closed the connection, if an earlier request on it has no response yet: the client sent this
+ *   one without waiting, and the two responses would mix.
+ */
+export function responseOutside(req: IncomingMessage, connection: Duplex): ServerResponse | null {
   req.push(null);
   const res = new ServerResponse(req);
-  res.assignSocket(connection as Socket);
+  try {
+    res.assignSocket(connection as Socket);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_SOCKET_ASSIGNED') throw error;
+    connection.destroy();
+    return null;
+  }
   res.once('finish', () => connection.end());
   return res;
 }
