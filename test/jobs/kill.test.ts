@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { randomFrom, seed } from '../random.ts';
 import {
   endAll,
   type Json,
@@ -14,20 +15,8 @@ import {
 } from '../service.ts';
 import { journalOf, stepsOf, upTo } from './journal.ts';
 
-/** `npm run test:long` sets more kills and another seed; the seed is printed so that a failure can be repeated. */
+/** `npm run test:long` sets more kills. */
 const kills = Number(process.env.HONE_COUNT ?? 5);
-const seed = Number(process.env.HONE_SEED ?? Date.now() % 1e6);
-
-/** Mulberry32: a small generator of numbers from 0 to 1 that a seed repeats. */
-function randomFrom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 test.after(endAll);
 
