@@ -38,8 +38,8 @@ function installation(dir: string, size: Size): NodeJS.ProcessEnv {
   const { points, hour } = amounts[size];
   return {
     HONE_INSTALL_DIR: folder,
-    HONE_REAL_ROOT: root,
-    HONE_PAGE: JSON.stringify({ points, hour, perSecond }),
+    HONE_TEST_REAL_ROOT: root,
+    HONE_TEST_PAGE: JSON.stringify({ points, hour, perSecond }),
   };
 }
 

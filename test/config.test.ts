@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '../src/config.ts';
+import { allowedEnvironment, childVariables } from '../src/contract/child-environment.ts';
 import { trainerEnvironment } from '../src/trainer/supervisor.ts';
 import { temporaryFolder } from './folders.ts';
 
@@ -75,24 +76,60 @@ test('the token has three names, and .env of the working directory is read below
   assert.is(config.hubEndpoint, 'http://shell');
 });
 
-test('a trainer is given the environment without secrets, and the token only when it downloads', () => {
-  const environment = {
+/** Secrets of the service and of other programs of its user. */
+const secrets = {
+  HUB_TOKEN: 'secret-1',
+  HF_TOKEN: 'secret-2',
+  HF_TOKEN_PATH: '/secret-3',
+  HONE_ACCESS_KEY: 'secret-4',
+  AWS_ACCESS_KEY_ID: 'secret-5',
+  AWS_SECRET_ACCESS_KEY: 'secret-6',
+  DATABASE_URL: 'postgres://secret-7',
+  NVIDIA_API_KEY: 'secret-8',
+  MY_PASSWORD: 'secret-9',
+  SSH_AUTH_SOCK: '/secret-10',
+  PGPASSFILE: '/secret-11',
+  HONE_DATABASE: 'secret-12',
+  PYTHONSTARTUP: '/secret-13',
+};
+
+test('a trainer is given only the variables that it needs, and the token only when it downloads', () => {
+  const needed = {
     PATH: '/bin',
-    HUB_TOKEN: 'a',
-    HF_TOKEN: 'b',
-    AWS_SECRET_ACCESS_KEY: 'c',
-    MY_PASSWORD: 'd',
-    OPENAI_API_KEY: 'e',
+    HOME: '/home/ada',
+    LANG: 'C.UTF-8',
+    LD_LIBRARY_PATH: '/usr/lib/cuda',
+    CUDA_VISIBLE_DEVICES: '0',
+    NVIDIA_TF32_OVERRIDE: '0',
+    PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True',
+    OMP_NUM_THREADS: '1',
+    HF_HOME: '/cache',
     HF_ENDPOINT: 'http://hub',
+    HF_HUB_OFFLINE: '1',
+    SystemRoot: 'C:\\Windows',
+    XDG_CACHE_HOME: '/home/ada/.cache',
   };
-  const command = { pythonPath: 'python', installDir: '/install', environment };
+  const command = { pythonPath: 'python', installDir: '/install', environment: { ...needed, ...secrets } };
   const without = trainerEnvironment(command, null);
-  assert.not(Object.values(without).some((value) => ['a', 'b', 'c', 'd', 'e'].includes(value ?? '')));
-  assert.is(without.HF_ENDPOINT, 'http://hub');
+  for (const [name, value] of Object.entries(needed)) assert.is(without[name], value, name);
   assert.is(without.PYTHONPATH, '/install');
+  const known = new Set([
+    ...Object.keys(needed),
+    ...Object.keys(trainerEnvironment({ ...command, environment: {} }, null)),
+  ]);
+  assert.equal(
+    Object.keys(without).filter((name) => !known.has(name)),
+    [],
+  );
   const downloading = trainerEnvironment(command, 'hf_x');
   assert.is(downloading.HF_TOKEN, 'hf_x');
-  assert.is(downloading.HUB_TOKEN, undefined);
+  assert.not.match(JSON.stringify(downloading), 'secret-');
+});
+
+test('a process that runs models is given no secret and nothing of the hub', () => {
+  const needed = { PATH: '/bin', Path: 'C:\\bin', GGML_METAL_PATH: '/m', CUDA_VISIBLE_DEVICES: '0' };
+  const environment = { ...needed, ...secrets, HF_HOME: '/cache', HTTPS_PROXY: 'http://ada:secret@proxy' };
+  assert.equal(allowedEnvironment(environment, childVariables.engine), needed);
 });
 
 test.run();

@@ -1,7 +1,7 @@
 // A trainer that computes nothing, for the page bench: it implements the trainer's contract in a job folder, at a given
 // rate. Other trainer commands are passed to the real trainer.
 //
-// HONE_PAGE contains { points, hour, perSecond }. It writes `perSecond` steps per second while it runs. When a file
+// HONE_TEST_PAGE contains { points, hour, perSecond }. It writes `perSecond` steps per second while it runs. When a file
 // `burst` or `hour` appears in the folder, it writes that many steps (`points`, `hour`) about a hundred times faster,
 // and renames the file to `burst-over` or `hour-over`. The file `stop` ends it.
 import { spawnSync } from 'node:child_process';
@@ -9,12 +9,12 @@ import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 
 const args = process.argv.slice(2);
 if (!args.includes('run')) {
-  const root = process.env.HONE_REAL_ROOT;
+  const root = process.env.HONE_TEST_REAL_ROOT;
   const env = { ...process.env, PYTHONPATH: root };
   process.exit(spawnSync(`${root}/trainer/.venv/bin/python`, args, { stdio: 'inherit', env }).status ?? 1);
 }
 
-const { points, hour, perSecond } = JSON.parse(process.env.HONE_PAGE);
+const { points, hour, perSecond } = JSON.parse(process.env.HONE_TEST_PAGE);
 const bursts = { burst: points, hour };
 const burstSteps = 500;
 const total = 10_000_000;

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { scrubbedEnvironment } from './environment.ts';
+import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 
 const run = promisify(execFile);
 
@@ -12,7 +12,7 @@ const run = promisify(execFile);
  */
 export async function checkEngine(scorePath: string): Promise<string> {
   const { stdout } = await run(process.execPath, [...process.execArgv, scorePath, '--check'], {
-    env: scrubbedEnvironment(process.env),
+    env: allowedEnvironment(process.env, childVariables.engine),
     timeout: 60_000,
   });
   const { release, gpu, threads } = JSON.parse(stdout) as {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import * as v from 'valibot';
+import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import { AppError } from '../errors.ts';
-import { scrubbedEnvironment } from './environment.ts';
 import { type FromWorker, fromWorker, type generateResult, type ToWorker } from './protocol.ts';
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
@@ -52,7 +52,7 @@ export function startChild(
   let complaints = '';
 
   const process_: ChildProcess = fork(workerPath, [], {
-    env: scrubbedEnvironment(process.env),
+    env: allowedEnvironment(process.env, childVariables.engine),
     serialization: 'json',
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

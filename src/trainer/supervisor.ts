@@ -3,6 +3,7 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
+import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import type { JournalLine } from '../contract/journal.ts';
 import { readJournal } from './journal.ts';
 import {
@@ -44,16 +45,12 @@ export interface Trainer {
 }
 
 /**
- * The environment of a trainer. All tokens are removed, so that neither the code of a model nor a logged environment
- * can leak one; the hub token is added only for a job that downloads.
+ * The environment of a trainer: only variables that it is known to need, so that no file of a model can leak another
+ * one. The hub token is added only for a job that downloads.
  */
 export function trainerEnvironment(command: TrainerCommand, hubToken: string | null): NodeJS.ProcessEnv {
-  const env: NodeJS.ProcessEnv = {};
-  for (const [key, value] of Object.entries(command.environment)) {
-    if (!/TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIAL/i.test(key)) env[key] = value;
-  }
   return {
-    ...env,
+    ...allowedEnvironment(command.environment, childVariables.trainer),
     ...(hubToken === null ? {} : { HF_TOKEN: hubToken }),
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.

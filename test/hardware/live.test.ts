@@ -27,7 +27,7 @@ function installation(): NodeJS.ProcessEnv {
   const trainer = join(import.meta.dirname, 'steps-trainer.mjs');
   writeFileSync(join(bin, 'python'), `#!/bin/sh\nexec "${process.execPath}" "${trainer}" "$@"\n`);
   chmodSync(join(bin, 'python'), 0o755);
-  return { HONE_INSTALL_DIR: folder, HONE_REAL_ROOT: root };
+  return { HONE_INSTALL_DIR: folder, HONE_TEST_REAL_ROOT: root };
 }
 
 if (process.platform === 'linux') {

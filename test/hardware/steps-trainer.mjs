@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const args = process.argv.slice(2);
 if (!args.includes('run')) {
-  const root = process.env.HONE_REAL_ROOT;
+  const root = process.env.HONE_TEST_REAL_ROOT;
   const env = { ...process.env, PYTHONPATH: root, LD_LIBRARY_PATH: '' };
   const { status } = spawnSync(`${root}/trainer/.venv/bin/python`, args, { stdio: 'inherit', env });
   process.exit(status ?? 1);

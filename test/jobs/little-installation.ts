@@ -14,5 +14,5 @@ export function littleInstallation(scenario: string): NodeJS.ProcessEnv {
     `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'test', 'jobs', 'little-trainer.mjs')}" "$@"\n`,
   );
   chmodSync(python, 0o755);
-  return { HONE_INSTALL_DIR: folder, HONE_SCENARIO: scenario, HONE_REAL_ROOT: root };
+  return { HONE_INSTALL_DIR: folder, HONE_TEST_SCENARIO: scenario, HONE_TEST_REAL_ROOT: root };
 }

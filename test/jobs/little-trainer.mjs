@@ -1,5 +1,5 @@
 // A little trainer that fails in the ways a real one can: started like it, by the argument vector of the
-// service, in the job's folder. HONE_SCENARIO says how.
+// service, in the job's folder. HONE_TEST_SCENARIO says how.
 
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ if (args.includes('preview')) {
   process.exit(1);
 }
 if (!args.includes('run')) {
-  const root = process.env.HONE_REAL_ROOT;
+  const root = process.env.HONE_TEST_REAL_ROOT;
   const { status } = spawnSync(`${root}/trainer/.venv/bin/python`, args, {
     stdio: 'inherit',
     env: { ...process.env, PYTHONPATH: root },
@@ -75,4 +75,4 @@ const scenarios = {
     setInterval(() => writeFileSync('heartbeat', ''), 100);
   },
 };
-scenarios[process.env.HONE_SCENARIO]();
+scenarios[process.env.HONE_TEST_SCENARIO]();
