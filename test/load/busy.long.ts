@@ -1,0 +1,103 @@
+/**
+ * Bursts of 1,000 requests and 500 sockets while a model trains: every request is answered, and none with a 5xx. Prints the
+ * latency of the status and how much the training slowed down; these depend on the machine and are not judged here.
+ */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket } from 'ws';
+import { endAll, quickRequest, startService, supportRows, type TestService, until } from '../service.ts';
+import { inMegabytes, resourcesOf } from './resources.ts';
+
+const socketCount = 500;
+const burst = 1_000;
+const rounds = Number(process.env.HONE_COUNT ?? 10);
+const phaseMs = 5_000;
+const paths = [
+  '/api/finetune/status',
+  '/api/training_status',
+  '/api/health',
+  '/api/models',
+  '/api/jobs',
+  '/v1/models',
+];
+
+test.after(endAll);
+
+const middle = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+const percentile = (values: number[], share: number) =>
+  values.sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] as number;
+
+async function stepOf(service: TestService): Promise<number> {
+  const { body } = await service.call('GET', '/api/training_status');
+  assert.is(body.status, 'training', 'the training outlasts the measurement');
+  return body.current_step ?? 0;
+}
+
+/** Steps per second of the training during a phase. */
+async function speed(service: TestService, during: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  const first = await stepOf(service);
+  await during();
+  return (1_000 * ((await stepOf(service)) - first)) / (performance.now() - began);
+}
+
+function openSockets(service: TestService): Promise<WebSocket[]> {
+  return Promise.all(
+    Array.from({ length: socketCount }, () => {
+      const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
+      socket.on('message', () => undefined);
+      return new Promise<WebSocket>((resolve, reject) => {
+        socket.once('open', () => resolve(socket)).once('error', reject);
+      });
+    }),
+  );
+}
+
+test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets during a training`, async () => {
+  const service = await startService();
+  const pid = service.process.pid as number;
+  await service.upload('support.jsonl', supportRows());
+  const start = await service.call('POST', '/api/start_training', quickRequest({ max_steps: 1_000_000 }));
+  assert.is(start.status, 200, JSON.stringify(start.body));
+  await until(async () => (await stepOf(service)) > 50, 'the training runs');
+
+  const latencies: number[] = [];
+  const statuses = new Map<number, number>();
+  const ratios: number[] = [];
+  let most = 0;
+  const before = resourcesOf(pid);
+  for (let round = 0; round < rounds; round += 1) {
+    const quiet = await speed(service, () => sleep(phaseMs));
+    const sockets = await openSockets(service);
+    const busy = await speed(service, async () => {
+      const poller = new Worker(new URL('./status-poller.mjs', import.meta.url), {
+        workerData: `${service.url}/api/finetune/status`,
+      });
+      const asked = Array.from({ length: burst }, async (_, number) => {
+        const { status } = await service.call('GET', paths[number % paths.length] as string);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      });
+      for (const end = performance.now() + phaseMs; performance.now() < end; await sleep(100)) {
+        most = Math.max(most, resourcesOf(pid).residentBytes);
+      }
+      await Promise.all(asked);
+      poller.postMessage('end');
+      latencies.push(...((await once(poller, 'message'))[0] as number[]));
+    });
+    for (const socket of sockets) socket.terminate();
+    ratios.push(busy / quiet);
+  }
+  await service.call('POST', '/api/stop_training');
+  await until(() => resourcesOf(pid).descriptors <= before.descriptors + 20, 'every socket was closed');
+  console.log(
+    `  answers ${JSON.stringify(Object.fromEntries(statuses))}; status p50 ${percentile(latencies, 0.5).toFixed(1)} ms, ` +
+      `p99 ${percentile(latencies, 0.99).toFixed(1)} ms; training at ${(100 * middle(ratios)).toFixed(1)} % ` +
+      `of its speed; memory ${inMegabytes(before.residentBytes)} → at most ${inMegabytes(most)}`,
+  );
+  assert.equal([...statuses], [[200, rounds * burst]]);
+});
+
+test.run();
