@@ -21,12 +21,10 @@ interface SettingGroup {
 
 type ByProfile<T> = Readonly<Record<Profile, T>>;
 
-interface Row<Recommended> {
+interface Row {
   readonly label: string;
   readonly help: string;
   readonly group: keyof typeof settingGroups;
-  /** The value used if a request names none; `null` leaves the choice to the trainer. */
-  readonly recommended: Recommended | ByProfile<Recommended>;
   /** What an empty field means when `null` is recommended; "automatic" if absent. */
   readonly empty?: string;
   /**
@@ -35,7 +33,17 @@ interface Row<Recommended> {
    */
   readonly before?: unknown;
 }
-interface NumberRow extends Row<number | null> {
+interface Recommended<Value> extends Row {
+  /** The value used if a request names none; `null` leaves the choice to the trainer. */
+  readonly recommended: Value | ByProfile<Value>;
+  readonly derivedFrom?: undefined;
+}
+interface Derived extends Row {
+  readonly recommended?: undefined;
+  /** If a request names no value: `factor` times the run's value of another setting. */
+  readonly derivedFrom: { readonly setting: string; readonly factor: number };
+}
+type NumberRow = (Recommended<number | null> | Derived) & {
   readonly kind: 'integer' | 'number';
   readonly min: number;
   /** Whether the bound itself is excluded. */
@@ -44,19 +52,25 @@ interface NumberRow extends Row<number | null> {
   readonly below?: true;
   /** A value outside the range with a special meaning. */
   readonly special?: { readonly value: -1; readonly meaning: string };
-}
+};
 /** On or off; if `null` is recommended, the trainer decides. */
-interface SwitchRow extends Row<boolean | null> {
+interface SwitchRow extends Recommended<boolean | null> {
   readonly kind: 'switch';
+  /** What a machine needs for the recommendation; without it, the switch is off or left to the trainer. */
+  readonly needs?: readonly Capability[];
+  /** Another switch; if a request turns it on, this one is off or left to the trainer. */
+  readonly excludedBy?: string;
 }
-interface TextRow extends Row<string | null> {
+/** CUDA, and weights quantized to 4 or 8 bits. */
+export type Capability = 'cuda' | 'quantizes';
+interface TextRow extends Recommended<string | null> {
   /** A `choice` without `choices` takes its values from the installed training library. */
   readonly kind: 'choice' | 'text';
   readonly choices?: readonly string[];
   readonly maxLength?: number;
 }
 /** A list of strings: `names` are separated by commas, `lines` by newlines. */
-interface ListRow extends Row<null> {
+interface ListRow extends Recommended<null> {
   readonly kind: 'names' | 'lines';
   readonly minItems: number;
   readonly maxItems: number;
@@ -171,7 +185,7 @@ export const settings = {
     kind: 'integer',
     min: 1,
     max: 1024,
-    recommended: { low_end: 1, mid_range: 2, high_end: 4 },
+    derivedFrom: { setting: 'per_device_train_batch_size', factor: 1 },
     group: 'evaluation',
     help: 'Rows processed at once during evaluation.',
   },
@@ -259,9 +273,9 @@ export const settings = {
     kind: 'number',
     min: 0,
     above: true,
-    recommended: 32,
+    derivedFrom: { setting: 'lora_r', factor: 2 },
     group: 'adapter',
-    help: 'The scaling of the adapter; usually twice the rank.',
+    help: 'The scaling of the adapter.',
   },
   lora_dropout: {
     label: 'LoRA dropout',
@@ -288,6 +302,9 @@ export const settings = {
     label: 'Load in 4-bit',
     kind: 'switch',
     recommended: { low_end: true, mid_range: true, high_end: false },
+    // On a CPU it saves almost no memory.
+    needs: ['cuda', 'quantizes'],
+    excludedBy: 'use_8bit',
     group: 'memory',
     help: 'Loads the base model in 4-bit: about a quarter of the memory, slightly slower.',
   },
@@ -302,6 +319,8 @@ export const settings = {
     label: 'bf16',
     kind: 'switch',
     recommended: { low_end: null, mid_range: null, high_end: true },
+    needs: ['cuda'],
+    excludedBy: 'fp16',
     group: 'memory',
     help: 'Trains in bfloat16, the right precision for recent GPUs.',
   },
@@ -374,21 +393,26 @@ type ValueOf<F> = F extends { readonly kind: 'switch' }
       : F extends { readonly kind: 'names' | 'lines' }
         ? string[]
         : string;
-type RecommendedOf<R> = R extends ByProfile<unknown> ? R[Profile] : R;
-
 /** The values of the settings that are present. */
 export type SettingValues = { -readonly [N in SettingName]: ValueOf<Table[N]> };
 
+type RecommendedOf<R> = R extends { readonly recommended: infer Value }
+  ? Value extends ByProfile<unknown>
+    ? Value[Profile]
+    : Value
+  : never;
 /** All settings of a run; `null` leaves a choice to the trainer. */
 export type Settings = {
-  readonly [N in SettingName]:
-    | SettingValues[N]
-    | (null extends RecommendedOf<Table[N]['recommended']> ? null : never);
+  readonly [N in SettingName]: SettingValues[N] | (null extends RecommendedOf<Table[N]> ? null : never);
 };
 
-/** The recommended settings of a profile, before adjustments for the machine. */
-export function recommendedFor(profile: Profile): Settings {
-  const of = ({ recommended }: Setting) =>
-    typeof recommended === 'object' && recommended !== null ? recommended[profile] : recommended;
-  return Object.fromEntries(settingNames.map((name) => [name, of(settings[name])])) as unknown as Settings;
-}
+/** Whether `null` is recommended on some machine. */
+export const mayBeNull = ({ recommended }: Setting): boolean =>
+  recommended === null ||
+  (typeof recommended === 'object' && Object.values(recommended).some((value) => value === null));
+
+/** What a value is derived from, in words; `nameOf` names the other setting. */
+export const derivedText = (
+  { setting, factor }: NonNullable<Setting['derivedFrom']>,
+  nameOf: (name: SettingName) => string,
+): string => `${factor === 1 ? '' : `${factor} × `}${nameOf(setting as SettingName)}`;

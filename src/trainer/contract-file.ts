@@ -1,7 +1,7 @@
 import { failures } from '../contract/failures.ts';
 import { journalLines, protocolVersion } from '../contract/journal.ts';
 import { rowShapes } from '../contract/rows.ts';
-import { type Setting, settingNames, settings } from '../contract/settings.ts';
+import { mayBeNull, type Setting, settingNames, settings } from '../contract/settings.ts';
 
 /** The generated file from which the trainer reads the shared facts, relative to the root of the repository. */
 export const contractPath = 'trainer/protocol/contract.json';
@@ -15,11 +15,6 @@ const kinds: Readonly<Record<Setting['kind'], string>> = {
   names: 'list',
   lines: 'list',
 };
-
-/** Whether some profile recommends `null`, which leaves the choice to the trainer. */
-const mayBeNull = ({ recommended }: Setting): boolean =>
-  recommended === null ||
-  (typeof recommended === 'object' && Object.values(recommended).some((value) => value === null));
 
 function settingOf(setting: Setting) {
   const kind = kinds[setting.kind] + (mayBeNull(setting) ? '?' : '');

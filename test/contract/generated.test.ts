@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingNames, settings } from '../../src/contract/settings.ts';
+import { type Setting, settingNames, settings } from '../../src/contract/settings.ts';
 import { contractPath, contractText } from '../../src/trainer/contract-file.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -21,6 +21,18 @@ test('a setting that the golden specification lacks says what it was before', ()
     golden.filter((name) => !Object.hasOwn(settings, name)),
     [],
   );
+});
+
+test('a setting that refers to another one names a number to derive from, or a switch that excludes it', () => {
+  const rows: Readonly<Record<string, Setting>> = settings;
+  for (const [name, row] of Object.entries(rows)) {
+    if (row.derivedFrom !== undefined) {
+      const source = rows[row.derivedFrom.setting];
+      assert.ok(source?.kind === 'integer' || source?.kind === 'number', name);
+      assert.not(source.derivedFrom, `${name}: a chain`);
+    }
+    if ('excludedBy' in row) assert.is(rows[row.excludedBy as string]?.kind, 'switch', name);
+  }
 });
 
 test.run();

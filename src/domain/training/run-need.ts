@@ -3,6 +3,7 @@ import type { ModelSize } from '../base-models/model-size.ts';
 import type { DiskNeed } from './disk-need.ts';
 import { type Estimate, estimate, type Precision, simpleEstimate } from './estimate.ts';
 import type { JudgedChoices } from './judge-choices.ts';
+import { runsOnCuda } from './settings.ts';
 
 /** What a run needs, as precisely as the model's size is known. */
 export interface RunNeed {
@@ -23,8 +24,8 @@ export function runNeed(
   { strategy, provider, settings, context }: JudgedChoices,
   disk: DiskNeed,
 ): RunNeed {
-  const { cuda, bfloat16FromWidth } = context;
-  const gpu = cuda && settings.device !== 'cpu';
+  const { bfloat16FromWidth } = context;
+  const gpu = runsOnCuda(settings, context);
   const wide = bfloat16FromWidth !== null && (shape?.hidden ?? 0) >= bfloat16FromWidth;
   const precision = precisionOf(settings, strategy, gpu || wide);
   const fine =

@@ -1,6 +1,6 @@
 import type { Settings, SettingValues } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
-import { askedOf, type SettingsContext, settingsOf } from './settings.ts';
+import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
 import { answersPerPrompt } from './steps.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
@@ -37,10 +37,6 @@ const validated = ({ asked }: Judged): string[] => [
     : []),
 ];
 
-/** Whether the run is on CUDA: the machine has it, and the request does not ask for another device. */
-const onCuda = ({ asked: { device = 'auto' }, context }: Judged): boolean =>
-  context.cuda && (device === 'auto' || device === 'cuda');
-
 const rowsPerStep = ({ settings }: Judged): number =>
   settings.per_device_train_batch_size * settings.gradient_accumulation_steps;
 
@@ -76,11 +72,8 @@ const rules: readonly Rule[] = [
   },
   {
     fields: ['optim', 'device'],
-    broken: (judged) => {
-      const { asked, context } = judged;
-      const { optim } = asked;
-      return optim && context.optimizers.includes(optim) && needsCuda(optim) && !onCuda(judged);
-    },
+    broken: ({ asked: { optim }, settings, context }) =>
+      optim && context.optimizers.includes(optim) && needsCuda(optim) && !runsOnCuda(settings, context),
     message: ({ asked: { optim = '' }, context }) => {
       const unpaged = optim.slice('paged_'.length);
       const others = ['adamw_torch', ...(context.optimizers.includes(unpaged) ? [unpaged] : [])];
@@ -127,7 +120,7 @@ const rules: readonly Rule[] = [
   },
   {
     fields: ['fp16', 'device'],
-    broken: (judged) => judged.asked.fp16 && !onCuda(judged),
+    broken: ({ asked, settings, context }) => asked.fp16 && !runsOnCuda(settings, context),
     message: 'fp16 needs an NVIDIA GPU; leave it out, or set bf16',
   },
   {

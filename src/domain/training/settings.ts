@@ -1,17 +1,20 @@
 import type { Profile } from '../../contract/profiles.ts';
 import {
-  recommendedFor,
+  type Capability,
+  mayBeNull,
+  type Setting,
   type SettingName,
   type Settings,
   type SettingValues,
   settingNames,
+  settings,
 } from '../../contract/settings.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /** The capabilities of this machine that settings depend on. */
-export interface SettingsContext {
+export interface SettingsContext extends Readonly<Record<Capability, boolean>> {
   readonly profile: Profile;
-  /** Whether training will run on CUDA. */
+  /** Whether this machine trains on CUDA unless a request asks for another device. */
   readonly cuda: boolean;
   /** Whether weights can be quantized to 4 or 8 bits: with bitsandbytes, on CUDA and on a CPU. */
   readonly quantizes: boolean;
@@ -25,20 +28,8 @@ export interface SettingsContext {
   readonly optimizerStateBytes: Readonly<Record<string, number>>;
 }
 
-/** The recommended settings on a machine. */
-export function recommendedSettings(context: SettingsContext): Settings {
-  const { profile, cuda, quantizes, defaultBatchSize } = context;
-  const recommended = recommendedFor(profile);
-  const batchSize = defaultBatchSize ?? recommended.per_device_train_batch_size;
-  return {
-    ...recommended,
-    per_device_train_batch_size: batchSize,
-    per_device_eval_batch_size: batchSize,
-    // 4-bit saves GPU memory. On a CPU it saves almost none, so a profile alone does not enable it.
-    use_4bit: recommended.use_4bit && cuda && quantizes,
-    bf16: cuda ? recommended.bf16 : null,
-  };
-}
+/** What recommended settings depend on. */
+type RecommendationContext = Pick<SettingsContext, 'profile' | 'defaultBatchSize' | Capability>;
 
 /** The settings that a request names. */
 export function askedOf(request: Partial<TrainingRequest>): Partial<SettingValues> {
@@ -48,16 +39,32 @@ export function askedOf(request: Partial<TrainingRequest>): Partial<SettingValue
 }
 
 /** The settings of a valid request: its own values over the recommended ones. */
-export function settingsOf(request: Partial<TrainingRequest>, context: SettingsContext): Settings {
+export function settingsOf(request: Partial<TrainingRequest>, context: RecommendationContext): Settings {
   const asked = askedOf(request);
-  return {
-    ...recommendedSettings(context),
-    ...(asked.use_8bit ? { use_4bit: false } : {}),
-    ...(asked.fp16 ? { bf16: null } : {}),
-    ...(asked.per_device_train_batch_size
-      ? { per_device_eval_batch_size: asked.per_device_train_batch_size }
-      : {}),
-    ...(asked.lora_r ? { lora_alpha: 2 * asked.lora_r } : {}),
-    ...asked,
+  const value = (name: SettingName): unknown => asked[name] ?? recommended(name);
+  const recommended = (name: SettingName) => {
+    const row: Setting = settings[name];
+    if (row.derivedFrom !== undefined) {
+      const { setting, factor } = row.derivedFrom;
+      return factor * (value(setting as SettingName) as number);
+    }
+    if (name === 'per_device_train_batch_size' && context.defaultBatchSize !== null) {
+      return context.defaultBatchSize;
+    }
+    if (row.kind === 'switch') {
+      const lacks = row.needs?.some((capability) => !context[capability]);
+      if (lacks || asked[row.excludedBy as SettingName]) return mayBeNull(row) ? null : false;
+    }
+    const byProfile = typeof row.recommended === 'object' ? row.recommended : null;
+    return byProfile === null ? row.recommended : byProfile[context.profile];
   };
+  // Each value is of its setting's kind.
+  return Object.fromEntries(settingNames.map((name) => [name, value(name)])) as unknown as Settings;
 }
+
+/** The recommended settings on a machine. */
+export const recommendedSettings = (context: RecommendationContext): Settings => settingsOf({}, context);
+
+/** Whether a run trains on CUDA: the machine has it, and the settings ask for no other device. */
+export const runsOnCuda = ({ device }: Pick<Settings, 'device'>, { cuda }: SettingsContext): boolean =>
+  cuda && (device === 'auto' || device === 'cuda');

@@ -73,8 +73,19 @@ test('what a request says wins, null is as absent, and related values follow', (
   assert.is(settings({ lora_r: 8, lora_alpha: 5 }, here).lora_alpha, 5);
 });
 
+test('a switch that a request excludes is off, or left to the trainer', () => {
+  const here = context('low_end', true);
+  assert.is(settings({}, here).use_4bit, true);
+  assert.is(settings({ use_8bit: true }, here).use_4bit, false);
+  const there = context('high_end', true);
+  assert.is(settings({}, there).bf16, true);
+  assert.is(settings({ fp16: true }, there).bf16, null);
+  assert.is(settings({ use_8bit: false, fp16: false }, there).bf16, true);
+});
+
 test('SERVICE_DEFAULT_BATCH_SIZE counts where a request names none', () => {
   assert.is(recommendedSettings(context('low_end', false, 3)).per_device_train_batch_size, 3);
+  assert.is(recommendedSettings(context('low_end', false, 3)).per_device_eval_batch_size, 3);
   const asked = settings({ per_device_train_batch_size: 2 }, context('low_end', false, 3));
   assert.is(asked.per_device_train_batch_size, 2);
 });
