@@ -4,7 +4,15 @@ import * as v from 'valibot';
 import { trainingRequest } from '../../src/domain/training/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
 import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/elements/format.ts';
-import { groupsFor, rangeText, readSetting, type SettingField } from '../../ui/settings/setting-values.ts';
+import {
+  derivedHint,
+  groupsFor,
+  rangeText,
+  readSetting,
+  type SettingField,
+  settingField,
+  valueIfLeftOut,
+} from '../../ui/settings/setting-values.ts';
 import { RunSeries } from '../../ui/state/series.ts';
 
 const fields = groupsFor('rlhf').flatMap((group) => group.fields);
@@ -50,6 +58,19 @@ test('an empty field is the recommendation, and text that is no number is a faul
   assert.ok('fault' in readSetting(field, 'many'));
   assert.ok('fault' in readSetting(field, '1.5'));
   assert.ok('fault' in readSetting(field, 'Infinity'));
+});
+
+test('a derived field shows what the form makes it, and its hint says from what', () => {
+  const alpha = settingField('lora_alpha', 'sft') as SettingField;
+  const shown = (settings: Record<string, string>) =>
+    valueIfLeftOut(alpha, { settings, strategy: 'sft' }, { lora_r: 16, lora_alpha: 32 });
+  assert.is(shown({}), 32);
+  assert.is(shown({ lora_r: '8' }), 16);
+  assert.is(shown({ lora_r: 'many' }), 32);
+  assert.is(derivedHint(alpha), 'Default: 2 × LoRA rank.');
+  const rank = settingField('lora_r', 'sft') as SettingField;
+  assert.is(valueIfLeftOut(rank, { settings: { lora_r: '8' }, strategy: 'sft' }, { lora_r: 16 }), 16);
+  assert.is(derivedHint(rank), '');
 });
 
 test('both error formats, the OpenAI one and a stranger’s page become words', () => {

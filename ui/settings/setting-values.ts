@@ -1,4 +1,10 @@
-import { type Setting, type SettingName, settingGroups, settings } from '../../src/contract/settings.ts';
+import {
+  derivedText,
+  type Setting,
+  type SettingName,
+  settingGroups,
+  settings,
+} from '../../src/contract/settings.ts';
 import type { TrainingBody } from '../api/service.ts';
 import type { Draft } from '../state/draft.ts';
 
@@ -45,6 +51,25 @@ export function settingText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (Array.isArray(value)) return value.join(', ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** What a setting is derived from if the form leaves it out, in words. */
+export const derivedHint = ({ derivedFrom }: Setting): string =>
+  derivedFrom === undefined ? '' : `Default: ${derivedText(derivedFrom, settingLabel)}.`;
+
+/**
+ * The value that a setting has if a draft leaves it out, given the recommended values. A derived one follows the
+ * draft's value of the other setting.
+ */
+export function valueIfLeftOut(
+  { name, derivedFrom }: SettingField,
+  draft: Pick<Draft, 'settings' | 'strategy'>,
+  recommended: Readonly<Record<string, unknown>>,
+): unknown {
+  if (derivedFrom === undefined) return recommended[name];
+  const { setting, factor } = derivedFrom;
+  const { [setting as SettingName]: other = recommended[setting] } = readSettings(draft, [setting]);
+  return factor * Number(other);
 }
 
 /** The range of a field in words. */

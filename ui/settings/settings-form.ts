@@ -6,12 +6,14 @@ import { choices, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { Watch } from '../state/store.ts';
 import {
+  derivedHint,
   emptyText,
   type FieldGroup,
   groupsFor,
   rangeText,
   type SettingField,
   settingText,
+  valueIfLeftOut,
 } from './setting-values.ts';
 
 /** All settings with recommended values, ranges and help; rarely changed groups are collapsed. */
@@ -43,7 +45,7 @@ export class SettingsForm extends LitElement {
 
   private _group(group: FieldGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
     const fields = html`<div class="fields">
-      ${group.fields.map((field) => this._field(field, recommended[field.name]))}
+      ${group.fields.map((field) => this._field(field, valueIfLeftOut(field, draft.value, recommended)))}
     </div>`;
     if (group.open) {
       return html`<h3>${group.title}</h3>
@@ -68,7 +70,7 @@ export class SettingsForm extends LitElement {
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
       <p class="hint" id="${id}-hint">
-        ${field.help} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
+        ${field.help} ${derivedHint(field)} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
       </p>
       ${
         text === undefined

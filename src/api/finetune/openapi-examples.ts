@@ -1,3 +1,5 @@
+import { recommendedSettings } from '../../domain/training/settings.ts';
+
 /** Example responses for the OpenAPI document. */
 const listed = {
   model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
@@ -61,18 +63,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     is_custom_model: false,
   },
   'GET /api/finetune/load_settings': {
-    per_device_train_batch_size: 1,
-    gradient_accumulation_steps: 8,
-    learning_rate: 2e-4,
-    num_train_epochs: 3,
-    max_seq_length: 512,
-    lora_r: 16,
-    lora_alpha: 32,
-    use_4bit: true,
+    ...recommendedSettings({ profile: 'low_end', cuda: true, quantizes: true, defaultBatchSize: null }),
     bf16: false,
-    warmup_ratio: 0.03,
-    lr_scheduler_type: 'cosine',
-    optim: 'adamw_torch',
   },
   'POST /api/finetune/start_training': {
     success: true,

@@ -6,6 +6,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
+import { settingsSchema } from '../../domain/training/training-request.ts';
 
 const text = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
 
@@ -100,19 +101,10 @@ export const recommendedModels = v.object({
   possible_models: v.array(v.string()),
   compute_profile: v.string(),
 });
-export const settings = v.looseObject({
-  per_device_train_batch_size: v.number(),
-  gradient_accumulation_steps: v.number(),
-  learning_rate: v.number(),
-  num_train_epochs: v.number(),
-  max_seq_length: v.number(),
-  lora_r: v.number(),
-  lora_alpha: v.number(),
-  use_4bit: v.boolean(),
+export const settings = v.object({
+  ...settingsSchema.entries,
+  /** False if the trainer chooses the precision. */
   bf16: v.boolean(),
-  warmup_ratio: v.number(),
-  lr_scheduler_type: v.string(),
-  optim: v.string(),
 });
 const reducedModel = v.object({
   model_id: v.string(),

@@ -2,8 +2,11 @@ import * as v from 'valibot';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
 import {
+  derivedText,
+  mayBeNull,
   type Setting,
   type SettingName,
+  type Settings,
   type SettingValues,
   settingNames,
   settings,
@@ -63,10 +66,29 @@ function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
   }
 }
 
+/** What a setting does and, if another setting determines it, how. */
+function descriptionOf({ help, derivedFrom }: Setting): string {
+  const otherwise = derivedFrom && derivedText(derivedFrom, (name) => name);
+  return otherwise === undefined ? help : `${help} Default: ${otherwise}.`;
+}
+
 type OptionalField<T> = v.OptionalSchema<v.NullableSchema<v.GenericSchema<T>, undefined>, undefined>;
 const settingFields = Object.fromEntries(
-  settingNames.map((name) => [name, or(schemaOf(name, settings[name]))]),
+  settingNames.map((name) => {
+    const field = or(schemaOf(name, settings[name]));
+    return [name, v.pipe(field, v.description(descriptionOf(settings[name])))];
+  }),
 ) as unknown as { [N in SettingName]: OptionalField<SettingValues[N]> };
+
+/** The values of all settings, as recommended for a machine. */
+export const settingsSchema = v.object(
+  Object.fromEntries(
+    settingNames.map((name) => {
+      const field = schemaOf(name, settings[name]);
+      return [name, mayBeNull(settings[name]) ? v.nullable(field) : field];
+    }),
+  ) as unknown as { [N in SettingName]: v.GenericSchema<Settings[N]> },
+);
 
 /**
  * The training request of both API sets. A field that is absent or null takes its recommended value; unknown fields are

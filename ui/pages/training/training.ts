@@ -1,5 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import type { SettingName } from '../../../src/contract/settings.ts';
 import type { FieldFault, ServiceError } from '../../api/request.ts';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Estimate } from '../../api/types.ts';
@@ -247,14 +248,8 @@ export class Training extends LitElement {
   }
 
   /** A numeric setting's effective value, times a factor; `null` if unknown. */
-  private _value(name: string, factor: number | null = 1): number | null {
-    const text = draft.value.settings[name];
-    const field = settingField(name, draft.value.strategy);
-    const read = text === undefined || field === undefined ? null : readSetting(field, text);
-    const value =
-      read !== null && 'value' in read && typeof read.value === 'number'
-        ? read.value
-        : settings.value.value?.[name];
+  private _value(name: SettingName, factor: number | null = 1): number | null {
+    const value = readSettings(draft.value, [name])[name] ?? settings.value.value?.[name];
     return typeof value === 'number' && factor !== null ? value * factor : null;
   }
 
