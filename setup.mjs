@@ -11,6 +11,7 @@ const VERBS = {
   'test:nodes': 'run setup, demo and tests on each supported Node   18 20 22 24 26  --quick',
   generate: 'write the files that are generated from src/contract/',
   bench: 'run benchmarks   NAME…  --quick  --json FILE',
+  key: 'manage access keys   add NAME [--scope full|inference] | list | remove ID',
   doctor: 'check each part of the installation',
 };
 

@@ -30,6 +30,7 @@ const service = [forNode, forPython, [uws]];
 const tests = [[...forNode, chromium], [...forPython, testTools], [uws]];
 const plans = {
   stop: [[packages, bundles]],
+  key: [[packages, bundles]],
   generate: [[packages]],
   bench: [forNode, [...forPython, testTools], [uws]],
   check: [

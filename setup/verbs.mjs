@@ -7,6 +7,7 @@ import { runNode } from './run-node.mjs';
 const bundles = {
   serve: ['main.js', 'serve'],
   stop: ['main.js', 'stop'],
+  key: ['main.js', 'key'],
   doctor: ['main.js', 'doctor'],
   demo: ['demo.js'],
 };

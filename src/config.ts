@@ -4,10 +4,11 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse as parseDotenv } from 'dotenv';
+import { type KeyScope, keyScopeNames } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-export type Verb = 'serve' | 'stop' | 'doctor';
-const verbs: readonly Verb[] = ['serve', 'stop', 'doctor'];
+export type Verb = 'serve' | 'stop' | 'key' | 'doctor';
+const verbs: readonly Verb[] = ['serve', 'stop', 'key', 'doctor'];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
 const httpEngines = ['uws', 'node'] as const;
@@ -16,6 +17,10 @@ export type LogLevel = (typeof logLevels)[number];
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
+  /** What follows the verb `key`. */
+  readonly keyCommand: readonly string[];
+  /** The scope of a key that is added. */
+  readonly keyScope: KeyScope;
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
@@ -132,14 +137,17 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     throw new AppError('invalid', (error as Error).message, { cause: error });
   }
   const { values, positionals } = parsed;
-  if (positionals.length > 1) {
+  const verb = oneOf('The command', positionals[0] ?? 'serve', verbs);
+  if (positionals.length > 1 && verb !== 'key') {
     throw new AppError('invalid', `One command at a time: got "${positionals.join(' ')}".`);
   }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
   const dataDir = resolve(cwd, env.SERVICE_DATA_DIR || platformDataDir(env, process.platform));
   const venvPython = process.platform === 'win32' ? ['Scripts', 'python.exe'] : (['bin', 'python'] as const);
   return Object.freeze({
-    verb: oneOf('The command', positionals[0] ?? 'serve', verbs),
+    verb,
+    keyCommand: positionals.slice(1),
+    keyScope: oneOf('--scope', values.scope, keyScopeNames),
     host: values.host,
     port: integer('--port', values.port, 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
@@ -178,6 +186,7 @@ function parseFlags(argv: readonly string[]) {
       port: { type: 'string', default: '8000' },
       host: { type: 'string', default: '0.0.0.0' },
       'log-level': { type: 'string', default: 'info' },
+      scope: { type: 'string', default: 'full' },
       'allowed-host': { type: 'string', multiple: true, default: [] },
     },
   });

@@ -1,6 +1,7 @@
 import { readConfig } from './config.ts';
 import { runDoctor } from './doctor.ts';
 import { asAppError } from './errors.ts';
+import { runKeyCommand } from './key.ts';
 import { createLogger } from './logger.ts';
 import { serve } from './serve.ts';
 import { stopService } from './stop.ts';
@@ -9,6 +10,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2), process.env, process.cwd());
   if (config.verb === 'serve') await serve(config, createLogger(config));
   else if (config.verb === 'stop') process.exitCode = await stopService(config, createLogger(config));
+  else if (config.verb === 'key') runKeyCommand(config);
   else process.exitCode = await runDoctor(config);
 }
 

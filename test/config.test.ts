@@ -54,7 +54,9 @@ test('what is wrong is said in a sentence', () => {
     [['--port', '70000'], {}, '--port must be an integer from 0 to 65535'],
     [['--port', '8k'], {}, '--port'],
     [['--log-level', 'loud'], {}, 'trace, debug, info'],
-    [['dance'], {}, 'serve, stop, doctor'],
+    [['dance'], {}, 'serve, stop, key, doctor'],
+    [['stop', 'now'], {}, 'One command at a time'],
+    [['key', 'add', 'a', '--scope', 'half'], {}, '--scope must be one of full, inference'],
     [['--colour'], {}, '--colour'],
     [[], { SERVICE_DEFAULT_BATCH_SIZE: '0' }, 'SERVICE_DEFAULT_BATCH_SIZE'],
   ] as const) {

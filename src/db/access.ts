@@ -22,7 +22,7 @@ export interface AccessSessionRow {
 export interface AccessStore {
   insertKey(key: Omit<AccessKeyRow, 'lastUsedAt'>): void;
   getKey(id: string): AccessKeyRow | null;
-  /** Oldest first. */
+  /** Newest first. */
   listKeys(): AccessKeyRow[];
   setLastUsed(id: string, time: string): void;
   /** Removes a key and its sessions. @returns whether there was one. */
@@ -40,7 +40,7 @@ export function createAccessStore(db: Db): AccessStore {
     `INSERT INTO access_keys (id, name, hash, scope, created_at) VALUES (@id, @name, @hash, @scope, @createdAt)`,
   );
   const getKey = db.prepare(`SELECT ${keyColumns} FROM access_keys WHERE id = ?`);
-  const listKeys = db.prepare(`SELECT ${keyColumns} FROM access_keys ORDER BY created_at, id`);
+  const listKeys = db.prepare(`SELECT ${keyColumns} FROM access_keys ORDER BY created_at DESC, rowid DESC`);
   const setLastUsed = db.prepare('UPDATE access_keys SET last_used_at = ? WHERE id = ?');
   const removeKey = db.prepare('DELETE FROM access_keys WHERE id = ?');
   const insertSession = db.prepare(

@@ -5,6 +5,7 @@ import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
 import { hardwareRoutes } from './hardware.ts';
 import { jobRoutes } from './jobs.ts';
+import { keyRoutes } from './keys.ts';
 import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
@@ -21,6 +22,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...choiceRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),
+        ...keyRoutes(services),
         ...serviceRoutes(services, openApi),
       ],
       examples,

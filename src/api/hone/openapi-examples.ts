@@ -60,6 +60,13 @@ const files = [
   { name: 'adapter/adapter_model.safetensors', bytes: 40_422_208 },
   { name: 'model-Q8_0.gguf', bytes: 639_446_688 },
 ];
+const accessKey = {
+  id: '4f9a02c7',
+  name: 'laptop',
+  scope: 'full',
+  created_at: '2026-11-21T12:00:00.000Z',
+  last_used_at: '2026-11-21T12:04:00.000Z',
+};
 
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
@@ -280,6 +287,13 @@ export const examples: Readonly<Record<string, unknown>> = {
     tokens_generated: 9,
     generation_time_ms: 371,
   },
+  'GET /api/keys': { keys: [accessKey] },
+  'POST /api/keys': {
+    ...accessKey,
+    last_used_at: null,
+    key: 'hone_4f9a02c7_Q2xpbWIgdGhlIGhpbGwsIHNlZSB0aGUgc2VhIGFnYWk',
+  },
+  'DELETE /api/keys/{id}': { status: 'deleted', message: 'Access key 4f9a02c7 was removed' },
   'GET /metrics': '# HELP hone_models Trained models.\n# TYPE hone_models gauge\nhone_models 3\n',
   'GET /api/docs': '<!doctype html><html lang="en">…</html>',
   'GET /api/openapi.json': { openapi: '3.1.0', info: { title: 'Hone', version: 'v2' }, paths: {} },

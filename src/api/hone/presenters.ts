@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot';
 import { resumableStates } from '../../contract/jobs.ts';
+import type { AccessKey } from '../../domain/access/access-keys.ts';
 import type { Dataset } from '../../domain/datasets/datasets.ts';
 import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
 import type { Consumption } from '../../domain/events/consumption.ts';
@@ -173,3 +174,7 @@ export const presentHardware = ({ facts, profile }: Machine): InferOutput<typeof
   cpu_cores_physical: facts.cpuCoresPhysical,
   cpu_quota_cores: facts.cpuQuotaCores,
 });
+
+export function presentKey({ id, name, scope, createdAt, lastUsedAt }: AccessKey) {
+  return { id, name, scope, created_at: createdAt, last_used_at: lastUsedAt };
+}

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { keyNamePattern, keyNameRule, keyScopeNames } from '../../contract/access.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
@@ -182,6 +183,23 @@ export const quantizeBody = v.object({
 });
 export const told = v.object({ status: v.string(), message: v.string() });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
+
+export const keyBody = v.strictObject({
+  name: v.pipe(v.string(), v.trim(), v.regex(keyNamePattern, keyNameRule)),
+  scope: v.optional(v.picklist(keyScopeNames, `must be one of ${keyScopeNames.join(', ')}`), 'full'),
+});
+const key = v.object({
+  /** The public part of the key. */
+  id: v.string(),
+  name: v.string(),
+  scope: v.picklist(keyScopeNames),
+  created_at: v.string(),
+  /** To the minute; `null` before the first use. */
+  last_used_at: v.nullable(v.string()),
+});
+export const keys = v.object({ keys: v.array(key) });
+/** With the key itself, which is not stored. */
+export const newKey = v.object({ ...key.entries, key: v.string() });
 
 const { dataset: _dataset, ...withoutDataset } = trainingRequest.entries;
 export const previewBody = v.strictObject({

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type KeyScope, keyNameLength, keyNamePattern } from '../../contract/access.ts';
+import { type KeyScope, keyNamePattern, keyNameRule } from '../../contract/access.ts';
 import type { AccessKeyRow, AccessStore } from '../../db/access.ts';
 import { AppError } from '../../errors.ts';
 
@@ -28,7 +28,7 @@ export interface AccessKeys {
     readonly key: string;
     readonly record: AccessKey;
   };
-  /** The stored keys, oldest first: without that of the environment. */
+  /** The stored keys, newest first: without that of the environment. */
   list(): AccessKey[];
   /** Removes a key and ends its sessions. @throws AppError `not_found`. */
   remove(id: string): void;
@@ -71,7 +71,9 @@ export function createAccessKeys(
   return {
     add({ name, scope }) {
       const trimmed = name.trim();
-      checkName(trimmed);
+      if (!keyNamePattern.test(trimmed)) {
+        throw new AppError('invalid', `The name of an access key ${keyNameRule}.`);
+      }
       if (store.listKeys().length >= maxKeys) {
         throw new AppError(
           'conflict',
@@ -90,7 +92,7 @@ export function createAccessKeys(
         .map((row) => ({ ...holderOf(row), createdAt: row.createdAt, lastUsedAt: row.lastUsedAt })),
     remove(id) {
       if (!store.removeKey(id))
-        throw new AppError('not_found', `There is no access key with the id "${id}".`);
+        throw new AppError('not_found', `There is no access key with the ID "${id.slice(0, 100)}".`);
     },
     check(presented) {
       const hash = sha256(presented);
@@ -115,13 +117,3 @@ function environmentHolder(key: string): { readonly hash: Buffer; readonly holde
 }
 
 const holderOf = ({ id, name, scope }: AccessKeyRow): KeyHolder => ({ id, name, scope: scope as KeyScope });
-
-function checkName(name: string): void {
-  // Counted in characters, as people do, not in UTF-16 units.
-  const { length } = [...name];
-  if (length >= 1 && length <= keyNameLength && keyNamePattern.test(name)) return;
-  throw new AppError(
-    'invalid',
-    `The name of an access key must have 1 to ${keyNameLength} characters, and no control characters.`,
-  );
-}
