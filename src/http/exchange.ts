@@ -14,6 +14,7 @@ const keptHeaders = [
   'if-none-match',
   'accept-encoding',
   'range',
+  'sec-fetch-site',
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
 

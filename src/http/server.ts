@@ -1,6 +1,7 @@
 import { AppError, asAppError } from '../errors.ts';
-import type { Engine } from './engines/engine.ts';
+import type { Call, Engine } from './engines/engine.ts';
 import { Exchange } from './exchange.ts';
+import { refuseCrossSite } from './fetch-site.ts';
 import { guardOrigin } from './guard.ts';
 import { Reply } from './reply.ts';
 import { type Face, runRoute } from './route.ts';
@@ -47,6 +48,8 @@ export function createServer(options: ServerOptions): Server {
       const found = router.find(exchange.method, exchange.path);
       if (found !== null) face = found.face;
       guard(exchange.header('host'), exchange.header('origin'));
+      // A link from another site may lead to the page.
+      if (found !== null) refuseCrossSite(exchange.header('sec-fetch-site'));
       const reply =
         found === null
           ? unmatched(exchange)
@@ -77,6 +80,13 @@ export function createServer(options: ServerOptions): Server {
     const error = asAppError(thrown);
     if (error.kind === 'internal') options.onError(error, { method: exchange.method, path: exchange.path });
     exchange.send(face.presentError(error));
+  }
+
+  /** Also closes the connection: where the request ends is as doubtful as the header. */
+  function refuseRepeated(call: Call, name: string): void {
+    const face = router.find(call.method, call.path)?.face ?? options.fallback;
+    const reply = face.presentError(new AppError('invalid', `The request has more than one ${name} header.`));
+    call.send(reply, call.method === 'HEAD' ? '' : reply.body, true);
   }
 
   /** The last accepted host without an origin, as a cache: it rarely changes. */
@@ -112,6 +122,8 @@ export function createServer(options: ServerOptions): Server {
 
   const app = options.engine.createApp({
     request: (call) => {
+      const repeated = call.repeatedHeader();
+      if (repeated !== null) return refuseRepeated(call, repeated);
       const exchange = new Exchange(call);
       serve(exchange);
       exchange.keep();

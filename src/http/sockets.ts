@@ -95,6 +95,10 @@ export function createBroadcast(options: {
     upgrade: (call) => {
       const since = new URLSearchParams(call.query).get('since');
       try {
+        const repeated = call.repeatedHeader();
+        if (repeated !== null) {
+          throw new AppError('invalid', `The request has more than one ${repeated} header.`);
+        }
         guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowedHosts);
         if (since !== null && !/^\d{1,15}$/.test(since)) {
           throw new AppError('invalid', `since must be an integer, not "${since.slice(0, 40)}".`);

@@ -187,6 +187,50 @@ const cases: Record<string, Case> = {
     sent: [head('POST /api/echo', 'expect: 100-continue', 'content-length: 5000')],
     found: ['413 Content Too Large'],
   },
+  'two hosts': {
+    sent: [get('/api/small', 'Host: localhost')],
+    found: ['400 Bad Request', 'more than one host header', 'Connection: close\r\n', '"status_code":400'],
+    end: 'closed',
+  },
+  'two lengths': {
+    sent: [head('POST /api/echo', 'content-length: 4', 'Content-Length: 4'), 'true'],
+    found: ['400 Bad Request', 'more than one content-length header'],
+    missing: ['"body"'],
+    end: 'closed',
+  },
+  'two lengths that differ': {
+    sent: [`${head('POST /api/echo', 'content-length: 4', 'content-length: 5')}true`],
+    found: ['400 Bad Request', 'more than one content-length header'],
+    end: 'closed',
+  },
+  'a WebSocket with two hosts': {
+    sent: [
+      get(
+        '/ws/training',
+        'host: evil.example',
+        'connection: Upgrade',
+        'upgrade: websocket',
+        'sec-websocket-version: 13',
+        'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      ),
+    ],
+    found: ['400 Bad Request', 'more than one host header'],
+    end: 'closed',
+  },
+  'from the page of another site': {
+    sent: [get('/api/small', 'sec-fetch-site: cross-site')],
+    found: ['403 Forbidden', 'another site'],
+  },
+  'from another port of the same machine': {
+    sent: [get('/api/small', 'sec-fetch-site: same-site')],
+    found: ['403 Forbidden'],
+  },
+  'from our own page': { sent: [get('/api/small', 'sec-fetch-site: same-origin')], found: ['{"ok":true}'] },
+  'an address that was typed': { sent: [get('/api/small', 'sec-fetch-site: none')], found: ['{"ok":true}'] },
+  'a link to the page on another site': {
+    sent: [get('/', 'sec-fetch-site: cross-site')],
+    found: ['<p>a page</p>'],
+  },
   'a WebSocket that is asked for wrongly': { sent: [get('/ws/training')], found: ['<p>a page</p>'] },
   'a WebSocket from a foreign page': {
     sent: [

@@ -68,6 +68,19 @@ test('a foreign or opaque origin is refused on every route and method, and on th
   }
 });
 
+test('a request that the page of another site makes without an origin is refused on every route', async () => {
+  const host = new URL(service.url).host;
+  for (const site of ['cross-site', 'same-site']) {
+    for (const [method, path] of operations) {
+      assert.is(await status(method, path, { host, 'sec-fetch-site': site }), 403, `${method} ${path}`);
+    }
+  }
+  assert.is(await status('GET', '/', { host, 'sec-fetch-site': 'cross-site' }), 200);
+  for (const site of ['same-origin', 'none']) {
+    assert.is(await status('GET', '/api/health', { host, 'sec-fetch-site': site }), 200);
+  }
+});
+
 test('IP literals, localhost, our own name and allowed hosts are served; so is our own origin', async () => {
   const { port, host } = new URL(service.url);
   for (const name of [

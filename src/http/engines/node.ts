@@ -5,7 +5,7 @@ import type { App, Engine, Handlers } from './engine.ts';
 import { NodeCall } from './node-call.ts';
 import { createNodeSockets } from './node-sockets.ts';
 import { createPatience, idleMs } from './patience.ts';
-import { requestOfUnknownMethod, responseOutside } from './unparsed.ts';
+import { rejectedRequest, responseOutside } from './unparsed.ts';
 
 /** Headers longer than this close the connection. */
 const maxHeaderBytes = 2 ** 15;
@@ -44,7 +44,7 @@ function createApp<D>({ request, socket }: Handlers<D>): App {
     else serveOutside(req, connection);
   });
   server.on('clientError', (error: Error & { code?: string; rawPacket?: Buffer }, connection) => {
-    const req = requestOfUnknownMethod(error, connection);
+    const req = rejectedRequest(error, connection);
     if (req === null) connection.destroy();
     else serveOutside(req, connection);
   });

@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, METHODS, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -6,18 +6,24 @@ import type { Duplex } from 'node:stream';
 const head = /^([!#$%&'*+.^_`|~\w-]{1,40}) (\S+) HTTP\/1\.[01]\r\n((?:[^\r\n]+\r\n)*)\r\n/;
 
 /**
- * Node's parser drops connections with a method that it does not know. Such a request should get a 405, so its head is
- * parsed here from the packet that the parser rejected.
+ * Node's parser drops connections with a method that it does not know, or with two lengths. Such a request should get
+ * a 405 or 400, so its head is parsed here from the packet that the parser rejected.
  * @returns `null` for anything else that the parser rejected.
  */
-export function requestOfUnknownMethod(
+export function rejectedRequest(
   error: { readonly code?: string; readonly rawPacket?: Buffer },
   connection: Duplex,
 ): IncomingMessage | null {
-  // An earlier request may precede it in the same packet.
-  if (error.code !== 'HPE_INVALID_METHOD' || !connection.writable) return null;
+  if (!connection.writable) return null;
   const found = head.exec(error.rawPacket?.toString('latin1') ?? '');
   if (found === null) return null;
+  // The packet may begin with an earlier request, which has had its answer.
+  const isRejected =
+    error.code === 'HPE_INVALID_METHOD'
+      ? !METHODS.includes(found[1] as string)
+      : error.code === 'HPE_UNEXPECTED_CONTENT_LENGTH' &&
+        ((found[3] as string).match(/^content-length[ \t]*:/gim) ?? []).length > 1;
+  if (!isRejected) return null;
   const req = new IncomingMessage(connection as Socket);
   req.method = found[1] as string;
   req.url = found[2] as string;
