@@ -1,5 +1,6 @@
 import { failures } from '../contract/failures.ts';
 import { journalLines, protocolVersion } from '../contract/journal.ts';
+import { quantizations, quantizationTypes } from '../contract/quantizations.ts';
 import { rowShapes } from '../contract/rows.ts';
 import { mayBeNull, type Setting, settingNames, settings } from '../contract/settings.ts';
 
@@ -29,6 +30,9 @@ export const contractText = (): string =>
       settings: Object.fromEntries(settingNames.map((name) => [name, settingOf(settings[name])])),
       rows: rowShapes,
       journal: journalLines,
+      quantizations: Object.fromEntries(
+        quantizationTypes.map((name) => [name, { direct: quantizations[name].direct }]),
+      ),
       failures,
     },
     null,

@@ -17,6 +17,8 @@ PROTOCOL: int = CONTRACT["protocol"]
 # What every line of a type carries beside `seq`, `time` and `type`: kinds of values, or the texts allowed.
 LINES: dict[str, dict[str, str | list[str]]] = CONTRACT["journal"]
 ROW_SHAPES: dict[str, tuple[str, ...]] = {name: tuple(fields) for name, fields in CONTRACT["rows"].items()}
+# The GGUF types that llama.cpp's converter writes; the others are quantized from one of them.
+DIRECT_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].items() if row["direct"])
 
 # Kinds of values of settings.
 SETTING_TYPES: dict[str, Any] = {

@@ -21,10 +21,11 @@ from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.tokenizer import pretokenizer
 from trainer.export.tokenizer.options import TokenizerOptions
 from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor
+from trainer.protocol.contracts import DIRECT_QUANTIZATIONS
 from trainer.protocol.failures import Failure
 
-# Types that the converter writes itself; the others are made by the quantizer.
-DIRECT_TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "BF16": "MOSTLY_BF16", "Q8_0": "MOSTLY_Q8_0"}
+# Types that the converter writes. F32 and BF16 are for files in between and for tests.
+DIRECT_TYPES = ("F32", "BF16", *DIRECT_QUANTIZATIONS)
 # Size as float32 above which an unchanged tensor is written in chunks.
 LARGE_BYTES = 64 << 20
 
@@ -79,6 +80,12 @@ def model_class(conversion, hparams: dict):
             f"llama.cpp has no converter for {architecture}.",
             "Choose another model, or set export to none.",
         ) from error
+
+
+def _file_type(conversion, quantization: str):
+    """The converter's file type for one of DIRECT_TYPES."""
+    prefix = "ALL" if quantization == "F32" else "MOSTLY"
+    return conversion.base.gguf.LlamaFileType[f"{prefix}_{quantization}"]
 
 
 def _large(stored: StoredTensor) -> bool:
@@ -202,7 +209,7 @@ def convert(
         with torch.inference_mode(), stubbed_transformers():
             instance = Merged(
                 source,
-                getattr(conversion.base.gguf.LlamaFileType, DIRECT_TYPES[quantization]),
+                _file_type(conversion, quantization),
                 destination,
                 hparams=hparams,
                 model_name=display_name(name, options.rstrip),
