@@ -1,7 +1,12 @@
-/** `npm run generate`: writes the files generated from `src/contract/`. */
-import { writeFileSync } from 'node:fs';
+/** `npm run generate`: writes what is generated from `src/contract/`. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { generatedBlocks, withBlocks } from './generated-docs.ts';
 import { repositoryRoot } from './native/repository-root.ts';
 import { contractPath, contractText } from './trainer/contract-file.ts';
 
 writeFileSync(join(repositoryRoot(), contractPath), contractText());
+for (const [page, blocks] of Object.entries(generatedBlocks)) {
+  const path = join(repositoryRoot(), page);
+  writeFileSync(path, withBlocks(readFileSync(path, 'utf8'), blocks));
+}

@@ -3,6 +3,8 @@ interface FailureCause {
   readonly message: string;
   /** The default advice, if nothing more specific is known. */
   readonly advice: string;
+  /** The code's section in docs/troubleshooting.md: paragraphs and list items in Markdown. */
+  readonly help: readonly string[];
 }
 
 const lessMemory =
@@ -11,53 +13,125 @@ const resume = 'Resume it to continue from the last checkpoint.';
 
 /** Failure codes of a training, as sent to clients. */
 export const failures = {
-  out_of_memory_gpu: { message: 'The GPU ran out of memory.', advice: lessMemory },
-  out_of_memory_host: { message: 'The computer ran out of memory.', advice: lessMemory },
+  out_of_memory_gpu: {
+    message: 'The GPU ran out of memory.',
+    advice: lessMemory,
+    help: [
+      'The GPU ran out of memory. Before training, Hone tries one step with the longest rows and reduces the batch if needed, so this usually means that a single row does not fit.',
+      '- Set `per_device_train_batch_size` to 1 and raise `gradient_accumulation_steps` to keep the effective batch size.',
+      '- Lower `max_seq_length`.',
+      '- Set `use_4bit` to true (or use the strategy `qlora`), or `gradient_checkpointing` to true.',
+      "- Close other programs that use the GPU. The page's *Live usage* shows its memory.",
+      '- Choose a smaller model. `POST /api/estimate` gives the memory of each part.',
+    ],
+  },
+  out_of_memory_host: {
+    message: 'The computer ran out of memory.',
+    advice: lessMemory,
+    help: [
+      "The system's memory (RAM) ran out. The same settings help as for `out_of_memory_gpu`. In a container, check its memory limit. If the system killed the trainer without warning, the code is `killed`.",
+    ],
+  },
   disk_full: {
     message: 'The disk is full.',
     advice: 'Free some disk space (old models and checkpoints, the hub cache), then resume.',
+    help: [
+      'The disk is full, or the run needs more space than there is. The message gives both sizes.',
+      '- Delete old models and runs on the page, or unused models in the hub cache (`HF_HOME`).',
+      '- Lower `save_total_limit`, or choose fewer quantizations for the export.',
+      '- Move the data directory with `SERVICE_DATA_DIR`.',
+    ],
   },
   model_not_accessible: {
     message: 'The model was not found on the hub: it does not exist, or the token has no access to it.',
     advice: 'Check the name (owner/name) and that HUB_TOKEN has access to it.',
+    help: [
+      'The model does not exist, the token may not read it, or the hub is unreachable.',
+      '- Check the name (`owner/name`) and the network.',
+      '- For a private model, set `HUB_TOKEN` before starting the service.',
+      '- Check `HF_ENDPOINT`. With `HF_HUB_OFFLINE` set, only downloaded models can be used.',
+      '- Resume to continue the download.',
+    ],
   },
   model_gated: {
     message: 'The model is gated: its owner grants access on request.',
     advice: 'Accept its license on its hub page, then use a token of that account.',
+    help: [
+      "The model's owner grants access on request. Accept the terms on the model's page on the hub, then set `HUB_TOKEN` to a token of that account and start the service again.",
+    ],
   },
   bad_model: {
     message: 'A weight file of the model is damaged.',
     advice: 'Delete it from the hub cache (or the folder) so that it is downloaded again.',
+    help: [
+      'The folder or repository is not a usable model: `config.json` or the safetensors files are missing, incomplete or damaged. Delete the model from the hub cache so that it is downloaded again. Models with PyTorch `.bin` weights only are not supported.',
+    ],
   },
   bad_tokenizer: {
     message: "The model's tokenizer cannot be read.",
     advice: 'Choose a model with a tokenizer.json, or download the model again if a file is damaged.',
+    help: [
+      'The tokenizer files are missing or unreadable. Download the model again, or choose one that has a `tokenizer.json`.',
+    ],
   },
   bad_dataset_row: {
     message: 'A row of the dataset cannot be trained on.',
     advice: 'Correct the row that the message names, and upload the dataset again.',
+    help: [
+      'A row cannot be used for training, or no row is left. The message names the row and the reason. Fix the dataset and start a new run. If rows are too long, raise `max_seq_length`.',
+    ],
   },
   loss_not_finite: {
     message: 'The loss is no longer a finite number.',
     advice: 'Lower learning_rate, or set max_grad_norm to 1.',
+    help: [
+      'The loss became infinite or not a number. Resuming would repeat it. Start a new run with',
+      '- a lower `learning_rate`,',
+      '- `max_grad_norm` set to 1 and a `warmup_ratio` of 0.05,',
+      '- `bf16` instead of `fp16`.',
+    ],
   },
-  killed: { message: 'The trainer was killed.', advice: resume },
-  stalled: { message: 'The trainer stopped responding.', advice: resume },
+  killed: {
+    message: 'The trainer was killed.',
+    advice: resume,
+    help: [
+      "The trainer's process was killed, or the machine stopped. The run is marked *interrupted*. Resume it. If the signal was SIGKILL, memory probably ran out: see `out_of_memory_host`.",
+    ],
+  },
+  stalled: {
+    message: 'The trainer stopped responding.',
+    advice: resume,
+    help: [
+      'The trainer gave no sign of life for ten minutes and was stopped. Possible causes are heavy swapping, a network file system that does not respond, or a hung GPU driver. Look at the end of the log, then resume.',
+    ],
+  },
   dependency_missing: {
     message: 'A Python package that this job needs is missing.',
     advice: 'Run `npm start` again, which repairs trainer/.venv; `npm run doctor` says what is missing.',
+    help: [
+      'A Python package is missing or cannot be loaded, for example bitsandbytes for 4-bit training. Run `npm start` again, which repairs `trainer/.venv`. `npm run doctor` shows what is missing.',
+    ],
   },
   unsupported: {
     message: 'This combination of model and settings cannot be trained here.',
     advice: 'Change the setting that the message names, or choose another model.',
+    help: [
+      'This combination does not work here. The message says why, for example an architecture that does not fit the task, a setting that needs a GPU, a model that needs its own Python code (never executed), or a GGUF file of an architecture that llama.cpp does not support. The advice says what to set instead.',
+    ],
   },
   verification_failed: {
     message: "The output of the GGUF file differs from the trained model's.",
     advice: "The adapter is kept. Export with F16, or report this with the job's log.",
+    help: [
+      "The exported GGUF file does not match the trained adapter. The adapter is kept. Try another quantization, or use the adapter with its base model. Please report the model's name: this is a bug in the export or in llama.cpp.",
+    ],
   },
   internal: {
     message: 'The trainer failed unexpectedly.',
     advice: "See the end of the job's log. If it does not help, report the problem with that log.",
+    help: [
+      'An unexpected error. The end of the log usually shows the cause. If a resumed run fails in the same way, report it with the log and the output of `npm run doctor`.',
+    ],
   },
 } as const satisfies Record<string, FailureCause>;
 

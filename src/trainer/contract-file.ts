@@ -1,4 +1,4 @@
-import { failures } from '../contract/failures.ts';
+import { failureCodes, failures } from '../contract/failures.ts';
 import { journalLines, protocolVersion } from '../contract/journal.ts';
 import { quantizations, quantizationTypes } from '../contract/quantizations.ts';
 import { rowShapes } from '../contract/rows.ts';
@@ -33,7 +33,12 @@ export const contractText = (): string =>
       quantizations: Object.fromEntries(
         quantizationTypes.map((name) => [name, { direct: quantizations[name].direct }]),
       ),
-      failures,
+      failures: Object.fromEntries(
+        failureCodes.map((code) => [
+          code,
+          { message: failures[code].message, advice: failures[code].advice },
+        ]),
+      ),
     },
     null,
     2,

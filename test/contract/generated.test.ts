@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Setting, settingNames, settings } from '../../src/contract/settings.ts';
+import { generatedBlocks, withBlocks } from '../../src/generated-docs.ts';
 import { contractPath, contractText } from '../../src/trainer/contract-file.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -10,6 +11,13 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 test('the file that the trainer reads is what src/contract says; `npm run generate` writes it anew', () => {
   assert.fixture(read(contractPath), contractText());
+});
+
+test('the generated parts of docs/ are what src/contract says; `npm run generate` writes them anew', () => {
+  for (const [page, blocks] of Object.entries(generatedBlocks)) {
+    assert.fixture(read(page), withBlocks(read(page), blocks), page);
+  }
+  assert.throws(() => withBlocks('# No comments', { journal: () => '' }), /journal/);
 });
 
 test('a setting that the golden specification lacks says what it was before', () => {

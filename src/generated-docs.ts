@@ -1,0 +1,130 @@
+/** The parts of docs/ that are generated from `src/contract/`. */
+import { failureCodes, failures } from './contract/failures.ts';
+import { type Field, journalLines } from './contract/journal.ts';
+import { derivedText, type Setting, settingNames, settings } from './contract/settings.ts';
+
+/** Characters of a line of text. */
+const lineWidth = 112;
+
+/** Wraps a paragraph or list item; further lines of an item are indented. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > lineWidth) {
+      lines.push(line);
+      line = text.startsWith('- ') ? '  ' : '';
+    }
+    line += line.trim() === '' ? word : ` ${word}`;
+  }
+  return [...lines, line].join('\n');
+}
+
+/** Paragraphs and list items as Markdown, with an empty line between paragraphs. */
+const markdown = (parts: readonly string[]): string =>
+  parts
+    .map((part, index) => {
+      const inList = part.startsWith('- ') && parts[index - 1]?.startsWith('- ');
+      return `${index === 0 ? '' : inList ? '\n' : '\n\n'}${wrapped(part)}`;
+    })
+    .join('');
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`.replaceAll('| --- ', '|---').replace('--- |', '---|'))
+    .join('\n');
+
+const code = (text: string) => `\`${text}\``;
+
+const failureSections = (): string =>
+  failureCodes.map((name) => `## ${code(name)}\n\n${markdown(failures[name].help)}`).join('\n\n');
+
+const kindWords: Readonly<Record<string, string>> = {
+  numbers: 'object of numbers',
+  texts: 'object of strings',
+  verification: 'object',
+};
+
+/** A field's name, with what its value may be if that is not a plain number, string or boolean. */
+function fieldText(name: string, field: Field): string {
+  if (field === (failureCodes as Field)) return `${code(name)} ([failure code](troubleshooting.md))`;
+  if (typeof field !== 'string') return `${code(name)} (${field.map(code).join(', ')})`;
+  const nullable = field.endsWith('?');
+  const kind = field.replace('?', '');
+  const words = kindWords[kind] ?? (nullable ? (kind === 'text' ? 'string' : kind) : '');
+  if (words === '') return code(name);
+  return `${code(name)} (${words}${nullable ? ' or null' : ''})`;
+}
+
+const journalTable = (): string =>
+  table(
+    ['type', 'fields'],
+    Object.entries(journalLines).map(([type, fields]) => [
+      code(type),
+      Object.entries(fields)
+        .map(([name, field]) => fieldText(name, field))
+        .join(', '),
+    ]),
+  );
+
+const numberText = (value: number) => value.toLocaleString('en').replace('-', '−');
+
+/** The values that a setting may have. */
+function valuesOf(setting: Setting): string {
+  switch (setting.kind) {
+    case 'switch':
+      return 'boolean';
+    case 'choice':
+      return setting.choices?.map(code).join(', ') ?? 'see `GET /api/choices`';
+    case 'text':
+      return 'string';
+    case 'names':
+    case 'lines':
+      return `array of ${setting.minItems === 0 ? 'up' : setting.minItems} to ${setting.maxItems} strings`;
+    case 'integer':
+    case 'number': {
+      const { kind, min, max, above, below, special } = setting;
+      const low = `${above ? 'more than ' : ''}${numberText(min)}`;
+      const high = max === undefined ? '' : `${below ? 'less than ' : ''}${numberText(max)}`;
+      const range =
+        high === '' ? `${low}${above ? '' : ' or more'}` : `${low}${above ? ', up' : ''} to ${high}`;
+      const or = special === undefined ? '' : `, or ${numberText(special.value)} (${special.meaning})`;
+      return `${kind}, ${range}${or}`;
+    }
+  }
+}
+
+function defaultOf(setting: Setting): string {
+  const { derivedFrom, recommended, empty } = setting;
+  if (derivedFrom !== undefined) return derivedText(derivedFrom, code);
+  const one = (value: unknown) =>
+    value === null
+      ? (empty ?? 'automatic')
+      : typeof value === 'number'
+        ? String(value).replace('-', '−')
+        : code(String(value));
+  return typeof recommended === 'object' && recommended !== null ? 'by profile' : one(recommended);
+}
+
+const settingsTable = (): string =>
+  table(
+    ['field', 'values', 'default'],
+    settingNames.map((name) => [code(name), valuesOf(settings[name]), defaultOf(settings[name])]),
+  );
+
+/** The generated blocks of each page by name. In the page, comments mark where a block begins and ends. */
+export const generatedBlocks: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'docs/troubleshooting.md': { failures: failureSections },
+  'docs/job-folder.md': { journal: journalTable },
+  'docs/specification.md': { settings: settingsTable },
+};
+
+/** A page with its generated blocks made anew. @throws Error if it lacks the comments of a block. */
+export function withBlocks(page: string, blocks: Readonly<Record<string, () => string>>): string {
+  return Object.entries(blocks).reduce((text, [name, make]) => {
+    const [begin, end] = [`<!-- begin ${name}: npm run generate -->\n`, `\n<!-- end ${name} -->`];
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from === -1 || to < from) throw new Error(`The comments of the block ${name} are missing.`);
+    return `${text.slice(0, from + begin.length)}\n${make()}\n${text.slice(to)}`;
+  }, page);
+}
