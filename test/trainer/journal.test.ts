@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
-import { type JournalLine, journalLines } from '../../src/contract/journal.ts';
+import { type Field, type JournalLine, journalLines, type LineType } from '../../src/contract/journal.ts';
 import { readJournal } from '../../src/trainer/journal.ts';
 import { journalLine } from '../../src/trainer/protocol.ts';
 import { root, temporaryFolder } from '../folders.ts';
@@ -25,12 +25,17 @@ async function readAll(onBadLine = never): Promise<{ lines: JournalLine[]; chunk
   }
 }
 
-test('the golden journal has every kind of line, and each keeps all of its fields', () => {
+/** A golden line with null for each nullable field that it lacks. */
+function complete(text: string): unknown {
+  const line = JSON.parse(text);
+  const fields = Object.entries(journalLines[line.type as LineType] as Readonly<Record<string, Field>>);
+  const nullable = fields.filter(([, field]) => typeof field === 'string' && field.endsWith('?'));
+  return { ...Object.fromEntries(nullable.map(([name]) => [name, null])), ...line };
+}
+
+test('the golden journal has every type of line, and each keeps all of its fields', () => {
   const parsed = golden.map((line) => v.parse(journalLine, JSON.parse(line)));
-  assert.equal(
-    parsed,
-    golden.map((line) => JSON.parse(line)),
-  );
+  assert.equal(parsed, golden.map(complete));
   const kinds = new Set(parsed.map(({ type }) => type));
   assert.is(kinds.size, Object.keys(journalLines).length);
 });
