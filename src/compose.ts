@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { unfinishedStates } from './contract/jobs.ts';
-import { openStore, type Store } from './db/store.ts';
+import { createRollingBackups } from './db/rolling-backups.ts';
+import type { Store } from './db/store.ts';
 import { createAccessKeys } from './domain/access/access-keys.ts';
 import { createSessions } from './domain/access/sessions.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
-import { createFrameLog, type Frame, type FrameLog } from './domain/events/frame-log.ts';
+import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createLive } from './domain/machine/live.ts';
@@ -27,6 +28,7 @@ import { createSettingsContext } from './domain/training/settings-context.ts';
 import type { HubAccess } from './hub/access.ts';
 import { createEngine } from './inference/engine.ts';
 import type { Logger } from './logger.ts';
+import { openRecords } from './open-records.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { createLauncher } from './trainer/launcher.ts';
 import { createWarmTrainer, type WarmTrainer } from './trainer/warm.ts';
@@ -60,19 +62,19 @@ export interface Core {
   close(): Promise<string | null>;
 }
 
-export function compose(
+export async function compose(
   config: Config,
   logger: Logger,
   publish: (frame: Frame, droppable: boolean) => void,
-): Core {
-  const store = openStore(config.databasePath, join(config.installDir, 'src', 'db', 'migrations'));
-  const ground: Ground = {
-    config,
+): Promise<Core> {
+  const { store, frames, notice } = await openRecords(config, logger, publish);
+  const ground: Ground = { config, logger, store, frames, hub: hubAccess(config) };
+  const backups = createRollingBackups({
+    databasePath: config.databasePath,
+    everyMs: config.limits.backupEveryMs,
+    program: [process.execPath, join(config.installDir, 'dist', 'backup.js')],
     logger,
-    store,
-    frames: createFrameLog(store, publish),
-    hub: hubAccess(config),
-  };
+  });
   const accessKeys = createAccessKeys(store.access, null);
   const machine = composeMachine(ground);
   const models = composeModels(ground);
@@ -87,7 +89,8 @@ export function compose(
       ...trainingServices,
       accessKeys,
       sessions: createSessions(store.access, accessKeys),
-      frames: ground.frames,
+      frames,
+      databaseNotice: notice,
       version,
       uploadLimitBytes: config.limits.uploadBytes,
     },
@@ -95,6 +98,7 @@ export function compose(
     async close() {
       live.stop();
       warm.close();
+      backups.close();
       await Promise.all([training.jobs.close(), models.quantizer.close(), engine.close()]);
       const job = training.jobs.unfinished();
       store.close();

@@ -72,6 +72,8 @@ export interface Limits {
   readonly hubTimeoutMs: number;
   readonly hubBackoffMs: number;
   readonly hubWaitMs: number;
+  /** The least time between two backups of the database. */
+  readonly backupEveryMs: number;
 }
 
 const defaultLimits: Limits = {
@@ -88,6 +90,7 @@ const defaultLimits: Limits = {
   hubTimeoutMs: 20_000,
   hubBackoffMs: 500,
   hubWaitMs: 30_000,
+  backupEveryMs: 3_600_000,
 };
 
 /** The platform's per-user data directory (XDG Base Directory Specification on Linux). */

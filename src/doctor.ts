@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from './config.ts';
+import { listBackups } from './db/backup.ts';
 import { openStore } from './db/store.ts';
 import { readMachine } from './domain/machine/machine.ts';
 import { asAppError } from './errors.ts';
 import { checkEngine } from './inference/check.ts';
+import { migrationsDir } from './open-records.ts';
 import { chooseHttpEngine } from './serve.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { trainerEnvironment } from './trainer/supervisor.ts';
@@ -56,16 +58,18 @@ export async function runDoctor(config: Config): Promise<number> {
       async () => {
         const dir = mkdtempSync(join(tmpdir(), 'hone-doctor-'));
         try {
-          const store = openStore(
-            join(dir, 'check.sqlite'),
-            join(config.installDir, 'src', 'db', 'migrations'),
-          );
+          const store = openStore(join(dir, 'check.sqlite'), migrationsDir(config));
           store.session.set('check', { written: true });
           const read = store.session.get('check');
           store.close();
           if (JSON.stringify(read) !== '{"written":true}')
             throw new Error('the data read back differs from the data written');
-          return 'written, synced and read back';
+          const [newest, ...older] = listBackups(config.databasePath);
+          const backups =
+            newest === undefined
+              ? 'no backup yet'
+              : `${older.length + 1} backups, the newest of ${newest.takenAt.toISOString()}`;
+          return `written, synced and read back; ${backups}`;
         } finally {
           rmSync(dir, { recursive: true, force: true });
         }

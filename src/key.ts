@@ -1,8 +1,10 @@
-import { join } from 'node:path';
 import type { Config } from './config.ts';
+import { lockInstance } from './db/instance.ts';
+import { prepareDatabase } from './db/restore.ts';
 import { openStore } from './db/store.ts';
 import { type AccessKey, type AccessKeys, createAccessKeys } from './domain/access/access-keys.ts';
 import { AppError } from './errors.ts';
+import { migrationsDir } from './open-records.ts';
 
 const usage = 'Use "hone key add NAME [--scope full|inference]", "hone key list" or "hone key remove ID".';
 
@@ -10,12 +12,29 @@ const usage = 'Use "hone key add NAME [--scope full|inference]", "hone key list"
  * `hone key`: adds, lists and removes access keys in the database, beside a running service or without one.
  * @throws AppError `invalid` for another command, or as the domain does.
  */
-export function runKeyCommand(config: Config): void {
-  const store = openStore(config.databasePath, join(config.installDir, 'src', 'db', 'migrations'));
+export async function runKeyCommand(config: Config): Promise<void> {
+  await prepareUnlessInUse(config);
+  const store = openStore(config.databasePath, migrationsDir(config));
   try {
     run(createAccessKeys(store.access, null), config);
   } finally {
     store.close();
+  }
+}
+
+/** A key that is added to a new database would hide that the old one is gone. */
+async function prepareUnlessInUse(config: Config): Promise<void> {
+  let lock: ReturnType<typeof lockInstance>;
+  try {
+    lock = lockInstance(config.dataDir, config.databasePath);
+  } catch {
+    // The service that holds it has prepared the database.
+    return;
+  }
+  try {
+    await prepareDatabase(config.databasePath, migrationsDir(config));
+  } finally {
+    lock.release();
   }
 }
 

@@ -10,7 +10,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2), process.env, process.cwd());
   if (config.verb === 'serve') await serve(config, createLogger(config));
   else if (config.verb === 'stop') process.exitCode = await stopService(config, createLogger(config));
-  else if (config.verb === 'key') runKeyCommand(config);
+  else if (config.verb === 'key') await runKeyCommand(config);
   else process.exitCode = await runDoctor(config);
 }
 

@@ -32,12 +32,12 @@ export const chooseHttpEngine = (config: Config): Promise<EngineChoice> =>
 /** `hone serve`: runs until it is stopped. @throws AppError `conflict` when another instance is running. */
 export async function serve(config: Config, logger: Logger): Promise<void> {
   const { engine, reason } = await chooseHttpEngine(config);
-  const lock = lockInstance(config.dataDir);
+  const lock = lockInstance(config.dataDir, config.databasePath);
   for (const dir of [config.datasetsDir, config.modelsDir, config.logsDir, config.jobsDir]) {
     if (dir !== null) mkdirSync(dir, { recursive: true });
   }
   let server: Server | null = null;
-  const core = compose(config, logger, (frame, droppable) =>
+  const core = await compose(config, logger, (frame, droppable) =>
     server?.broadcast.publish(JSON.stringify(frame), droppable),
   );
   const http = { engine: engine.name, description: engine.description, reason };

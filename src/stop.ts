@@ -12,13 +12,13 @@ import type { Logger } from './logger.ts';
 export async function stopService(config: Config, logger: Logger): Promise<number> {
   let lock: ReturnType<typeof lockInstance>;
   try {
-    lock = lockInstance(config.dataDir);
+    lock = lockInstance(config.dataDir, config.databasePath);
   } catch (error) {
     const url = readInstance(config.dataDir)?.url;
     if (url == null) throw error;
     return stopThrough(url);
   }
-  const { services, close } = compose(config, logger, () => undefined);
+  const { services, close } = await compose(config, logger, () => undefined);
   try {
     const job = services.jobs.unfinished();
     if (job === null) {

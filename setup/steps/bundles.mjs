@@ -11,6 +11,7 @@ const PROGRAMS = {
   'try-uws': 'src/http/engines/try-uws.ts',
   score: 'src/inference/score.ts',
   quantize: 'src/quantize-program.ts',
+  backup: 'src/backup-program.ts',
   demo: 'src/demo/main.ts',
 };
 const PAGE = 'ui/main.ts';

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type Library from 'better-sqlite3';
 import { AppError } from '../errors.ts';
 import { Database } from './sqlite.ts';
 
@@ -15,28 +16,78 @@ export interface InstanceLock {
   release(): void;
 }
 
-/**
- * Locks a data directory for this process. The lock is an exclusive transaction on a small SQLite file, so that the operating
- * system releases it however the process ends.
- * @throws AppError `conflict` with the process that holds the lock.
- */
-export function lockInstance(dataDir: string): InstanceLock {
-  mkdirSync(dataDir, { recursive: true });
-  const infoPath = join(dataDir, 'instance.json');
-  const lock = new Database(join(dataDir, 'instance.lock'), { timeout: 0 });
+/** Files of a lock: the lock itself, and who holds it. */
+interface LockFiles {
+  readonly lockPath: string;
+  readonly infoPath: string;
+}
+
+const filesOf = (dataDir: string): LockFiles => ({
+  lockPath: join(dataDir, 'instance.lock'),
+  infoPath: join(dataDir, 'instance.json'),
+});
+
+/** The lock beside a database, by its real path: two names of one file have one lock. */
+function databaseFiles(databasePath: string): LockFiles {
+  const folder = dirname(resolve(databasePath));
+  mkdirSync(folder, { recursive: true });
+  let real = join(realpathSync(folder), basename(databasePath));
   try {
-    lock.pragma('journal_mode = DELETE');
-    lock.exec('BEGIN EXCLUSIVE');
-  } catch (error) {
-    lock.close();
-    const holder = readInstance(dataDir);
-    throw new AppError(
-      'conflict',
-      `The data directory ${dataDir} is in use by ${holder ? `process ${holder.pid}${holder.url ? ` at ${holder.url}` : ''}` : 'another process'}. Stop that one first, or set SERVICE_DATA_DIR to another folder.`,
-      { cause: error },
-    );
+    real = realpathSync(databasePath);
+  } catch {
+    // It does not exist yet.
   }
-  const write = (info: InstanceInfo) => writeFileSync(infoPath, JSON.stringify(info));
+  return { lockPath: `${real}.lock`, infoPath: `${real}.instance.json` };
+}
+
+/**
+ * Locks a data directory and a database for this process. A lock is an exclusive transaction on a small SQLite file, so
+ * that the operating system releases it however the process ends. Neither needs free disk space.
+ * @throws AppError `conflict` with the process that holds a lock.
+ */
+export function lockInstance(dataDir: string, databasePath: string): InstanceLock {
+  mkdirSync(dataDir, { recursive: true });
+  const own = hold(
+    filesOf(dataDir),
+    `The data directory ${dataDir}`,
+    'set SERVICE_DATA_DIR to another folder',
+  );
+  let database: InstanceLock;
+  try {
+    database = hold(
+      databaseFiles(databasePath),
+      `The database ${databasePath}`,
+      'set SERVICE_DB_PATH to another file',
+    );
+  } catch (error) {
+    own.release();
+    throw error;
+  }
+  return {
+    announce(url) {
+      own.announce(url);
+      database.announce(url);
+    },
+    release() {
+      database.release();
+      own.release();
+    },
+  };
+}
+
+function hold({ lockPath, infoPath }: LockFiles, what: string, instead: string): InstanceLock {
+  const lock = lockFile(lockPath, () => {
+    const holder = readInfo(infoPath);
+    return `${what} is in use by ${holder ? `process ${holder.pid}${holder.url ? ` at ${holder.url}` : ''}` : 'another process'}. Stop that one first, or ${instead}.`;
+  });
+  const write = (info: InstanceInfo) => {
+    try {
+      writeFileSync(infoPath, JSON.stringify(info));
+    } catch {
+      // A full disk must not prevent the start. Without this file, only messages know less.
+      rmSync(infoPath, { force: true });
+    }
+  };
   write({ pid: process.pid, url: null });
   return {
     announce: (url) => write({ pid: process.pid, url }),
@@ -48,10 +99,44 @@ export function lockInstance(dataDir: string): InstanceLock {
   };
 }
 
+/** @param inUse the message for when another process holds the lock. */
+function lockFile(path: string, inUse: () => string): Library.Database {
+  for (let attempt = 1; ; attempt += 1) {
+    let lock: Library.Database | null = null;
+    try {
+      lock = new Database(path, { timeout: 0 });
+      lock.pragma('journal_mode = DELETE');
+      lock.exec('BEGIN EXCLUSIVE');
+      return lock;
+    } catch (error) {
+      lock?.close();
+      const { code = '', message } = error as Error & { code?: string };
+      if (code.startsWith('SQLITE_BUSY')) throw new AppError('conflict', inUse(), { cause: error });
+      // Its content has no meaning, and a holder would have been noticed before reading it. The file is emptied and not
+      // replaced, so that another process that does the same locks the same file.
+      if ((code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) && attempt === 1) {
+        truncateSync(path);
+        continue;
+      }
+      throw new AppError(
+        'unavailable',
+        `The lock ${path} cannot be opened: ${message}. If it is not a file, or not writable by this user, move it away and start Hone again.`,
+        { cause: error },
+      );
+    }
+  }
+}
+
 /** The last process that announced itself on a data directory; it may have ended. */
-export function readInstance(dataDir: string): InstanceInfo | null {
+export const readInstance = (dataDir: string): InstanceInfo | null => readInfo(filesOf(dataDir).infoPath);
+
+/** `null` for a file that is missing, damaged, or from something else. */
+function readInfo(path: string): InstanceInfo | null {
   try {
-    return JSON.parse(readFileSync(join(dataDir, 'instance.json'), 'utf8')) as InstanceInfo;
+    const { pid, url } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    if (!Number.isSafeInteger(pid)) return null;
+    const usable = typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url);
+    return { pid: pid as number, url: usable ? (url as string) : null };
   } catch {
     return null;
   }

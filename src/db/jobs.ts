@@ -40,6 +40,8 @@ export type NewJob = Pick<
   JobRow,
   'modelId' | 'state' | 'task' | 'provider' | 'strategy' | 'modelName' | 'datasetName' | 'createdAt'
 >;
+/** A job with a known number: one that is registered again. */
+export type KnownJob = NewJob & Pick<JobRow, 'id'>;
 export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt'>>;
 
 const jsonColumns = new Set(['spec', 'lastMetric', 'resultMetrics', 'verification', 'artifacts']);
@@ -113,7 +115,7 @@ export interface JobFilter extends Partial<Record<keyof typeof filterColumns, st
 
 /** The table of jobs. */
 export interface JobStore {
-  insert(job: NewJob): number;
+  insert(job: NewJob | KnownJob): number;
   update(id: number, change: JobChange): void;
   get(id: number): JobRow | null;
   newest(): JobRow | null;
@@ -140,8 +142,8 @@ export function createJobStore(db: Db): JobStore {
     return statement;
   };
   const insert = db.prepare(
-    `INSERT INTO jobs (model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at)
-     VALUES (@modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
+    `INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at)
+     VALUES (@id, @modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
   );
   const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
   const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
@@ -152,7 +154,7 @@ export function createJobStore(db: Db): JobStore {
   return {
     insert(job) {
       revision += 1;
-      return Number(insert.run(job).lastInsertRowid);
+      return Number(insert.run({ id: null, ...job }).lastInsertRowid);
     },
     update(id, change) {
       const keys = Object.keys(change) as (keyof JobChange)[];

@@ -24,11 +24,16 @@ export function openDatabase(path: string, migrationsDir: string): Db {
   return db;
 }
 
-function migrate(db: Db, path: string, migrationsDir: string): void {
-  const files = readdirSync(migrationsDir)
+const migrationFiles = (dir: string) =>
+  readdirSync(dir)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort();
-  const newest = Number(files.at(-1)?.slice(0, 4) ?? 0);
+
+/** The number of the newest migration in a folder. */
+export const newestMigration = (dir: string) => Number(migrationFiles(dir).at(-1)?.slice(0, 4) ?? 0);
+
+function migrate(db: Db, path: string, migrationsDir: string): void {
+  const newest = newestMigration(migrationsDir);
   const current = db.pragma('user_version', { simple: true }) as number;
   if (current > newest) {
     db.close();
@@ -37,7 +42,7 @@ function migrate(db: Db, path: string, migrationsDir: string): void {
       `The database ${path} was written by a newer version of Hone (schema ${current}, this one knows ${newest}). Update Hone, or set SERVICE_DB_PATH to another file.`,
     );
   }
-  for (const file of files) {
+  for (const file of migrationFiles(migrationsDir)) {
     const number = Number(file.slice(0, 4));
     if (number <= current) continue;
     db.transaction(() => {

@@ -14,6 +14,8 @@ export interface Store {
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
   readonly access: AccessStore;
+  /** Whether this database has never had a job or a model. */
+  isUnused(): boolean;
   /** Runs `work` in one transaction. */
   transaction<T>(work: () => T): T;
   close(): void;
@@ -22,6 +24,8 @@ export interface Store {
 /** Opens the database at `path`; see `openDatabase` for what it raises. */
 export function openStore(path: string, migrationsDir: string): Store {
   const db = openDatabase(path, migrationsDir);
+  // SQLite's own table of the largest numbers that were given out.
+  const used = db.prepare("SELECT 1 FROM sqlite_sequence WHERE name IN ('jobs', 'models') LIMIT 1");
   return {
     jobs: createJobStore(db),
     events: createEventStore(db),
@@ -29,6 +33,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
     access: createAccessStore(db),
+    isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),
   };

@@ -40,6 +40,8 @@ export interface Services {
   readonly removeModel: RemoveModel;
   /** What serves HTTP, and why it is not the fastest that there is. */
   readonly http: { readonly engine: string; readonly description: string; readonly reason: string | null };
+  /** What happened to the database before this start; `null` if nothing. */
+  readonly databaseNotice: string | null;
   /** The API version (docs/specification.md, Versioning). */
   readonly version: string;
   /** The largest upload, in bytes of the file. */

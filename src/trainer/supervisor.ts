@@ -89,8 +89,12 @@ export async function findTrainer(jobDir: string, known: ProcessIdentity | null)
 
 /** The identity file of a trainer forked from a warm one, whose arguments it shares. */
 async function leftWord(jobDir: string): Promise<ProcessIdentity | null> {
-  const text = await readFile(join(jobDir, 'process.json'), 'utf8').catch(() => null);
-  return text === null ? null : v.parse(wordSchema, JSON.parse(text));
+  try {
+    return v.parse(wordSchema, JSON.parse(await readFile(join(jobDir, 'process.json'), 'utf8')));
+  } catch {
+    // It is missing, or damaged by a loss of power; then the arguments of processes remain.
+    return null;
+  }
 }
 
 /**

@@ -34,7 +34,7 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ registry, http, version }: Services) {
+function system({ databaseNotice, registry, http, version }: Services) {
   return [
     route({
       method: 'GET',
@@ -56,6 +56,7 @@ function system({ registry, http, version }: Services) {
             reason,
           })),
           http,
+          ...(databaseNotice === null ? {} : { database_notice: databaseNotice }),
         };
       },
     }),

@@ -26,6 +26,7 @@ export const info = v.object({
     v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
   ),
   http: v.object({ engine: v.string(), description: v.string(), reason: v.nullable(v.string()) }),
+  database_notice: v.optional(v.string()),
 });
 export const health = v.object({ status: v.string(), version: v.string() });
 export const started = v.object({ status: v.string(), job_id: v.string(), message: v.string() });

@@ -13,7 +13,13 @@ export interface Frame {
 }
 
 /** Collects the frames of a transaction, which are published after the commit. */
-export type Emit = (type: FrameType, jobId: number | null, payload: Record<string, unknown>) => void;
+export type Emit = (
+  type: FrameType,
+  jobId: number | null,
+  payload: Record<string, unknown>,
+  /** When it happened, if not now. */
+  time?: string,
+) => void;
 
 export interface FrameLog {
   /**
@@ -34,6 +40,14 @@ const replayPage = 500;
 
 /** Frames that a slow client can miss, because later ones or the log have the same information. */
 const droppable: ReadonlySet<string> = new Set(['gpu', 'log']);
+
+/** More frames than are published between two backups of the database. */
+const skippedFrames = 100_000_000;
+
+/** Makes the next numbers larger than any that clients know from a database that was lost. */
+export function skipFrames({ session }: Pick<Store, 'session'>): void {
+  session.set('frames_reserved', Number(session.get('frames_reserved') ?? 0) + skippedFrames);
+}
 
 /** A stored event as the frame that was published. */
 export const toFrame = (event: EventRow): Frame => ({
@@ -59,19 +73,19 @@ export function createFrameLog(store: Store, publish: (frame: Frame, droppable: 
     }
     return seq;
   };
-  const make = (type: FrameType, jobId: number | null, payload: Record<string, unknown>): EventRow => ({
+  const make = (...[type, jobId, payload, time]: Parameters<Emit>): EventRow => ({
     seq: next(),
     jobId,
     type,
-    time: new Date().toISOString(),
+    time: time ?? new Date().toISOString(),
     payload,
   });
   return {
     commit(change) {
       const emitted: EventRow[] = [];
       const result = store.transaction(() =>
-        change((type, jobId, payload) => {
-          const event = make(type, jobId, payload);
+        change((...frame) => {
+          const event = make(...frame);
           store.events.append(event);
           emitted.push(event);
         }),

@@ -61,7 +61,9 @@ export function createFollower(
       stopRequested,
       stalledAfterMs: isStalled ? waits.heartbeatMs : null,
     });
-    const stored = { ...change, journalOffset };
+    // The line may be read long after it was written.
+    const endedAt = end.kind === 'reported' ? { endedAt: end.line.time } : {};
+    const stored = { ...change, ...endedAt, journalOffset };
     if (state !== 'completed') {
       records.end(id, state, stored);
       return;

@@ -31,7 +31,7 @@ export interface JobRecords extends JobReader {
    * @throws AppError `conflict` for an invalid transition.
    */
   move(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
-  /** Moves a job to its final state and sets its end time. */
+  /** Moves a job to its final state and sets its end time, by default now. */
   end(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
 }
 
@@ -67,6 +67,6 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
     }),
     unfinished,
     move,
-    end: (id, to, change, also) => move(id, to, { ...change, endedAt: new Date().toISOString() }, also),
+    end: (id, to, change, also) => move(id, to, { endedAt: new Date().toISOString(), ...change }, also),
   };
 }

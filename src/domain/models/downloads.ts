@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { AppError } from '../../errors.ts';
+import { modelFileName } from './model-file.ts';
 import type { Model } from './models.ts';
 
 /** A file of a model that can be downloaded; `name` is its path within the model's folder. */
@@ -9,12 +10,12 @@ export interface ModelFile {
   readonly bytes: number;
 }
 
-/** Every file of a model, sorted by name. */
+/** Every file of a model, sorted by name, except Hone's own description of it. */
 export async function listFiles(model: Model): Promise<ModelFile[]> {
   const entries = await readdir(model.path, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = await Promise.all(
     entries
-      .filter((entry) => entry.isFile())
+      .filter((entry) => entry.isFile() && entry.name !== modelFileName)
       .map(async (entry) => {
         const path = join(entry.parentPath, entry.name);
         return { name: relative(model.path, path).split(sep).join('/'), bytes: (await stat(path)).size };

@@ -7,6 +7,7 @@ import { AppError } from '../../errors.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import type { Job } from '../job-record/job.ts';
+import { writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
 
@@ -68,16 +69,16 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
         await rename(from, path);
       }
       const spec = job.spec as JobSpec;
-      return {
+      const model = {
         modelId: job.modelId,
         jobId: job.id,
-        name: '',
+        name: nameFor(job.modelName, job.datasetName),
         baseModel: job.modelName,
         task: job.task,
         provider: job.provider,
         strategy: job.strategy,
         datasetName: job.datasetName,
-        createdAt: new Date().toISOString(),
+        createdAt: job.endedAt ?? new Date().toISOString(),
         sizeBytes: await folderBytes(path),
         path,
         config: { ...spec.settings },
@@ -90,10 +91,13 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
           quantization,
         })),
       };
+      await writeModelFile(model);
+      return model;
     },
 
     insert(model) {
-      const named = { ...model, name: nameFor(model.baseModel, model.datasetName) };
+      const isFree = store.models.byName(model.name) === null;
+      const named = isFree ? model : { ...model, name: nameFor(model.baseModel, model.datasetName) };
       return { ...named, id: store.models.insert(named) };
     },
 

@@ -7,6 +7,7 @@ import { AppError, asAppError } from '../../errors.ts';
 import { usableCores } from '../../hardware/container-limits.ts';
 import { quantize } from '../../native/quantize.ts';
 import type { FrameLog } from '../events/frame-log.ts';
+import { writeModelFile } from './model-file.ts';
 import type { Model, Models } from './models.ts';
 
 /** Quantizes models to further GGUF types. */
@@ -57,6 +58,7 @@ export function createQuantizer(options: { store: Store; frames: FrameLog; model
         store.models.setArtifacts(model.id, artifacts, model.sizeBytes + bytes);
         emit('export', null, { ...about, state: 'completed', progress: 1, bytes });
       });
+      await writeModelFile(models.find(model.modelId));
     } catch (error) {
       const { message } = asAppError(error);
       frames.commit((emit) => emit('export', null, { ...about, state: 'failed', error: message }));

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import type { JobState } from '../../contract/jobs.ts';
+import type { JobChange } from '../../db/jobs.ts';
+import type { ModelRow } from '../../db/models.ts';
+import type { Store } from '../../db/store.ts';
+import { readJournal } from '../../trainer/journal.ts';
+import type { Emit, FrameLog } from '../events/frame-log.ts';
+import { type Job, jobName } from '../job-record/job.ts';
+import { modelFileName, readModelFile, writeModelFile } from '../models/model-file.ts';
+import { applyLines } from './job-journal.ts';
+import { type EndLine, outcomeOf } from './run-outcome.ts';
+
+/** What was registered again, by name. */
+export interface Registered {
+  readonly jobs: readonly string[];
+  readonly models: readonly string[];
+  /** Entries of the database whose folder no longer exists. */
+  readonly dropped: readonly string[];
+  /** Folders that could not be read, with the reason. */
+  readonly unreadable: readonly { readonly folder: string; readonly reason: string }[];
+}
+
+/** What a specification tells of its job; the trainer checks the rest when the job is resumed. */
+const spec = v.looseObject({
+  job_id: v.string(),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  model: v.looseObject({ name: v.string() }),
+  dataset: v.looseObject({ name: v.string() }),
+  settings: v.looseObject({}),
+});
+
+interface FoundJob {
+  readonly id: number;
+  readonly folder: string;
+  readonly spec: v.InferOutput<typeof spec>;
+  readonly createdAt: string;
+}
+
+interface Places {
+  readonly store: Store;
+  readonly frames: FrameLog;
+  readonly jobsDir: string;
+  readonly modelsDir: string;
+}
+
+/**
+ * Registers the jobs and models whose folders a lost or restored database does not know, or knows in an older state, and
+ * drops those whose folder is gone. All in one transaction, with `also`. Runs that ended without being stored, or that
+ * still go on, are left in the state `running` for `recoverRuns`.
+ */
+export async function registerFolders(places: Places, also: () => void): Promise<Registered> {
+  const { store, jobsDir, modelsDir } = places;
+  const unreadable: { folder: string; reason: string }[] = [];
+  async function readAll<T>(dir: string, pattern: RegExp, read: (folder: string) => T | Promise<T>) {
+    const found: Awaited<T>[] = [];
+    for (const name of (await readdir(dir).catch(() => [])).filter((entry) => pattern.test(entry))) {
+      const folder = join(dir, name);
+      try {
+        found.push(await read(folder));
+      } catch (error) {
+        unreadable.push({ folder, reason: (error as Error).message });
+      }
+    }
+    return found;
+  }
+  const models = await readAll(modelsDir, /^[0-9a-f-]{36}$/i, readModelFile);
+  models.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+  const jobs = await readAll(jobsDir, /^train_[1-9]\d{0,14}$/, readJobFolder);
+  jobs.sort((a, b) => a.id - b.id);
+
+  return store.transaction(() => {
+    const known = store.jobs.list({ states: [], limit: -1, offset: 0 }).jobs;
+    // Not if there is nothing at all: then the disk with the folders may be missing.
+    const gone = jobs.length === 0 ? [] : known.filter(({ id }) => !existsSync(join(jobsDir, jobName(id))));
+    const goneModels = models.length === 0 ? [] : store.models.list().filter(({ path }) => !existsSync(path));
+    for (const { id } of gone) store.jobs.remove(id);
+    for (const { id } of goneModels) store.models.remove(id);
+    const outdated = jobs.filter((job) => isOutdated(store, job));
+    for (const job of outdated) registerJob(places, job, models);
+    const lost = models.filter(({ modelId }) => store.models.byModelId(modelId) === null);
+    for (const { modelId, artifacts, sizeBytes } of models) {
+      const row = store.models.byModelId(modelId);
+      if (row !== null) store.models.setArtifacts(row.id, artifacts, sizeBytes);
+    }
+    for (const model of lost) {
+      const jobId = model.jobId !== null && store.jobs.get(model.jobId) !== null ? model.jobId : null;
+      store.models.insert({ ...model, jobId });
+    }
+    also();
+    return {
+      jobs: outdated.map(({ id }) => jobName(id)),
+      models: lost.map(({ name }) => name),
+      dropped: [...gone.map(({ id }) => jobName(id)), ...goneModels.map(({ name }) => name)],
+      unreadable,
+    };
+  });
+}
+
+/** Writes the description of every model that has none, such as those of earlier versions. */
+export async function describeModels(models: readonly ModelRow[]): Promise<void> {
+  for (const model of models) if (!existsSync(join(model.path, modelFileName))) await writeModelFile(model);
+}
+
+function readJobFolder(folder: string): FoundJob {
+  const path = join(folder, 'spec.json');
+  const read = v.parse(spec, JSON.parse(readFileSync(path, 'utf8')));
+  const id = Number(/_(\d+)$/.exec(folder)?.[1]);
+  if (read.job_id !== jobName(id)) throw new Error(`spec.json is that of ${read.job_id}`);
+  return { id, folder, spec: read, createdAt: statSync(path).mtime.toISOString() };
+}
+
+/** Whether the database lacks a job or lines of its journal, or may not know that it was taken from the queue. */
+function isOutdated(store: Store, { id, folder }: FoundJob): boolean {
+  const size = statSync(join(folder, 'journal.jsonl'), { throwIfNoEntry: false })?.size ?? 0;
+  const row = store.jobs.get(id);
+  return row === null || row.journalOffset < size || row.state === 'queued';
+}
+
+function registerJob(
+  { store, frames }: Places,
+  found: FoundJob,
+  models: readonly Omit<ModelRow, 'id'>[],
+): void {
+  const { id, folder } = found;
+  const before = store.jobs.get(id);
+  const model = models.find(({ jobId }) => jobId === id);
+  if (before !== null) store.jobs.remove(id);
+  store.jobs.insert({
+    id,
+    modelId: before?.modelId ?? model?.modelId ?? randomUUID(),
+    state: 'starting' satisfies JobState,
+    task: found.spec.task,
+    provider: found.spec.provider,
+    strategy: found.spec.strategy,
+    modelName: found.spec.model.name,
+    datasetName: found.spec.dataset.name,
+    createdAt: before?.createdAt ?? found.createdAt,
+  });
+  store.jobs.update(id, { spec: found.spec, stopRequested: existsSync(join(folder, 'stop')) });
+  const change = frames.commit((emit) => replay(store.jobs.get(id) as Job, folder, emit));
+  store.jobs.update(id, change);
+}
+
+/**
+ * Applies the journal of a job as it was written.
+ * @returns what is to be stored. The last end of a run is left for the follower, which also adopts a model, unless the
+ * model was adopted before.
+ */
+function replay(job: Job, folder: string, emit: Emit): JobChange {
+  const path = join(folder, 'journal.jsonl');
+  if (!existsSync(path) && !existsSync(join(folder, 'log.txt'))) return neverStarted;
+  let current: Job = job;
+  let offset = 0;
+  let ending: { line: EndLine; from: number } | null = null;
+  while (true) {
+    const chunk = readJournal(path, offset, () => undefined);
+    if (chunk.offset === offset) break;
+    const from = offset;
+    offset = chunk.offset;
+    ending = null;
+    for (const line of chunk.lines) {
+      // The end of a run that was resumed afterwards.
+      if (line.type === 'done' || line.type === 'failed') {
+        ending = { line, from };
+        continue;
+      }
+      if (line.type === 'hello') current = { ...current, startedAt: line.time };
+      const emitThen: Emit = (type, jobId, payload) => emit(type, jobId, payload, line.time);
+      current = applyLines(current, [line], emitThen, () => null).job;
+    }
+  }
+  const { state, startedAt, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec: made } = current;
+  const applied = { state, startedAt, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec: made };
+  if (ending === null) return { ...applied, journalOffset: offset };
+  const isAdopted =
+    ending.line.type === 'done' &&
+    ending.line.outcome === 'completed' &&
+    !existsSync(join(folder, 'artifacts'));
+  if (!isAdopted) return { ...applied, journalOffset: ending.from };
+  const { state: ended, change } = outcomeOf(
+    { kind: 'reported', line: ending.line, logTail: '' },
+    { stopRequested: job.stopRequested, stalledAfterMs: null },
+  );
+  return { ...applied, ...change, state: ended, endedAt: ending.line.time, journalOffset: offset };
+}
+
+const neverStarted: JobChange = {
+  state: 'interrupted' satisfies JobState,
+  errorCode: 'killed',
+  errorMessage: 'The database was lost before this training started.',
+  errorAdvice: 'Resume it to start it.',
+};

@@ -1,0 +1,91 @@
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import * as v from 'valibot';
+import type { ModelRow } from '../../db/models.ts';
+
+/** What the database says of a model, kept in its folder in case the database is lost (docs/job-folder.md). */
+export const modelFileName = 'model.json';
+/** A larger file was not written by Hone. */
+const maximumBytes = 2 ** 22;
+
+const text = v.string();
+const inside = v.pipe(
+  text,
+  v.check((path) => !isAbsolute(path) && !path.split(/[/\\]/).includes('..'), 'must lie in the folder'),
+);
+const fields = v.record(v.string(), v.unknown());
+const modelFile = v.object({
+  model_id: v.pipe(text, v.uuid()),
+  job_id: v.nullable(v.pipe(v.number(), v.integer())),
+  name: v.pipe(text, v.minLength(1)),
+  base_model: text,
+  task: text,
+  provider: text,
+  strategy: text,
+  dataset: text,
+  created_at: v.pipe(text, v.isoTimestamp()),
+  size_bytes: v.number(),
+  config: fields,
+  metrics: fields,
+  verification: v.nullable(fields),
+  artifacts: v.array(
+    v.object({ kind: text, path: inside, bytes: v.number(), quantization: v.nullable(text) }),
+  ),
+});
+
+/** Writes a model's description to its folder; without disk space or the folder, it does nothing. */
+export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void> {
+  const content: v.InferOutput<typeof modelFile> = {
+    model_id: model.modelId,
+    job_id: model.jobId,
+    name: model.name,
+    base_model: model.baseModel,
+    task: model.task,
+    provider: model.provider,
+    strategy: model.strategy,
+    dataset: model.datasetName,
+    created_at: model.createdAt,
+    size_bytes: model.sizeBytes,
+    config: model.config,
+    metrics: model.metrics,
+    verification: model.verification,
+    artifacts: [...model.artifacts],
+  };
+  const path = join(model.path, modelFileName);
+  try {
+    await writeFile(`${path}.partial`, `${JSON.stringify(content, null, 2)}\n`);
+    await rename(`${path}.partial`, path);
+  } catch {
+    // The next start writes it. A model must not be lost because this file could not be written.
+    await rm(`${path}.partial`, { force: true }).catch(() => undefined);
+  }
+}
+
+/**
+ * Reads the description of the model in a folder.
+ * @throws Error if it has none, or not that of this folder.
+ */
+export async function readModelFile(folder: string): Promise<Omit<ModelRow, 'id'>> {
+  const path = join(folder, modelFileName);
+  if ((await stat(path)).size > maximumBytes) throw new Error(`${modelFileName} is too large`);
+  const found = v.parse(modelFile, JSON.parse(await readFile(path, 'utf8')));
+  if (found.model_id !== basename(folder))
+    throw new Error(`${modelFileName} is that of another model in ${dirname(folder)}`);
+  return {
+    modelId: found.model_id,
+    jobId: found.job_id,
+    name: found.name,
+    baseModel: found.base_model,
+    task: found.task,
+    provider: found.provider,
+    strategy: found.strategy,
+    datasetName: found.dataset,
+    createdAt: found.created_at,
+    sizeBytes: found.size_bytes,
+    path: folder,
+    config: found.config,
+    metrics: found.metrics,
+    verification: found.verification,
+    artifacts: found.artifacts,
+  };
+}

@@ -1,0 +1,79 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from './config.ts';
+import { prepareDatabase, type Restoration } from './db/restore.ts';
+import { openStore, type Store } from './db/store.ts';
+import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
+import { describeModels, type Registered, registerFolders } from './domain/jobs/found-folders.ts';
+import type { Logger } from './logger.ts';
+
+/** The open database. */
+export interface Records {
+  readonly store: Store;
+  readonly frames: FrameLog;
+  /** What happened to the database before this start, for the user; `null` if nothing. */
+  readonly notice: string | null;
+}
+
+/** The migrations of an installation. */
+export const migrationsDir = ({ installDir }: Pick<Config, 'installDir'>) =>
+  join(installDir, 'src', 'db', 'migrations');
+
+/**
+ * Opens the database. One that is damaged or gone is replaced by its newest backup, and the jobs and models that are
+ * only in folders are registered again; this is logged.
+ */
+export async function openRecords(
+  config: Config,
+  logger: Logger,
+  publish: (frame: Frame, droppable: boolean) => void,
+): Promise<Records> {
+  const { databasePath, jobsDir, modelsDir } = config;
+  const restoration = await prepareDatabase(databasePath, migrationsDir(config));
+  const store = openStore(databasePath, migrationsDir(config));
+  const isIncomplete =
+    store.session.get('restored') === true ||
+    (store.isUnused() && [jobsDir, modelsDir].some((dir) => existsSync(dir) && readdirSync(dir).length > 0));
+  if (isIncomplete) skipFrames(store);
+  const frames = createFrameLog(store, publish);
+  let registered: Registered | null = null;
+  if (isIncomplete) {
+    registered = await registerFolders({ store, frames, jobsDir, modelsDir }, () =>
+      store.session.set('restored', false),
+    );
+  }
+  const notice =
+    restoration === null && registered === null ? null : describe(config, restoration, registered);
+  if (notice !== null) logger.warn({ databasePath, restoration, registered }, notice);
+  await describeModels(store.models.list());
+  return { store, frames, notice };
+}
+
+function describe(config: Config, restoration: Restoration | null, registered: Registered | null): string {
+  const sentences = [
+    restoration === null
+      ? `The database ${config.databasePath} was incomplete.`
+      : `The database ${config.databasePath} could not be used: ${restoration.damage}.`,
+  ];
+  if (restoration !== null && restoration.setAside !== null)
+    sentences.push(`It was moved to ${restoration.setAside}.`);
+  if (restoration?.backup) {
+    const time = restoration.backup.takenAt.toISOString();
+    sentences.push(
+      `The backup of ${time} is used instead. What changed after that time is lost, except for jobs, models and datasets, which have their own folders: check access keys that were created or revoked since then.`,
+    );
+  } else if (restoration !== null) {
+    sentences.push('There is no backup, so a new database was created.');
+  }
+  if (registered !== null) {
+    const { jobs, models, dropped, unreadable } = registered;
+    const count = (names: readonly unknown[], what: string) =>
+      `${names.length} ${what}${names.length === 1 ? '' : 's'}`;
+    sentences.push(
+      `Registered again from their folders: ${count(jobs, 'job')} and ${count(models, 'model')}.`,
+    );
+    if (dropped.length > 0) sentences.push(`Their folders are gone: ${dropped.join(', ')}.`);
+    for (const { folder, reason } of unreadable) sentences.push(`${folder} could not be read: ${reason}.`);
+  }
+  return sentences.join(' ');
+}
