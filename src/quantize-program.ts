@@ -9,7 +9,8 @@ import { quantize, quantizeErrorCode } from './native/quantize.ts';
  *
  * Standard output: JSON lines {"progress":0...1}; on success the last one also has "bytes" and "fallback_tensors".
  * Failure: exit code 1, one JSON line {"code","message"} on standard error, no output file. SIGTERM and SIGINT cancel.
- * It runs in its own process because llama.cpp aborts on some broken models.
+ * It runs in its own process because llama.cpp aborts on some broken models. Where its parent gave it an IPC channel, the
+ * end of the parent cancels, too.
  */
 
 /** If a cancelled run is still in the same tensor after this time, the process exits without waiting for llama.cpp. */
@@ -32,21 +33,23 @@ async function main(): Promise<void> {
   }
 
   const controller = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      controller.abort();
-      setTimeout(() => {
-        line(2, { code: 'cancelled', message: 'Quantization was cancelled.' });
-        process.emit('exit', 1); // removes the temporary output file
-        loadAddon().addon?.exitNow(1); // a normal exit would race with llama.cpp's threads
-      }, cancelPatienceMs).unref();
-    });
-  }
+  const cancel = () => {
+    controller.abort();
+    setTimeout(() => {
+      line(2, { code: 'cancelled', message: 'Quantization was cancelled.' });
+      process.emit('exit', 1); // removes the temporary output file
+      loadAddon().addon?.exitNow(1); // a normal exit would race with llama.cpp's threads
+    }, cancelPatienceMs).unref();
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, cancel);
+  process.once('disconnect', cancel);
+  process.channel?.unref();
 
   let shown = -1;
   try {
     const result = await quantize(input, output, type.toUpperCase(), {
       threads: usableCores(),
+      requantize: true,
       signal: controller.signal,
       onProgress: (share) => {
         const progress = Math.round(share * 1000) / 1000;

@@ -139,6 +139,10 @@ const kinds: Record<string, AppError['kind']> = {
   file_too_large: 'disk_full',
   library_missing: 'unavailable',
   library_unloadable: 'unavailable',
+  addon_missing: 'unavailable',
+  engine_missing: 'unavailable',
+  engine_mismatch: 'unavailable',
+  not_found: 'not_found',
   no_thread: 'unavailable',
 };
 
@@ -154,3 +158,7 @@ function asQuantizeError(error: unknown): AppError {
 function failure(kind: AppError['kind'], code: string, message: string, cause?: unknown): AppError {
   return new AppError(kind, message, { cause, details: { code } });
 }
+
+/** The error of a quantization in another process, which reported its code and message. */
+export const quantizeFailure = (code: string, message: string, cause?: unknown): AppError =>
+  failure(kinds[code] ?? 'internal', code, message, cause);

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { quantizationTypes } from '../../contract/quantizations.ts';
 import type { ModelArtifact } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
-import { usableCores } from '../../hardware/container-limits.ts';
-import { quantize } from '../../native/quantize.ts';
+import { readGguf } from '../../inference/gguf.ts';
+import { quantizeInProcess } from '../../native/quantize-process.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { writeModelFile } from './model-file.ts';
 import type { Model, Models } from './models.ts';
@@ -14,8 +14,8 @@ import type { Model, Models } from './models.ts';
 export interface Quantizer {
   /**
    * Starts to write a type from the best one that there is; its progress and end come as `export` frames.
-   * @throws AppError `not_found`, `invalid` (no GGUF, or nothing better to make it of), `conflict` (it is
-   *   there, or another is being made).
+   * @throws AppError `not_found`, `invalid` (no GGUF, a damaged one, or nothing better to make it of), `conflict` (it
+   *   is there, or another is being made).
    */
   start(reference: string, type: string): Promise<Model>;
   /** @throws AppError `conflict` while a type of the model is being made. */
@@ -24,8 +24,15 @@ export interface Quantizer {
   close(): Promise<void>;
 }
 
-export function createQuantizer(options: { store: Store; frames: FrameLog; models: Models }): Quantizer {
-  const { store, frames, models } = options;
+export function createQuantizer(options: {
+  readonly store: Store;
+  readonly frames: FrameLog;
+  readonly models: Models;
+  /** As in `quantizeInProcess`. */
+  readonly command: readonly string[];
+  readonly silenceMs: number;
+}): Quantizer {
+  const { store, frames, models, command, silenceMs } = options;
   const making = new Map<string, { type: string; done: Promise<void> }>();
   const closing = new AbortController();
 
@@ -43,10 +50,10 @@ export function createQuantizer(options: { store: Store; frames: FrameLog; model
     const path = join(dirname(source.path), `model-${type}.gguf`);
     const about = { model_id: model.modelId, id: model.id, kind: 'gguf', path, quantization: type };
     try {
-      await quantize(join(model.path, source.path), join(model.path, path), type, {
-        threads: usableCores(),
+      await quantizeInProcess(join(model.path, source.path), join(model.path, path), type, {
+        command,
+        silenceMs,
         signal: closing.signal,
-        requantize: true,
         onProgress: (progress) => frames.send('export', null, { ...about, state: 'running', progress }),
       });
       const { size: bytes } = await stat(join(model.path, path));
@@ -60,7 +67,8 @@ export function createQuantizer(options: { store: Store; frames: FrameLog; model
       });
       await writeModelFile(models.find(model.modelId));
     } catch (error) {
-      const { message } = asAppError(error);
+      // The model's folder is no concern of a remote client.
+      const message = asAppError(error).message.replaceAll(`${model.path}${sep}`, '');
       frames.commit((emit) => emit('export', null, { ...about, state: 'failed', error: message }));
     }
   }
@@ -88,6 +96,8 @@ export function createQuantizer(options: { store: Store; frames: FrameLog; model
           `${type} cannot be made from ${source.quantization}, the best file of ${model.name}: lost precision cannot be restored.`,
         );
       }
+      await readGguf(join(model.path, source.path));
+      refuseSecond(model);
       const done = make(model, source, type).finally(() => making.delete(model.modelId));
       making.set(model.modelId, { type, done });
       return model;
