@@ -137,12 +137,19 @@ function composeModels({ config, logger, store, frames, hub }: Ground) {
     workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
     gpu: 'auto',
     idleMs: config.limits.playgroundIdleMs,
+    silenceMs: config.limits.engineSilenceMs,
     maxLoaded: 2,
     logger,
   });
   const playground = createPlayground({ engine, models });
   const hubPush = createHubPush({ hub, frames, models, logger });
-  const quantizer = createQuantizer({ store, frames, models });
+  const quantizer = createQuantizer({
+    store,
+    frames,
+    models,
+    command: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+    silenceMs: config.limits.quantizeSilenceMs,
+  });
   const removeModel = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
   return { models, engine, playground, hubPush, quantizer, removeModel };
 }

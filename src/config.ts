@@ -64,8 +64,12 @@ export interface Limits {
   readonly lingerMs: number;
   readonly shutdownMs: number;
   readonly playgroundIdleMs: number;
+  /** A model's process that gives no sign of life for this long during a request is killed. */
+  readonly engineSilenceMs: number;
   /** How long a warm trainer waits for a job; 0 disables it. */
   readonly warmTrainerIdleMs: number;
+  /** A quantization that reports no progress for this long hangs, and is ended. */
+  readonly quantizeSilenceMs: number;
   /** How long a preview of rows may take. */
   readonly previewMs: number;
   /** Timeouts for the model hub: silence, first wait between attempts, all waits of one request. */
@@ -85,7 +89,10 @@ const defaultLimits: Limits = {
   lingerMs: 30_000,
   shutdownMs: 4_000,
   playgroundIdleMs: 600_000,
+  engineSilenceMs: 60_000,
   warmTrainerIdleMs: 600_000,
+  // The largest tensor of a large model takes minutes on one thread.
+  quantizeSilenceMs: 1_800_000,
   previewMs: 120_000,
   hubTimeoutMs: 20_000,
   hubBackoffMs: 500,

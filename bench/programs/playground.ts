@@ -10,7 +10,14 @@ import { root } from '../harness/places.ts';
 const [ggufPath, templatePath, tokens, training] = process.argv.slice(2) as [string, string, string, string?];
 const silent = { debug() {}, info() {}, warn() {} };
 const workerPath = join(root, 'dist', 'inference-worker.js');
-const engine = createEngine({ workerPath, gpu: false, idleMs: 600_000, maxLoaded: 1, logger: silent });
+const engine = createEngine({
+  workerPath,
+  gpu: false,
+  idleMs: 600_000,
+  silenceMs: 600_000,
+  maxLoaded: 1,
+  logger: silent,
+});
 engine.setTrainingActive(training === 'training');
 const ask = (messages: { role: string; content: string }[], maxTokens: number) =>
   engine.generate({

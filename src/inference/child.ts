@@ -10,6 +10,8 @@ type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
 
 /** An aborted child that does not respond within this time is killed. Evaluating one prompt batch takes less. */
 const abortPatienceMs = 30_000;
+/** A child is asked for a sign of life this often within its time; it may miss all but the last. */
+const pingsPerSilence = 4;
 /** How many trailing characters of the child's stderr an error can show. */
 const keptComplaints = 2000;
 
@@ -39,10 +41,14 @@ function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
 
-/** Starts a child and loads a model in it. `onEnd` is called once, after the process has exited. */
+/**
+ * Starts a child and loads a model in it. A child that gives no sign of life for `silenceMs` while it has requests is
+ * killed: it was stopped, or it hangs. `onEnd` is called once, after the process has exited.
+ */
 export function startChild(
   workerPath: string,
   order: LoadOrder,
+  silenceMs: number,
   log: (line: string) => void,
   onEnd: () => void,
 ): Child {
@@ -64,8 +70,27 @@ export function startChild(
     });
   }
 
+  /** Counted instead of timed: after the machine slept, a child has not been silent. */
+  let unanswered = 0;
+  const watch = setInterval(() => {
+    if (waiting.size === 0 || gone !== null) {
+      unanswered = 0;
+    } else if (unanswered < pingsPerSilence) {
+      unanswered += 1;
+      tell({ type: 'ping' });
+    } else {
+      gone = new AppError(
+        'unavailable',
+        `The playground's process gave no sign of life for ${silenceMs / 1000} s and was ended. The next request starts a new one.`,
+      );
+      process_.kill('SIGKILL');
+    }
+  }, silenceMs / pingsPerSilence);
+  watch.unref();
+
   const exited = new Promise<void>((resolve) => {
     const finish = (error: Error): void => {
+      clearInterval(watch);
       if (gone === null) gone = error;
       const open = [...waiting.values()];
       waiting.clear();
@@ -84,7 +109,7 @@ export function startChild(
     process_.once('exit', (code, signal) => {
       finish(
         new AppError(
-          'internal',
+          'unavailable',
           `The playground's process ended ${endedBy(code, signal)}. The next request starts a new one.`,
           { details: { code, signal, complaints } },
         ),
@@ -97,7 +122,8 @@ export function startChild(
   }
 
   function hear(message: FromWorker): void {
-    if (message.type === 'loaded') return;
+    unanswered = 0;
+    if (message.type === 'loaded' || message.type === 'alive') return;
     if (message.type === 'failed' && message.id === null) {
       // the model could not be loaded: every request fails with this error, and the process is useless
       const { kind, details } = message;

@@ -32,8 +32,8 @@ export interface Engine {
    * Answers one request. Requests to the same model are answered in order of arrival.
    *
    * @throws AppError `invalid` (not a model file, prompt longer than the context, messages rejected by the template),
-   * `not_found` (no such file), `conflict` (unloaded in the meantime), `internal` (the process crashed), `unavailable`
-   * (the engine is closed)
+   * `not_found` (no such file), `conflict` (unloaded in the meantime), `unavailable` (the process crashed or hung, or the
+   * engine is closed)
    */
   generate(
     request: GenerateRequest,
@@ -58,6 +58,8 @@ export interface EngineOptions {
   gpu: 'auto' | false;
   /** Idle time after which a model is unloaded. */
   idleMs: number;
+  /** A model's process that gives no sign of life for this long during a request is killed. */
+  silenceMs: number;
   /** The most models in memory; the least recently used one is unloaded first. */
   maxLoaded: number;
   logger: Log;
@@ -83,7 +85,7 @@ const aborted: GenerateResult = Object.freeze({
 });
 
 export function createEngine(options: EngineOptions): Engine {
-  const { workerPath, gpu, idleMs, maxLoaded, logger } = options;
+  const { workerPath, gpu, idleMs, silenceMs, maxLoaded, logger } = options;
   const slots = new Map<string, Slot>();
   /** Called when a slot may have become free. */
   let waiters: (() => void)[] = [];
@@ -108,6 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
     const child = startChild(
       workerPath,
       { ggufPath: request.ggufPath, templatePath: request.templatePath, gpu, trainingActive },
+      silenceMs,
       (line) => logger.debug({ model: key, line }, 'playground child'),
       () => {
         const slot = slots.get(key);

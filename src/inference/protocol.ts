@@ -31,6 +31,8 @@ export const toWorker = v.variant('type', [
   }),
   v.strictObject({ type: v.literal('abort'), id: v.number() }),
   v.strictObject({ type: v.literal('training'), active: v.boolean() }),
+  /** Asks for a sign of life. */
+  v.strictObject({ type: v.literal('ping') }),
 ]);
 export type ToWorker = v.InferOutput<typeof toWorker>;
 
@@ -48,6 +50,7 @@ const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), messag
 /** Messages from a child. `failed` without an id means that the model could not be loaded. */
 export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('loaded') }),
+  v.strictObject({ type: v.literal('alive') }),
   v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string() }),
   v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
   v.strictObject({

@@ -88,6 +88,9 @@ function take(message: ToWorker): void {
     case 'abort':
       abort(message.id);
       return;
+    case 'ping':
+      tell({ type: 'alive' });
+      return;
     case 'training':
       trainingActive = message.active;
       model?.then(

@@ -18,7 +18,15 @@ let fixture: Fixture;
 let engine: Engine;
 
 function create(options: { idleMs?: number; maxLoaded?: number } = {}): Engine {
-  return createEngine({ workerPath, gpu: false, idleMs: 600_000, maxLoaded: 2, logger, ...options });
+  return createEngine({
+    workerPath,
+    gpu: false,
+    idleMs: 600_000,
+    silenceMs: 600_000,
+    maxLoaded: 2,
+    logger,
+    ...options,
+  });
 }
 
 function request(index: number, changes: Partial<GenerateRequest> = {}): GenerateRequest {
@@ -207,7 +215,7 @@ test('a killed child costs its request alone', async () => {
       },
     }),
   );
-  assert.is(error.kind, 'internal');
+  assert.is(error.kind, 'unavailable');
   assert.match(error.message, /ended by signal SIGKILL/);
   assert.is((await engine.generate(request(0, { maxTokens: 4 }))).generatedTokens, 4);
   assert.is.not(children()[0], child);

@@ -21,7 +21,7 @@ export interface PlaygroundRequest {
 }
 
 export interface Playground {
-  /** @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `internal` (the engine's crash). */
+  /** @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung). */
   generate(
     request: PlaygroundRequest,
     options?: { onText?: (delta: string) => void; signal?: AbortSignal },

@@ -1,0 +1,65 @@
+/** A model's process that was stopped, as by SIGSTOP: its request is told after a time, and its model can be deleted. */
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readDescription } from '../api/description.ts';
+import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+import { type StoredModel, storeModel } from '../stored-model.ts';
+
+let service: TestService;
+let model: StoredModel;
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  model = storeModel(dataDir, 'first');
+  // Long enough for the process to start on a busy machine.
+  service = await startService({ dataDir, limits: { engineSilenceMs: 20_000 } });
+});
+test.after(endAll);
+
+const ask = () =>
+  service.call('POST', '/api/playground/new', {
+    ...{ model_id: model.modelId, prompt: 'ab', max_length: 4, temperature: 0 },
+  });
+
+/** Process IDs of the service's children that run models. */
+function children(): number[] {
+  const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  return listed
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent, ...args]) => {
+      return Number(parent) === service.process.pid && args.join(' ').includes('inference-worker.js');
+    })
+    .map(([pid]) => Number(pid));
+}
+
+test('its request gets 503 with the reason; the next one a new process; its model can be deleted', async () => {
+  const before = await ask();
+  assert.is(before.status, 200, JSON.stringify(before.body));
+  const [stopped] = children() as [number];
+  process.kill(stopped, 'SIGSTOP');
+  const description = await readDescription(service);
+  const path = '/v1/chat/completions';
+  const body = { model: 'first', messages: [{ role: 'user', content: 'ab' }], max_tokens: 4 };
+  const told = await Promise.all([
+    ask(),
+    service.call('POST', path, body),
+    service.call('POST', path, { ...body, stream: true }),
+  ]);
+  for (const [place, answer] of told.entries()) {
+    assert.is(answer.status, 503, JSON.stringify(answer.body));
+    description.check('POST', place === 0 ? '/api/playground/new' : path, answer);
+    assert.match(JSON.stringify(answer.body), 'gave no sign of life for 20 s and was ended');
+  }
+  assert.equal(children(), [], 'the process is gone');
+  assert.is((await ask()).status, 200);
+  // Stopped again, with nobody waiting.
+  process.kill(children()[0] as number, 'SIGSTOP');
+  assert.is((await service.call('DELETE', `/api/models/${model.id}`)).status, 200);
+  assert.equal(children(), []);
+  assert.not(existsSync(model.path));
+});
+
+test.run();
