@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -48,6 +48,28 @@ test('a dataset is listed, read with its first rows, replaced and deleted', asyn
   assert.is((await service.call('GET', '/api/datasets/..%2F..%2Fetc%2Fpasswd')).status, 404);
   assert.is((await service.call('GET', '/api/datasets/support.jsonl?rows=999')).status, 400);
 });
+
+if (process.platform === 'linux') {
+  test('the file is closed after its first rows were read', async () => {
+    await service.upload('long.jsonl', '{"input":"a question","output":"an answer"}\n'.repeat(100_000));
+    const openFiles = () => {
+      const folder = `/proc/${service.process.pid}/fd`;
+      const targets = readdirSync(folder).map((number) => {
+        try {
+          return readlinkSync(join(folder, number));
+        } catch {
+          return ''; // closed in the meantime
+        }
+      });
+      return targets.filter((target) => target.endsWith('/long.jsonl'));
+    };
+    for (let round = 0; round < 5; round += 1) {
+      assert.is((await service.call('GET', '/api/datasets/long.jsonl?rows=2')).body.rows.length, 2);
+    }
+    await until(() => openFiles().length === 0, 'the file is closed');
+    await service.call('DELETE', '/api/datasets/long.jsonl');
+  });
+}
 
 test('rows of other tools are named, and converted without losing a turn', async () => {
   const shapes: [string, string, unknown, unknown[]][] = [

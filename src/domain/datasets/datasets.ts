@@ -235,8 +235,23 @@ export async function validateFile(path: string, shape: RowShape | null): Promis
   return validator.finish();
 }
 
-const readLines = (path: string) =>
-  createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+/** The lines of a file, which is closed also when the caller stops early or the file cannot be read. */
+async function* readLines(path: string): AsyncGenerator<string> {
+  const input = createReadStream(path);
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  let failure: Error | null = null;
+  // The interface would wait forever, and the error would be unhandled.
+  input.once('error', (error) => {
+    failure = error;
+    lines.close();
+  });
+  try {
+    yield* lines;
+  } finally {
+    input.destroy();
+  }
+  if (failure !== null) throw failure;
+}
 
 function parseOr<T>(line: string, fallback: T): unknown | T {
   try {
