@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { unfinishedStates } from './contract/jobs.ts';
 import { createRollingBackups } from './db/rolling-backups.ts';
 import type { Store } from './db/store.ts';
+import { createAccess } from './domain/access/access.ts';
 import { createAccessKeys } from './domain/access/access-keys.ts';
 import { createSessions } from './domain/access/sessions.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
@@ -53,7 +54,7 @@ interface Ground {
 
 /** The core, wired to an open data directory. `serve` and `stop` both use it. */
 export interface Core {
-  readonly services: Omit<Services, 'http'>;
+  readonly services: Omit<Services, 'http' | 'reachable' | 'tls'>;
   /** Called with the number of frame listeners. Hardware is sampled only while there are any. */
   setListeners(count: number): void;
   /**
@@ -75,7 +76,8 @@ export async function compose(
     program: [process.execPath, join(config.installDir, 'dist', 'backup.js')],
     logger,
   });
-  const accessKeys = createAccessKeys(store.access, null);
+  const accessKeys = createAccessKeys(store.access, config.accessKey);
+  const sessions = createSessions(store.access, accessKeys);
   const machine = composeMachine(ground);
   const models = composeModels(ground);
   const training = composeTraining(ground, machine, models);
@@ -88,7 +90,8 @@ export async function compose(
       ...modelServices,
       ...trainingServices,
       accessKeys,
-      sessions: createSessions(store.access, accessKeys),
+      sessions,
+      access: createAccess({ mode: config.access, keys: accessKeys, sessions }),
       frames,
       databaseNotice: notice,
       version,

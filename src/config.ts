@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse as parseDotenv } from 'dotenv';
-import { type KeyScope, keyScopeNames } from './contract/access.ts';
+import { type AccessMode, accessModes, type KeyScope, keyScopeNames } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
 export type Verb = 'serve' | 'stop' | 'key' | 'doctor';
@@ -27,6 +28,16 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** Allowed host names besides localhost, IP addresses and this machine's own. */
   readonly allowedHosts: readonly string[];
+  /** Who needs a key. */
+  readonly access: AccessMode;
+  /** A key that is not in the database; never printed or stored. */
+  readonly accessKey: string | null;
+  /** IP addresses of proxies whose word on their clients is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Folders that clients on other machines may name, besides the data and cache folders. */
+  readonly allowedPaths: readonly string[];
+  /** The files of a certificate and its key, in PEM format; `null` serves plain HTTP. */
+  readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
   readonly dataDir: string;
   /** Files that can be recreated, such as the demo's starter model. */
   readonly cacheDir: string;
@@ -130,6 +141,37 @@ function oneOf<T extends string>(name: string, text: string, allowed: readonly T
   return text as T;
 }
 
+/** The flag wins. */
+const accessMode = (flag: string | undefined, variable: string | undefined): AccessMode =>
+  flag === undefined
+    ? oneOf('HONE_ACCESS', variable || 'auto', accessModes)
+    : oneOf('--access', flag, accessModes);
+
+/** So long that it cannot be guessed. */
+const leastKeyLength = 32;
+
+function accessKey(text: string | undefined): string | null {
+  if (!text) return null;
+  if (text.length >= leastKeyLength && /^[!-~]+$/.test(text)) return text;
+  throw new AppError(
+    'invalid',
+    `HONE_ACCESS_KEY must have at least ${leastKeyLength} characters, all of them visible ASCII characters. Make one with: openssl rand -hex 32`,
+  );
+}
+
+function ipAddress(name: string, text: string): string {
+  if (isIP(text) !== 0) return text;
+  throw new AppError('invalid', `${name} must be an IP address such as 127.0.0.1, not "${text}".`);
+}
+
+function tlsFiles(cwd: string, cert: string | undefined, key: string | undefined): Config['tls'] {
+  if (cert === undefined && key === undefined) return null;
+  if (cert !== undefined && key !== undefined) {
+    return { certPath: resolve(cwd, cert), keyPath: resolve(cwd, key) };
+  }
+  throw new AppError('invalid', 'TLS needs both --tls-cert FILE and --tls-key FILE.');
+}
+
 /**
  * Reads flags, environment and the `.env` file of the working directory (the environment wins).
  * @throws AppError `invalid` with a message for the terminal.
@@ -162,6 +204,11 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     port: integer('--port', values.port, 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
     allowedHosts: [hostname(), `${hostname()}.local`, ...values['allowed-host']].map((h) => h.toLowerCase()),
+    access: accessMode(values.access, env.HONE_ACCESS),
+    accessKey: accessKey(env.HONE_ACCESS_KEY),
+    trustedProxies: values['trusted-proxy'].map((text) => ipAddress('--trusted-proxy', text)),
+    allowedPaths: values['allow-path'].map((path) => resolve(cwd, path)),
+    tls: tlsFiles(cwd, values['tls-cert'], values['tls-key']),
     dataDir,
     cacheDir: platformCacheDir(env, process.platform),
     databasePath: resolve(cwd, env.SERVICE_DB_PATH || join(dataDir, 'database', 'hone.sqlite')),
@@ -198,6 +245,11 @@ function parseFlags(argv: readonly string[]) {
       'log-level': { type: 'string', default: 'info' },
       scope: { type: 'string', default: 'full' },
       'allowed-host': { type: 'string', multiple: true, default: [] },
+      access: { type: 'string' },
+      'trusted-proxy': { type: 'string', multiple: true, default: [] },
+      'allow-path': { type: 'string', multiple: true, default: [] },
+      'tls-cert': { type: 'string' },
+      'tls-key': { type: 'string' },
     },
   });
 }

@@ -8,6 +8,7 @@ import { listBackups } from './db/backup.ts';
 import { openStore } from './db/store.ts';
 import { readMachine } from './domain/machine/machine.ts';
 import { asAppError } from './errors.ts';
+import { readTls } from './http/engines/tls.ts';
 import { checkEngine } from './inference/check.ts';
 import { migrationsDir } from './open-records.ts';
 import { chooseHttpEngine } from './serve.ts';
@@ -37,7 +38,10 @@ export async function runDoctor(config: Config): Promise<number> {
     [
       'HTTP',
       async () => {
-        const { engine, reason } = await chooseHttpEngine(config);
+        const { engine, reason } = await chooseHttpEngine(
+          config,
+          config.tls === null ? null : readTls(config.tls),
+        );
         return `${engine.description}${reason === null ? '' : `: ${reason}`}`;
       },
     ],

@@ -1,10 +1,12 @@
 /** Kinds of errors; each API set has its own format for them. */
 export type ErrorKind =
   | 'invalid'
+  | 'unauthorized'
   | 'forbidden'
   | 'not_found'
   | 'conflict'
   | 'too_large'
+  | 'too_many'
   | 'unavailable'
   | 'upstream'
   | 'disk_full'
@@ -18,7 +20,8 @@ export interface FieldIssue {
 }
 
 /**
- * The error class shared by all rooms. `message` is for the user: what happened, why, and what to do. `upstream` means that
+ * The error class shared by all rooms. `message` is for the user: what happened, why, and what to do. `unauthorized` means
+ * that a key is missing or wrong, `too_many` that too many wrong ones came (`details.retryAfterSeconds`), `upstream` that
  * the model hub failed, `unavailable` that a local component (the trainer's environment, the addon) is missing or busy.
  */
 export class AppError extends Error {

@@ -5,15 +5,19 @@ import { createFlatFace } from './api/flat/face.ts';
 import { createHoneFace } from './api/hone/face.ts';
 import { trainingSocket } from './api/hone/socket.ts';
 import { createOpenAiFace } from './api/openai/face.ts';
+import { removeLocalService, writeLocalService } from './client/local-service.ts';
 import { compose, version } from './compose.ts';
 import type { Config } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
 import type { Services } from './domain/services.ts';
 import { greet } from './domain/snapshot.ts';
 import { AppError, asAppError } from './errors.ts';
+import { isReachable, tellAccess } from './first-key.ts';
+import { composeGate } from './gate.ts';
 import { createAssets } from './http/assets.ts';
 import { chooseEngine, type EngineChoice } from './http/engines/choose.ts';
 import { nativeFiles } from './http/engines/natives.ts';
+import { readTls, type Tls } from './http/engines/tls.ts';
 import { buildOpenApi } from './http/openapi.ts';
 import type { Face } from './http/route.ts';
 import { createServer, type Server, type ServerOptions } from './http/server.ts';
@@ -21,9 +25,10 @@ import type { Logger } from './logger.ts';
 import { portHolder } from './port-holder.ts';
 
 /** The HTTP server's parts on this machine. */
-export const chooseHttpEngine = (config: Config): Promise<EngineChoice> =>
+export const chooseHttpEngine = (config: Config, tls: Tls | null): Promise<EngineChoice> =>
   chooseEngine({
     wanted: config.httpEngine,
+    tls,
     natives: nativeFiles(config.installDir),
     trialProgram: join(config.installDir, 'dist', 'try-uws.js'),
     memoryPath: join(config.cacheDir, `http-engine-${process.versions.modules}.json`),
@@ -31,7 +36,8 @@ export const chooseHttpEngine = (config: Config): Promise<EngineChoice> =>
 
 /** `hone serve`: runs until it is stopped. @throws AppError `conflict` when another instance is running. */
 export async function serve(config: Config, logger: Logger): Promise<void> {
-  const { engine, reason } = await chooseHttpEngine(config);
+  const tls = config.tls === null ? null : readTls(config.tls);
+  const { engine, reason } = await chooseHttpEngine(config, tls);
   const lock = lockInstance(config.dataDir, config.databasePath);
   for (const dir of [config.datasetsDir, config.modelsDir, config.logsDir, config.jobsDir]) {
     if (dir !== null) mkdirSync(dir, { recursive: true });
@@ -41,11 +47,18 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
     server?.broadcast.publish(JSON.stringify(frame), droppable),
   );
   const http = { engine: engine.name, description: engine.description, reason };
-  const services: Services = { ...core.services, http };
+  const services: Services = {
+    ...core.services,
+    http,
+    reachable: isReachable(config.host),
+    tls: tls !== null,
+  };
   server = createServer({
     engine,
     ...composeFaces(services),
     allowedHosts: config.allowedHosts,
+    trustedProxies: config.trustedProxies,
+    gate: composeGate(config, services.access),
     jsonLimitBytes: config.limits.jsonBytes,
     assets: createAssets(join(config.installDir, 'dist', 'ui')),
     socket: {
@@ -58,13 +71,30 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   });
   // Before uploads are possible: cleanup would delete a new upload as a leftover.
   await services.datasets.reconcile();
-  announce(config, logger, lock, await listen(config, lock, server), http);
+  const url = urlOf(config, await listen(config, lock, server));
+  lock.announce(url);
+  const own = { pid: process.pid, url, key: services.access.ownKey, certificate: tls?.fingerprint ?? null };
+  tryToWrite(logger, () => writeLocalService(config.dataDir, own));
+  logger.info(
+    { url, host: config.host, port: Number(new URL(url).port), dataDir: config.dataDir, http },
+    `Hone ${version} answers at ${url}, with ${http.description}${reason === null ? '' : ` (${reason})`}`,
+  );
+  tryToWrite(logger, () => tellAccess(config, services, logger, url));
   endOnSignal(config, logger, lock, () => {
     server.close();
     return core.close();
   });
   services.registry.get().catch((error) => logger.error(asAppError(error).message));
   await services.jobs.recover();
+}
+
+/** A full disk must not keep the service from starting, so that things can be deleted. */
+function tryToWrite(logger: Logger, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    logger.error(`No access key could be written: ${asAppError(error).message}`);
+  }
 }
 
 function composeFaces(services: Services): Pick<ServerOptions, 'faces' | 'fallback'> {
@@ -89,26 +119,10 @@ async function listen(config: Config, lock: InstanceLock, server: Server): Promi
   }
 }
 
-/** Publishes the service's URL in the lock file and the log. */
-function announce(
-  { host, dataDir }: Config,
-  logger: Logger,
-  lock: InstanceLock,
-  port: number,
-  http: Services['http'],
-): void {
-  const isOpen = host === '0.0.0.0' || host === '::';
-  const url = `http://${isOpen ? 'localhost' : host}:${port}`;
-  lock.announce(url);
-  logger.info(
-    { url, host, port, dataDir, http },
-    `Hone ${version} answers at ${url}, with ${http.description}${http.reason === null ? '' : ` (${http.reason})`}`,
-  );
-  if (isOpen) {
-    logger.warn(
-      `Listening on all interfaces: anyone on your network can use this service. Start it with --host 127.0.0.1 to keep it local.`,
-    );
-  }
+/** The service's URL for this machine. */
+function urlOf({ host, tls }: Config, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${tls === null ? 'http' : 'https'}://${name}:${port}`;
 }
 
 /**
@@ -129,6 +143,7 @@ function endOnSignal(
     const deadline = setTimeout(() => process.exit(1), config.limits.shutdownMs);
     const training = await close();
     clearTimeout(deadline);
+    removeLocalService(config.dataDir);
     lock.release();
     logger.info(
       training === null

@@ -1,3 +1,4 @@
+import { fetchLocal, type LocalService, readLocalService } from './client/local-service.ts';
 import { compose } from './compose.ts';
 import type { Config } from './config.ts';
 import { lockInstance, readInstance } from './db/instance.ts';
@@ -14,9 +15,10 @@ export async function stopService(config: Config, logger: Logger): Promise<numbe
   try {
     lock = lockInstance(config.dataDir, config.databasePath);
   } catch (error) {
-    const url = readInstance(config.dataDir)?.url;
-    if (url == null) throw error;
-    return stopThrough(url);
+    const service = readLocalService(config.dataDir);
+    // A service that is just starting has written nothing yet.
+    if (service === null || service.pid !== readInstance(config.dataDir)?.pid) throw error;
+    return stopThrough(service);
   }
   const { services, close } = await compose(config, logger, () => undefined);
   try {
@@ -38,15 +40,18 @@ export async function stopService(config: Config, logger: Logger): Promise<numbe
   }
 }
 
-async function stopThrough(url: string): Promise<number> {
-  const response = await fetch(new URL('/api/stop_training', url), { method: 'POST' });
+async function stopThrough(service: LocalService): Promise<number> {
+  const response = await fetchLocal(service, '/api/stop_training', { method: 'POST' });
   const body = (await response.json()) as { message?: string; detail?: string };
   if (response.status === 409) {
     process.stdout.write(`hone: ${body.detail}\n`);
     return 1;
   }
   if (!response.ok)
-    throw new AppError('unavailable', `The service at ${url} answered ${response.status}: ${body.detail}`);
+    throw new AppError(
+      'unavailable',
+      `The service at ${service.url} answered ${response.status}: ${body.detail}`,
+    );
   process.stdout.write(`hone: ${body.message}.\n`);
   return 0;
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { fetchLocal, type LocalService } from '../client/local-service.ts';
 
 /** The fields of a job that the demo uses. */
 export interface JobView {
@@ -22,7 +23,7 @@ export interface StepView {
 }
 
 export interface Client {
-  readonly url: string;
+  readonly service: LocalService;
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body: unknown): Promise<T>;
   /** Uploads a dataset under a name of its own. */
@@ -30,15 +31,15 @@ export interface Client {
 }
 
 /** Sends a request. @throws Error with the response if the status is not 2xx. */
-export function createClient(url: string): Client {
+export function createClient(service: LocalService): Client {
   const ask = async <T>(path: string, init: RequestInit): Promise<T> => {
-    const response = await fetch(url + path, init);
+    const response = await fetchLocal(service, path, init);
     const text = await response.text();
     if (response.ok) return JSON.parse(text) as T;
     throw new Error(`${init.method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
   };
   return {
-    url,
+    service,
     get: (path) => ask(path, { method: 'GET' }),
     post: (path, body) =>
       ask(path, {

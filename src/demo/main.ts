@@ -22,7 +22,7 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
   const service = await startService(options);
   leave = service.leave;
   try {
-    const client = createClient(service.url);
+    const client = createClient(service.local);
     const file = join(options.installDir, 'examples', 'support.jsonl');
     const dataset = await client.upload(file, 'hone-demo-support.jsonl');
     console.log(`Uploaded ${dataset.num_examples} customer messages, each with the right team and a reply`);

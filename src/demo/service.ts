@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fetchLocal, type LocalService, readLocalService } from '../client/local-service.ts';
 import type { Options } from './options.ts';
 
 /** A running service. */
 export interface RunningService {
-  readonly url: string;
+  readonly local: LocalService;
   /** Ends the service if the demo started it. */
   leave(): Promise<void>;
 }
@@ -14,19 +15,10 @@ export interface RunningService {
 const startDeadlineMs = 60_000;
 const pollMs = 50;
 
-/** The service of the data directory, from its own record there. */
-function announced(dataDir: string): { pid: number; url: string | null } | null {
+async function answers(service: LocalService | null): Promise<boolean> {
+  if (service === null) return false;
   try {
-    return JSON.parse(readFileSync(join(dataDir, 'instance.json'), 'utf8'));
-  } catch {
-    return null;
-  }
-}
-
-async function answers(url: string | null | undefined): Promise<boolean> {
-  if (url == null) return false;
-  try {
-    return (await fetch(`${url}/api/health`)).ok;
+    return (await fetchLocal(service, '/api/health')).ok;
   } catch {
     return false;
   }
@@ -38,10 +30,10 @@ function lastLines(file: string): string {
 
 /** Uses the running service of the data directory, or starts one on the loopback address. */
 export async function startService(options: Options): Promise<RunningService> {
-  const there = announced(options.dataDir);
-  if (there?.url != null && (await answers(there.url))) {
+  const there = readLocalService(options.dataDir);
+  if (there !== null && (await answers(there))) {
     console.log(`Using the service at ${there.url}`);
-    return { url: there.url, leave: async () => undefined };
+    return { local: there, leave: async () => undefined };
   }
   mkdirSync(options.cacheDir, { recursive: true });
   const logPath = join(options.cacheDir, 'demo-service.log');
@@ -59,10 +51,10 @@ export async function startService(options: Options): Promise<RunningService> {
   const leave = () => stop(child, ended);
   const deadline = performance.now() + startDeadlineMs;
   while (performance.now() < deadline && child.exitCode === null) {
-    const now = announced(options.dataDir);
-    if (now?.pid === child.pid && (await answers(now?.url))) {
-      console.log(`Started the service at ${now?.url}; its log is ${logPath}`);
-      return { url: now?.url as string, leave };
+    const now = readLocalService(options.dataDir);
+    if (now !== null && now.pid === child.pid && (await answers(now))) {
+      console.log(`Started the service at ${now.url}; its log is ${logPath}`);
+      return { local: now, leave };
     }
     await sleep(pollMs);
   }

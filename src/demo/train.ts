@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
+import type { LocalService } from '../client/local-service.ts';
 import { startBar } from './bar.ts';
 import type { Client, JobView, StepView } from './client.ts';
 
@@ -47,7 +48,7 @@ export async function train(client: Client, request: Record<string, unknown>): P
   const bar = startBar('Training');
   const seen: Seen = { progress: 0, phase: null, step: null };
   const show = () => bar.update(seen.progress / 100, describe(seen));
-  const socket = follow(client.url, started.job_id, seen, show);
+  const socket = follow(client.service, started.job_id, seen, show);
   let failedPolls = 0;
   try {
     while (true) {
@@ -77,8 +78,9 @@ export async function train(client: Client, request: Record<string, unknown>): P
 }
 
 /** Updates `seen` from `/ws/training`. Errors are ignored, since polling continues. */
-function follow(url: string, jobId: string, seen: Seen, show: () => void): WebSocket {
-  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws/training`);
+function follow({ url, key }: LocalService, jobId: string, seen: Seen, show: () => void): WebSocket {
+  const headers = { authorization: `Bearer ${key}` };
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws/training`, { headers });
   socket.on('error', () => undefined);
   socket.on('message', (data) => {
     const frame = JSON.parse(String(data));

@@ -1,4 +1,5 @@
 import type { Settings } from '../contract/settings.ts';
+import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
 import type { Selection } from './base-models/selection.ts';
@@ -18,6 +19,7 @@ import type { Previewer } from './training/previewer.ts';
 
 /** What the faces are given: the core, wired by the composition root. */
 export interface Services {
+  readonly access: Access;
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly datasets: Datasets;
@@ -42,6 +44,10 @@ export interface Services {
   readonly http: { readonly engine: string; readonly description: string; readonly reason: string | null };
   /** What happened to the database before this start; `null` if nothing. */
   readonly databaseNotice: string | null;
+  /** Whether the service listens on an address that other machines can reach. */
+  readonly reachable: boolean;
+  /** Whether it serves HTTPS. */
+  readonly tls: boolean;
   /** The API version (docs/specification.md, Versioning). */
   readonly version: string;
   /** The largest upload, in bytes of the file. */

@@ -4,10 +4,12 @@ import { Reply } from './reply.ts';
 /** The short name and the status of each kind of error. */
 const kinds: Readonly<Record<ErrorKind, readonly [string, number]>> = {
   invalid: ['Invalid parameters', 400],
+  unauthorized: ['Unauthorized', 401],
   forbidden: ['Forbidden', 403],
   not_found: ['Not found', 404],
   conflict: ['Conflict', 409],
   too_large: ['Too large', 413],
+  too_many: ['Too many attempts', 429],
   unavailable: ['Unavailable', 503],
   upstream: ['Model hub not reachable', 502],
   disk_full: ['Disk full', 507],
@@ -25,6 +27,17 @@ export function errorReply(error: AppError): Reply {
     detail: error.message,
     status_code: status,
   });
+}
+
+/** A reply with the headers that its error needs in every format (RFC 6750, section 3; RFC 9110, section 10.2.3). */
+export function withErrorHeaders(reply: Reply, { kind, details }: AppError): Reply {
+  const headers: Record<string, string> = {
+    ...(kind === 'unauthorized' ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(kind === 'too_many' ? { 'retry-after': String(details.retryAfterSeconds) } : {}),
+  };
+  return Object.keys(headers).length === 0
+    ? reply
+    : new Reply(reply.status, reply.body, { ...reply.headers, ...headers });
 }
 
 /** The kind of error for a status code, or `null`. */

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
 import { BodyPieces } from './body-pieces.ts';
 import type { Call } from './engines/engine.ts';
+import type { Peer } from './peers.ts';
 import { type Reply, withCommonHeaders } from './reply.ts';
 
 const keptHeaders = [
@@ -11,6 +12,7 @@ const keptHeaders = [
   'content-type',
   'content-length',
   'authorization',
+  'cookie',
   'if-none-match',
   'accept-encoding',
   'range',
@@ -36,6 +38,9 @@ export class Exchange {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  readonly peer: Peer;
+  /** An error as this client may see it. */
+  readonly shown: (error: AppError) => AppError;
   aborted = false;
   private headers: Partial<Record<KeptHeader, string>> | null = null;
   private readonly call: Call;
@@ -52,8 +57,10 @@ export class Exchange {
   /** A body is being sent in pieces. */
   private streaming = false;
 
-  constructor(call: Call) {
+  constructor(call: Call, peer: Peer, shown: (error: AppError) => AppError) {
     this.call = call;
+    this.peer = peer;
+    this.shown = shown;
     this.method = call.method;
     this.path = call.path;
     this.query = call.query;

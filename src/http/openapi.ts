@@ -68,7 +68,16 @@ function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, 
   const refused: ResponseDoc = { description: 'Invalid request', schema };
   return {
     ...(sends || entry.query !== undefined || entry.path.includes('{') ? { 400: refused } : {}),
-    403: { description: 'The Host header is not allowed, or the request comes from another origin', schema },
+    ...(entry.access === 'free'
+      ? {}
+      : {
+          401: { description: 'An access key is needed, or the one presented is not valid', schema },
+          429: { description: 'Too many wrong access keys came from this address', schema },
+        }),
+    403: {
+      description: `The Host header is not allowed, the request comes from another origin, the access key does not allow this${entry.paths === undefined ? '' : ', or the client may not name this path'}`,
+      schema,
+    },
     ...(sends ? { 413: { description: 'The body exceeds the size limit', schema } } : {}),
     500: { description: 'Internal error', schema },
     503: { description: 'A required component is missing or busy', schema },

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
+import type { Area, PathKind } from './gate.ts';
 import { accept, type MoreFaults, parseInput, refuseWith } from './parse-input.ts';
 import { parseJson } from './parse-json.ts';
 import { Reply } from './reply.ts';
@@ -32,6 +33,10 @@ export interface Route {
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
+  /** Who may use it, where keys are needed: everyone, or also keys for inference. Default: full keys alone. */
+  readonly access?: 'free' | Area;
+  /** The fields of the body and the query that may name a file or folder of this machine. */
+  readonly paths?: Readonly<Record<string, PathKind>>;
   readonly query?: Schema;
   /** One that accepts `undefined` lets the body be absent. */
   readonly body?: Schema;
@@ -132,6 +137,8 @@ export interface Face {
 }
 
 type Answer = Reply | undefined;
+/** @throws AppError `forbidden` when the client may not name this file or folder. */
+type CheckPath = (kind: PathKind, text: string) => void;
 
 /**
  * Parses and runs a request; a synchronous handler is answered without a promise.
@@ -142,11 +149,11 @@ export function runRoute(
   params: Readonly<Record<string, string>>,
   exchange: Exchange,
   jsonLimitBytes: number,
+  checkPath: CheckPath,
 ): Answer | Promise<Answer> {
-  const query =
-    entry.query === undefined
-      ? undefined
-      : accept(parseInput(entry.query, parseQuery(exchange.query), 'query'));
+  const parameters = entry.query === undefined ? undefined : parseQuery(exchange.query);
+  checkPaths(entry, parameters, checkPath);
+  const query = entry.query === undefined ? undefined : accept(parseInput(entry.query, parameters, 'query'));
   const handle = (body: unknown) =>
     entry.handle({ params: params as never, query: query as never, body: body as never, exchange });
   const { body } = entry;
@@ -154,12 +161,22 @@ export function runRoute(
     body === undefined
       ? handle(undefined)
       : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) => {
+          // Before anything looks at the file.
+          checkPaths(entry, value, checkPath);
           const parsed = parseInput(body, value, 'body');
           return 'issues' in parsed && entry.moreFaults !== undefined
             ? refuseWith(parsed.issues, entry.moreFaults, body, value)
             : handle(accept(parsed));
         });
   return result instanceof Promise ? result.then(toAnswer) : toAnswer(result);
+}
+
+function checkPaths({ paths }: Route, values: unknown, check: CheckPath): void {
+  if (paths === undefined || typeof values !== 'object' || values === null) return;
+  for (const [name, kind] of Object.entries(paths)) {
+    const value = (values as Record<string, unknown>)[name];
+    if (typeof value === 'string') check(kind, value);
+  }
 }
 
 const toAnswer = (result: unknown): Answer =>

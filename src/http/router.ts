@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { Area } from './gate.ts';
 import type { Face, Route } from './route.ts';
 
 /** A route found for a path, with the face that it belongs to. */
@@ -99,4 +100,16 @@ function decode(names: readonly string[], matched: RegExpExecArray): Record<stri
   } catch (error) {
     throw new AppError('invalid', 'The path is not properly percent-encoded.', { cause: error });
   }
+}
+
+/** Paths that are none of a route, and yet not the page's. */
+const gatedPaths = /^\/(api|v1|ws|metrics)(\/|$)/;
+
+/** What a request asks for, or `null` where no key is needed. */
+export function areaOf(found: Match | { allowed: string[] } | null, path: string): Area | null {
+  if (found !== null && 'route' in found) {
+    const { access = 'full' } = found.route;
+    return access === 'free' ? null : access;
+  }
+  return found !== null || gatedPaths.test(path) ? 'full' : null;
 }

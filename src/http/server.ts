@@ -1,11 +1,15 @@
 import { AppError, asAppError } from '../errors.ts';
+import { credentialsOf } from './credentials.ts';
 import type { Call, Engine } from './engines/engine.ts';
+import { withErrorHeaders } from './error-reply.ts';
 import { Exchange } from './exchange.ts';
 import { refuseCrossSite } from './fetch-site.ts';
+import type { Area, Gate } from './gate.ts';
 import { guardOrigin } from './guard.ts';
+import { createPeers } from './peers.ts';
 import { Reply } from './reply.ts';
 import { type Face, runRoute } from './route.ts';
-import { createRouter } from './router.ts';
+import { areaOf, createRouter } from './router.ts';
 import { type Broadcast, createBroadcast, type Greeting } from './sockets.ts';
 
 export interface ServerOptions {
@@ -14,6 +18,9 @@ export interface ServerOptions {
   /** The face whose error format unknown paths get. */
   readonly fallback: Face;
   readonly allowedHosts: readonly string[];
+  /** IP addresses of proxies whose word on their clients is believed. */
+  readonly trustedProxies: readonly string[];
+  readonly gate: Gate;
   readonly jsonLimitBytes: number;
   readonly assets: (exchange: Exchange) => Reply | null;
   readonly socket: { path: string; greet: Greeting; onCount: (count: number) => void };
@@ -33,12 +40,18 @@ export interface Server {
   close(): void;
 }
 
+const asItIs = (error: AppError) => error;
+
 export function createServer(options: ServerOptions): Server {
+  const { gate } = options;
   const router = createRouter(options.faces, options.fallback);
+  const peerOf = createPeers(options.trustedProxies);
   const broadcast = createBroadcast({
     ...options.socket,
     allowedHosts: options.allowedHosts,
     presentError: options.fallback.presentError,
+    peerOf,
+    gate,
     publish: (frames) => app.publish(frames),
   });
 
@@ -50,12 +63,15 @@ export function createServer(options: ServerOptions): Server {
       guard(exchange.header('host'), exchange.header('origin'));
       // A link from another site may lead to the page.
       if (found !== null) refuseCrossSite(exchange.header('sec-fetch-site'));
+      if (gate.needsKey(exchange.peer)) admit(exchange, areaOf(found, exchange.path));
       const reply =
         found === null
           ? unmatched(exchange)
           : 'allowed' in found
             ? refuseMethod(exchange, found.face, found.allowed)
-            : runRoute(found.route, found.params(), exchange, options.jsonLimitBytes);
+            : runRoute(found.route, found.params(), exchange, options.jsonLimitBytes, (kind, text) =>
+                gate.checkPath(exchange.peer, kind, text),
+              );
       if (reply instanceof Promise) void answerLater(exchange, face, reply);
       else if (reply !== undefined) exchange.send(reply);
     } catch (thrown) {
@@ -79,7 +95,16 @@ export function createServer(options: ServerOptions): Server {
   function fail(exchange: Exchange, face: Face, thrown: unknown): void {
     const error = asAppError(thrown);
     if (error.kind === 'internal') options.onError(error, { method: exchange.method, path: exchange.path });
-    exchange.send(face.presentError(error));
+    exchange.send(withErrorHeaders(face.presentError(exchange.shown(error)), error));
+  }
+
+  function admit(exchange: Exchange, area: Area | null): void {
+    if (area === null) return;
+    gate.admit(
+      exchange.peer,
+      credentialsOf((name) => exchange.header(name)),
+      area,
+    );
   }
 
   /** Also closes the connection: where the request ends is as doubtful as the header. */
@@ -124,7 +149,8 @@ export function createServer(options: ServerOptions): Server {
     request: (call) => {
       const repeated = call.repeatedHeader();
       if (repeated !== null) return refuseRepeated(call, repeated);
-      const exchange = new Exchange(call);
+      const peer = peerOf(call);
+      const exchange = new Exchange(call, peer, peer.isLocal ? asItIs : gate.conceal);
       serve(exchange);
       exchange.keep();
     },

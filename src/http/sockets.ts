@@ -1,12 +1,18 @@
 import { AppError } from '../errors.ts';
-import type { App, Frame, Socket, SocketHandlers } from './engines/engine.ts';
+import { type Credentials, credentialsOf } from './credentials.ts';
+import type { App, Call, Frame, Socket, SocketHandlers } from './engines/engine.ts';
+import { withErrorHeaders } from './error-reply.ts';
+import type { Gate } from './gate.ts';
 import { guardOrigin } from './guard.ts';
+import type { Peer } from './peers.ts';
 import type { Reply } from './reply.ts';
 
 /** Above this a socket gets no more droppable frames; above `hardLimitBytes` it is closed. */
 const softLimitBytes = 2 ** 18;
 const hardLimitBytes = 2 ** 22;
 const checkEveryMs = 500;
+/** How soon a client whose key was removed is disconnected. */
+const recheckEveryMs = 5_000;
 /**
  * Frames are sent in batches ten times a second, because the cost is one write per socket. After a pause, the first few
  * are sent at once.
@@ -18,6 +24,8 @@ interface SocketData {
   behind: boolean;
   /** Texts to send before live frames; `null` once it receives those. */
   greeting: Iterator<string> | null;
+  /** What it was admitted with, if it needed a key: checked again, because the key may be removed. */
+  readonly admitted: Credentials | null;
 }
 
 /**
@@ -42,6 +50,8 @@ export function createBroadcast(options: {
   path: string;
   greet: Greeting;
   allowedHosts: readonly string[];
+  peerOf: (call: Call) => Peer;
+  gate: Gate;
   presentError: (error: AppError) => Reply;
   /** Called when the number of clients changes. */
   onCount?: (count: number) => void;
@@ -94,21 +104,27 @@ export function createBroadcast(options: {
     idleSeconds: 60,
     upgrade: (call) => {
       const since = new URLSearchParams(call.query).get('since');
+      const peer = options.peerOf(call);
+      let admitted: SocketData['admitted'] = null;
       try {
         const repeated = call.repeatedHeader();
         if (repeated !== null) {
           throw new AppError('invalid', `The request has more than one ${repeated} header.`);
         }
         guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowedHosts);
+        if (options.gate.needsKey(peer)) {
+          admitted = credentialsOf((name) => call.header(name));
+          options.gate.admit(peer, admitted, 'full');
+        }
         if (since !== null && !/^\d{1,15}$/.test(since)) {
           throw new AppError('invalid', `since must be an integer, not "${since.slice(0, 40)}".`);
         }
       } catch (error) {
-        const reply = options.presentError(error as AppError);
+        const reply = withErrorHeaders(options.presentError(error as AppError), error as AppError);
         call.send(reply, reply.body, true);
         return null;
       }
-      return { since: since === null ? null : Number(since), behind: false, greeting: null };
+      return { since: since === null ? null : Number(since), behind: false, greeting: null, admitted };
     },
     open: (socket) => {
       socket.data.greeting = options.greet(socket.data.since)[Symbol.iterator]();
@@ -128,6 +144,16 @@ export function createBroadcast(options: {
       if (sockets.delete(socket)) options.onCount?.(sockets.size);
     },
   };
+  const recheck = setInterval(() => {
+    for (const socket of [...sockets]) {
+      // 1008: policy violation (RFC 6455, section 7.4.1).
+      const { admitted } = socket.data;
+      if (admitted !== null && !options.gate.knows(admitted)) {
+        socket.end(1008, 'The access key was removed, or the session has ended');
+      }
+    }
+  }, recheckEveryMs);
+  recheck.unref();
   const check = setInterval(() => {
     for (const socket of sockets) {
       const { data } = socket;
@@ -147,6 +173,7 @@ export function createBroadcast(options: {
     count: () => sockets.size,
     close: () => {
       clearInterval(check);
+      clearInterval(recheck);
       flush();
       for (const socket of [...sockets]) socket.end(1001, 'The service is stopping');
     },

@@ -11,7 +11,13 @@ test.after(endAll);
 
 const trialProgram = join(root, 'dist', 'try-uws.js');
 const choose = (path: string, memoryPath: string, program = trialProgram) =>
-  chooseEngine({ wanted: null, natives: [{ path, version: '1.2.3' }], trialProgram: program, memoryPath });
+  chooseEngine({
+    wanted: null,
+    tls: null,
+    natives: [{ path, version: '1.2.3' }],
+    trialProgram: program,
+    memoryPath,
+  });
 
 test('the service says what serves it, and why', async () => {
   const service = await startService();

@@ -15,6 +15,7 @@ import { Reply } from '../../src/http/reply.ts';
 import { route } from '../../src/http/route.ts';
 import { createServer, type ServerOptions } from '../../src/http/server.ts';
 import { native } from './engines.ts';
+import { openGate } from './open-gate.ts';
 
 const [name, folder] = process.argv.slice(2) as [string, string];
 const { path, version } = (native ?? {}) as NativeFile;
@@ -129,6 +130,8 @@ const options: ServerOptions = {
   faces: [face],
   fallback: face,
   allowedHosts: [],
+  trustedProxies: [],
+  gate: openGate,
   jsonLimitBytes: 1_000,
   assets: page,
   socket: {

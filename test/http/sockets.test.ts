@@ -12,6 +12,7 @@ import { errorReply } from '../../src/http/error-reply.ts';
 import { createServer, type Server } from '../../src/http/server.ts';
 import { type Json, until } from '../service.ts';
 import { engines, native } from './engines.ts';
+import { openGate } from './open-gate.ts';
 
 const face = {
   name: 'none',
@@ -36,6 +37,8 @@ function testOn(name: EngineName): void {
       faces: [face],
       fallback: face,
       allowedHosts: [],
+      trustedProxies: [],
+      gate: openGate,
       jsonLimitBytes: 1000,
       assets: () => null,
       socket: {

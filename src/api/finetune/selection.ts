@@ -32,6 +32,7 @@ export function selectionRoutes({ machine, registry, selection }: Services) {
       tag,
       summary: 'Check that a hub model or local folder can be used',
       body: s.selectedModelBody,
+      paths: { selected_model: 'model' },
       bodyExample: { selected_model: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The model is accessible', schema: s.validatedModel },
@@ -50,6 +51,7 @@ export function selectionRoutes({ machine, registry, selection }: Services) {
       tag,
       summary: 'Validate a custom hub repository',
       body: s.repositoryBody,
+      paths: { repo_name: 'model' },
       bodyExample: { repo_name: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The repository is accessible', schema: s.validatedCustomModel },
@@ -115,6 +117,7 @@ export function selectionRoutes({ machine, registry, selection }: Services) {
       tag,
       summary: 'Select a model',
       body: s.selectedModelBody,
+      paths: { selected_model: 'model' },
       bodyExample: { selected_model: 'Qwen/Qwen3-0.6B' },
       responses: { 200: { description: 'The model is selected', schema: s.selectedModel }, 400: refused },
       handle: async ({ body }) => {
@@ -132,6 +135,7 @@ export function selectionRoutes({ machine, registry, selection }: Services) {
       tag,
       summary: 'Validate and select a custom hub repository',
       body: s.repositoryBody,
+      paths: { repo_name: 'model' },
       bodyExample: { repo_name: 'Qwen/Qwen3-0.6B' },
       responses: {
         200: { description: 'The model is selected', schema: s.selectedCustomModel },

@@ -1,6 +1,6 @@
 import { startedMessage } from '../../domain/job-record/job.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingExample, trainingRequest } from '../../domain/training/training-request.ts';
+import { trainingExample, trainingPaths, trainingRequest } from '../../domain/training/training-request.ts';
 import { rendered } from '../../http/rendered.ts';
 import { route } from '../../http/route.ts';
 import { tag } from './documented.ts';
@@ -29,6 +29,7 @@ export function trainingRoutes({ expectTraining, jobs, recommendedSettings }: Se
       tag,
       summary: 'Start training',
       body: trainingRequest,
+      paths: trainingPaths,
       moreFaults: (fields, refused) => jobs.faults({ fields, refused }),
       bodyExample: trainingExample,
       responses: {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startedMessage } from '../../domain/job-record/job.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
-import { trainingExample, trainingRequest } from '../../domain/training/training-request.ts';
+import { trainingExample, trainingPaths, trainingRequest } from '../../domain/training/training-request.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { withFilePart } from '../../http/multipart.ts';
 import { rendered } from '../../http/rendered.ts';
@@ -64,6 +64,7 @@ function system({ databaseNotice, registry, http, version }: Services) {
       method: 'GET',
       path: '/api/health',
       tag,
+      access: 'free',
       summary: 'Health check',
       responses: { 200: { description: 'The service is healthy', schema: s.health } },
       handle: () => ({ status: 'healthy', version }),
@@ -80,6 +81,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       tag,
       summary: 'Start training',
       body: trainingRequest,
+      paths: trainingPaths,
       moreFaults: (fields, refused) => jobs.faults({ fields, refused }),
       bodyExample: trainingExample,
       responses: {

@@ -3,7 +3,7 @@ import { defaultQuantizations, quantizationTypes } from '../../contract/quantiza
 import { hasCuda } from '../../domain/machine/machine.ts';
 import type { Services } from '../../domain/services.ts';
 import { needsCuda } from '../../domain/training/setting-rules.ts';
-import { trainingExample, trainingRequest } from '../../domain/training/training-request.ts';
+import { trainingExample, trainingPaths, trainingRequest } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentPlan, presentRecommended } from './presenters.ts';
 import * as s from './schemas.ts';
@@ -68,6 +68,7 @@ export function choiceRoutes({ expectTraining, machine, planner, registry }: Ser
       tag,
       summary: 'Estimate the memory and disk space of a training run, with advice if it does not fit',
       body: trainingRequest,
+      paths: trainingPaths,
       bodyExample: trainingExample,
       responses: { 200: { description: 'The estimate', schema: s.estimate }, 400: refused },
       handle: async ({ body }) => {

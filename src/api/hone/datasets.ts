@@ -1,4 +1,5 @@
 import type { Services } from '../../domain/services.ts';
+import { trainingPaths } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
 import { presentDatasetDetail, presentExample } from './presenters.ts';
 import * as s from './schemas.ts';
@@ -16,6 +17,7 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       tag,
       summary: 'Preview the first rows as tokens: which are trained on and which are truncated',
       body: s.previewBody,
+      paths: trainingPaths,
       bodyExample: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', rows: 5 },
       responses: { 200: { description: 'The rows', schema: s.preview }, 400: refused, 404: noDataset },
       handle: async ({ params, body: { rows, ...request }, exchange }) => {
@@ -30,6 +32,7 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       tag,
       summary: 'Get a dataset: validation errors, first rows, and whether it is large enough for a model',
       query: s.rowsQuery,
+      paths: { model_name: 'model' },
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query }) => {
         const dataset = datasets.get(params.name);

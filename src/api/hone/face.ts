@@ -10,6 +10,7 @@ import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
+import { sessionRoutes } from './session.ts';
 
 /** Our own routes, beyond the specification. */
 export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>) {
@@ -23,6 +24,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...hardwareRoutes(services),
         ...modelRoutes(services),
         ...keyRoutes(services),
+        ...sessionRoutes(services),
         ...serviceRoutes(services, openApi),
       ],
       examples,

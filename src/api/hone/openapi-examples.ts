@@ -68,6 +68,15 @@ const accessKey = {
   last_used_at: '2026-11-21T12:04:00.000Z',
 };
 
+const signedOut = {
+  access: 'auto',
+  reachable: true,
+  key_needed: true,
+  signed_in: false,
+  key_name: null,
+  scope: null,
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
   'GET /api/jobs/{job_id}': {
@@ -294,6 +303,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     key: 'hone_4f9a02c7_Q2xpbWIgdGhlIGhpbGwsIHNlZSB0aGUgc2VhIGFnYWk',
   },
   'DELETE /api/keys/{id}': { status: 'deleted', message: 'Access key 4f9a02c7 was removed' },
+  'GET /api/session': signedOut,
+  'POST /api/session': { ...signedOut, signed_in: true, key_name: 'laptop', scope: 'full' },
+  'DELETE /api/session': signedOut,
   'GET /metrics': '# HELP hone_models Trained models.\n# TYPE hone_models gauge\nhone_models 3\n',
   'GET /api/docs': '<!doctype html><html lang="en">…</html>',
   'GET /api/openapi.json': { openapi: '3.1.0', info: { title: 'Hone', version: 'v2' }, paths: {} },

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { keyNamePattern, keyNameRule, keyScopeNames } from '../../contract/access.ts';
+import { accessModes, keyNamePattern, keyNameRule, keyScopeNames } from '../../contract/access.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
@@ -339,3 +339,19 @@ export const openApiDocument = v.looseObject({
   paths: v.record(v.string(), v.looseObject({})),
 });
 export type OpenApiDocument = v.InferOutput<typeof openApiDocument>;
+
+export const signInBody = v.strictObject({
+  key: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+});
+export const accessSession = v.object({
+  /** Who needs a key. */
+  access: v.picklist(accessModes),
+  /** Whether the service listens on an address that other machines can reach. */
+  reachable: v.boolean(),
+  /** Whether this client needs a key. */
+  key_needed: v.boolean(),
+  signed_in: v.boolean(),
+  /** The name and scope of the key that this client presented. */
+  key_name: v.nullable(v.string()),
+  scope: v.nullable(v.picklist(keyScopeNames)),
+});

@@ -107,7 +107,7 @@ export async function complete<C extends object>(
     send('[DONE]');
   } catch (error) {
     if (writer === null) throw error;
-    send(errorBody(asAppError(error)));
+    send(errorBody(exchange.shown(asAppError(error))));
   }
   await written;
   (writer as BodyWriter | null)?.end();

@@ -1,6 +1,12 @@
-import type { AppError } from '../../errors.ts';
+import type { AppError, ErrorKind } from '../../errors.ts';
 import { statusOf } from '../../http/error-reply.ts';
 import { Reply } from '../../http/reply.ts';
+
+const codes: Partial<Record<ErrorKind, string>> = {
+  not_found: 'model_not_found',
+  unauthorized: 'invalid_api_key',
+  too_many: 'rate_limit_exceeded',
+};
 
 /** The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. */
 export function errorBody(error: AppError) {
@@ -8,9 +14,9 @@ export function errorBody(error: AppError) {
   return {
     error: {
       message: error.message,
-      type: status >= 500 ? 'server_error' : 'invalid_request_error',
+      type: status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error',
       param: error.issues[0]?.loc.slice(1).join('.') ?? null,
-      code: error.kind === 'not_found' ? 'model_not_found' : null,
+      code: codes[error.kind] ?? null,
     },
   };
 }

@@ -47,6 +47,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'GET',
       path: '/v1/models',
       tag,
+      access: 'inference',
       summary: 'List the models available for inference',
       responses: { 200: { description: 'The models', schema: s.models } },
       handle: () => ({
@@ -61,6 +62,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'GET',
       path: '/v1/models/{model}',
       tag,
+      access: 'inference',
       summary: 'Get a model',
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: ({ params }) => present(models.findByName(params.model)),
@@ -69,6 +71,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'POST',
       path: '/v1/chat/completions',
       tag,
+      access: 'inference',
       summary: 'Create a chat completion, optionally streamed',
       body: s.chatBody,
       bodyExample: {
@@ -105,6 +108,7 @@ export function createOpenAiFace({ models, playground }: Services) {
       method: 'POST',
       path: '/v1/completions',
       tag,
+      access: 'inference',
       summary: 'Create a text completion, optionally streamed',
       body: s.completionBody,
       bodyExample: { model: 'name-or-id', prompt: 'Once upon a time', max_tokens: 128 },

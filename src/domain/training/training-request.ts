@@ -129,6 +129,9 @@ export interface ReadRequest {
   readonly refused: ReadonlySet<string>;
 }
 
+/** Its fields that may name a file or folder of this machine. */
+export const trainingPaths = { model_name: 'model', reward_model: 'model', dataset: 'file' } as const;
+
 /** An example request for the API description. */
 export const trainingExample = {
   task: 'text-generation',

@@ -4,7 +4,8 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
 import type { Engine, EngineName } from './engine.ts';
-import { nodeEngine } from './node.ts';
+import { createNodeEngine, nodeEngine } from './node.ts';
+import type { Tls } from './tls.ts';
 import { createUwsEngine } from './uws.ts';
 
 const run = promisify(execFile);
@@ -30,7 +31,7 @@ interface Verdict {
 
 /**
  * Chooses the HTTP engine: uWebSockets.js if a native file passes a trial (a request, an upload and a WebSocket), else
- * Node's own server. The trial runs in its own process, which may crash. Its result is kept until the file or Node
+ * Node's own server, which also serves TLS. The trial runs in its own process, which may crash. Its result is kept until the file or Node
  * changes.
  * @param options.natives possible paths of a native file, best first.
  * @param options.trialProgram the built `try-uws.ts`.
@@ -39,10 +40,20 @@ interface Verdict {
  */
 export async function chooseEngine(options: {
   readonly wanted: EngineName | null;
+  readonly tls: Tls | null;
   readonly natives: readonly NativeFile[];
   readonly trialProgram: string;
   readonly memoryPath: string;
 }): Promise<EngineChoice> {
+  if (options.tls !== null) {
+    if (options.wanted === 'uws') {
+      throw new AppError(
+        'unavailable',
+        "HONE_HTTP=uws does not serve TLS: Node's own server does. Unset HONE_HTTP, or leave TLS to a reverse proxy.",
+      );
+    }
+    return { engine: createNodeEngine(options.tls), reason: 'it serves TLS' };
+  }
   if (options.wanted === 'node') return { engine: nodeEngine, reason: 'HONE_HTTP=node asks for it' };
   const native = options.natives.find(({ path }) => existsSync(path));
   const failure =

@@ -61,6 +61,10 @@ export interface Call {
   header(name: string): string;
   /** Which of `uniqueHeaders` came more than once, or `null`. Available only until the handler returns. */
   repeatedHeader(): string | null;
+  /** Every header in order, with its name in lower case. Available only until the handler returns. */
+  eachHeader(take: (name: string, value: string) => void): void;
+  /** The IP address of the other end of the connection, in any spelling, or ''. Available only until the handler returns. */
+  remoteAddress(): string;
   /** Must be called before the handler returns, unless the response has been sent. */
   onAborted(told: () => void): void;
   /**

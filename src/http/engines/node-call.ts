@@ -49,6 +49,17 @@ export class NodeCall implements Call {
     return uniqueHeaders.find((name) => names.indexOf(name) !== names.lastIndexOf(name)) ?? null;
   }
 
+  eachHeader(take: (name: string, value: string) => void): void {
+    const { rawHeaders } = this.req;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      take((rawHeaders[at] as string).toLowerCase(), rawHeaders[at + 1] as string);
+    }
+  }
+
+  remoteAddress(): string {
+    return this.req.socket.remoteAddress ?? '';
+  }
+
   onAborted(told: () => void): void {
     this.res.once('close', () => {
       if (this.res.writableFinished) return;

@@ -12,6 +12,7 @@ const reasons: Readonly<Record<number, string>> = {
   409: 'Conflict',
   413: 'Content Too Large',
   416: 'Range Not Satisfiable',
+  429: 'Too Many Requests',
   500: 'Internal Server Error',
   502: 'Bad Gateway',
   503: 'Service Unavailable',

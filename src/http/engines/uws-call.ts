@@ -47,6 +47,16 @@ export class UwsCall implements Call {
     return repeated;
   }
 
+  eachHeader(take: (name: string, value: string) => void): void {
+    this.req.forEach(take);
+  }
+
+  remoteAddress(): string {
+    const bytes = new Uint8Array(this.res.getRemoteAddress());
+    if (bytes.length === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`;
+    return Buffer.from(bytes).toString('hex').match(/.{4}/g)?.join(':') ?? '';
+  }
+
   onAborted(told: () => void): void {
     this.whenAborted = told;
     if (this.watched) return;

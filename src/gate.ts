@@ -1,0 +1,21 @@
+import { homedir, tmpdir } from 'node:os';
+import type { Config } from './config.ts';
+import type { Access } from './domain/access/access.ts';
+import { createPathRule } from './domain/access/allowed-paths.ts';
+import { createConceal } from './http/conceal.ts';
+import type { Gate } from './http/gate.ts';
+
+/** The HTTP server's gate, by the rules of the domain. */
+export function composeGate(config: Config, access: Access): Gate {
+  const { dataDir, cacheDir, installDir, allowedPaths } = config;
+  const checkPath = createPathRule([dataDir, cacheDir, ...allowedPaths]);
+  return {
+    needsKey: access.needsKey,
+    admit: access.admit,
+    knows: access.knows,
+    checkPath: (peer, kind, text) => {
+      if (!peer.isLocal) checkPath(kind, text);
+    },
+    conceal: createConceal([dataDir, cacheDir, installDir, tmpdir(), homedir()]),
+  };
+}
