@@ -3,8 +3,10 @@ import { customElement, state } from 'lit/decorators.js';
 import { empty } from './elements/parts.ts';
 import { currentJobId, router, runOf } from './state/app.ts';
 import { phaseName, stateName } from './state/job-words.ts';
+import { isSignInNeeded, session } from './state/session.ts';
 import { Watch } from './state/store.ts';
 import { type Theme, theme } from './state/theme.ts';
+import './pages/access/access.ts';
 import './pages/runs/compare.ts';
 import './pages/dashboard/dashboard.ts';
 import './pages/runs/history.ts';
@@ -13,6 +15,7 @@ import './pages/models/models.ts';
 import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
 import './pages/training/training.ts';
+import './views/sign-in.ts';
 
 const tabs = [
   { name: 'Dashboard', path: '/', first: undefined },
@@ -36,7 +39,7 @@ export class App extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, router, theme, currentJobId);
+    new Watch(this, router, theme, currentJobId, session);
   }
 
   protected override createRenderRoot(): this {
@@ -102,6 +105,11 @@ export class App extends LitElement {
         </nav>
         <div class="top-end">
           <hone-connection></hone-connection>
+          <a class="tool-link" href="/access" aria-label="Access" title="Access" aria-current=${first === 'access' ? 'page' : nothing}>
+            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path d="M10.5 1.5a4 4 0 0 0-3.8 5.2L1.5 12v2.5H4V13h1.5v-1.5H7l2.3-2.2a4 4 0 1 0 1.2-7.8zm1 2.5a1 1 0 1 1 0 2 1 1 0 0 1 0-2z"></path>
+            </svg>
+          </a>
           <div class="theme" role="group" aria-label="Theme">
             ${themes.map(
               ({ value, name, sign }) => html`<button
@@ -118,9 +126,11 @@ export class App extends LitElement {
           </div>
         </div>
       </header>
+      ${openBanner()}
       <main id="content" tabindex="-1">${this._page()}</main>
       <div class="off-screen" aria-live="polite">${this._said}</div>
       <hone-toasts></hone-toasts>
+      ${isSignInNeeded() ? html`<hone-sign-in></hone-sign-in>` : nothing}
     `;
   }
 
@@ -144,6 +154,7 @@ export class App extends LitElement {
         ? html`<hone-models></hone-models>`
         : html`<hone-model .modelId=${second}></hone-model>`;
     }
+    if (first === 'access' && second === undefined) return html`<hone-access></hone-access>`;
     return html`<div class="page">
       <h1>Page not found</h1>
       <section class="card">
@@ -159,11 +170,22 @@ declare global {
   }
 }
 
+/** Warns where everyone who reaches this service can use it. */
+function openBanner(): TemplateResult | typeof nothing {
+  const { value } = session.value;
+  if (value?.access !== 'open' || !value.reachable) return nothing;
+  return html`<section class="banner" aria-label="Warning">
+    <p><b>Access is open.</b> Everyone who reaches this address can use Hone without a key: read its data, start trainings and
+      delete models. <a href="/access">Manage access</a></p>
+  </section>`;
+}
+
 function pageTitle([first, second]: readonly string[]): string {
   if (first === undefined) return 'Dashboard';
   if (first === 'training') {
     if (second === undefined) return 'New training';
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
+  if (first === 'access') return 'Access';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

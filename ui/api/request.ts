@@ -1,3 +1,5 @@
+import { sendSignedIn } from './sign-in.ts';
+
 /** An invalid field of a request. */
 export interface FieldFault {
   readonly field: string;
@@ -26,20 +28,28 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request; resolves with a successful response, whose body is unread. */
+/** The route that a sign-in uses itself: its 401 is the answer. */
+const sessionPath = '/api/session';
+
+/**
+ * Sends a request; resolves with a successful response, whose body is unread. Where the service wants a key, it waits
+ * for the user to sign in.
+ */
 export async function send(
   path: string,
   { method = 'GET', body, signal }: RequestOptions = {},
 ): Promise<Response> {
-  let response: Response;
-  try {
-    response = await fetch(path, {
+  const request = () =>
+    fetch(path, {
       method,
       ...(body === undefined
         ? {}
         : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       ...(signal ? { signal } : {}),
     });
+  let response: Response;
+  try {
+    response = await sendSignedIn(request, ({ status }) => status === 401 && path !== sessionPath);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw noAnswer(`${method} ${path}`, error);

@@ -6,6 +6,13 @@ export type TrainingBody = Body<'POST /api/finetune/start_training'>;
 
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
 export const service = {
+  session: () => call('GET /api/session'),
+  signIn: (key: string) => call('POST /api/session', { body: { key } }),
+  signOut: () => call('DELETE /api/session'),
+  keys: async () => (await call('GET /api/keys')).keys,
+  addKey: (body: Body<'POST /api/keys'>) => call('POST /api/keys', { body }),
+  removeKey: (id: string) => call('DELETE /api/keys/{id}', { path: { id } }),
+
   info: () => call('GET /api/info'),
   hardware: () => call('GET /api/finetune/hardware_specs'),
   settings: () => call('GET /api/finetune/load_settings'),

@@ -16,6 +16,7 @@ const staleAfterMs = 5_000;
 export class LiveSocket {
   readonly #onFrame: (frame: Frame) => void;
   readonly #onConnection: (connection: Connection) => void;
+  readonly #ready: () => Promise<void>;
   #socket: WebSocket | null = null;
   #newestSeq: number | null = null;
   #lostAt: number | null = null;
@@ -23,9 +24,15 @@ export class LiveSocket {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #staleTimer: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(onFrame: (frame: Frame) => void, onConnection: (connection: Connection) => void) {
+  /** @param ready is waited for before each reconnection. */
+  constructor(
+    onFrame: (frame: Frame) => void,
+    onConnection: (connection: Connection) => void,
+    ready: () => Promise<void>,
+  ) {
     this.#onFrame = onFrame;
     this.#onConnection = onConnection;
+    this.#ready = ready;
   }
 
   start(): void {
@@ -40,11 +47,16 @@ export class LiveSocket {
   #hurry(): void {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    this.#timer = null;
+    await this.#ready();
     this.#connect();
   }
 
   #connect(): void {
-    this.#timer = null;
     const asked = this.#newestSeq;
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const query = asked === null ? '' : `?since=${asked}`;
@@ -80,6 +92,6 @@ export class LiveSocket {
     }
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#attempts);
     this.#attempts += 1;
-    this.#timer = setTimeout(() => this.#connect(), delay * (0.75 + Math.random() / 2));
+    this.#timer = setTimeout(() => void this.#reconnect(), delay * (0.75 + Math.random() / 2));
   }
 }

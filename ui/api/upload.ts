@@ -1,6 +1,7 @@
 import { pathOf } from './call.ts';
 import { noAnswer, toServiceError } from './request.ts';
 import type { Answer } from './routes.ts';
+import { sendSignedIn } from './sign-in.ts';
 
 const what = 'POST /api/upload_dataset';
 type Uploaded = Answer<typeof what>;
@@ -9,18 +10,27 @@ type Uploaded = Answer<typeof what>;
  * Uploads a dataset with XMLHttpRequest, because fetch does not report upload progress.
  * @param onProgress receives the fraction sent, 0 to 1.
  */
-export function uploadDataset(
+export async function uploadDataset(
   file: File,
   onProgress: (fraction: number) => void,
   signal: AbortSignal,
 ): Promise<Uploaded> {
+  const request = () => upload(file, onProgress, signal);
+  const { status, responseText } = await sendSignedIn(request, (answer) => answer.status === 401);
+  if (status === 200) return JSON.parse(responseText) as Uploaded;
+  throw toServiceError(what, status, responseText);
+}
+
+function upload(
+  file: File,
+  onProgress: (fraction: number) => void,
+  signal: AbortSignal,
+): Promise<XMLHttpRequest> {
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     const call = new XMLHttpRequest();
     call.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
-    call.onload = () => {
-      if (call.status === 200) resolve(JSON.parse(call.responseText) as Uploaded);
-      else reject(toServiceError(what, call.status, call.responseText));
-    };
+    call.onload = () => resolve(call);
     call.onerror = () => reject(noAnswer(what, 'the connection was lost'));
     call.onabort = () => reject(new DOMException('The upload was cancelled.', 'AbortError'));
     signal.addEventListener('abort', () => call.abort(), { once: true });

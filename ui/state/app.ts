@@ -14,6 +14,7 @@ import type {
 import { Remote } from './remote.ts';
 import { Router } from './router.ts';
 import { Run } from './run.ts';
+import { openSession, untilSignedIn } from './session.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';
 
@@ -139,12 +140,14 @@ function ensureLists(): void {
 
 /** Connects the page to its service. */
 export function connect(): void {
+  openSession();
   // The socket's snapshot triggers loading the lists, so that no change is missed in between. Without a socket they are
   // loaded after a timeout.
-  new LiveSocket(take, (next) => {
+  const follow = (next: Connection) => {
     connection.set(next);
     if (next.state !== 'live') ensureLists();
-  }).start();
+  };
+  new LiveSocket(take, follow, untilSignedIn).start();
   setTimeout(ensureLists, socketPatienceMs);
   // There are no frames for datasets, which another tab or program may have changed.
   document.addEventListener('visibilitychange', () => {

@@ -1,0 +1,217 @@
+/** Signing in, access keys and the warning of open access, in a real browser with a service that wants a key. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, endAll, type Json, startService, type TestService } from '../service.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  openPage,
+  sees,
+  sidewaysPixels,
+  theBrowser,
+} from './browser.ts';
+
+const mainKey = 'of-the-environment-and-long-enough';
+let service: TestService;
+
+test.before(async () => {
+  service = await startService({ args: ['--access', 'key'], env: { HONE_ACCESS_KEY: mainKey } });
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+/** A request with a key. */
+async function ask(
+  method: string,
+  path: string,
+  body?: unknown,
+  key = mainKey,
+): Promise<Omit<Answer, 'headers'>> {
+  const response = await fetch(service.url + path, {
+    method,
+    headers: { connection: 'close', authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+const addKey = async (name: string): Promise<Json> => (await ask('POST', '/api/keys', { name })).body;
+
+const dialog = '.sign-in';
+type Page = Awaited<ReturnType<typeof openPage>>['page'];
+
+async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('Access key', { exact: true }).fill(key);
+  await page.keyboard.press('Enter');
+}
+
+const isLive = (page: Page) => page.locator('.connection[data-state="live"]').waitFor({ timeout: 120_000 });
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`the page asks for a key, refuses a wrong one, and goes on where it was asked for (${theme})`, async () => {
+    const { page, context, faults } = await openPage(service.url, '/models?q=a', { theme });
+    await sees(page, 'Sign in to Hone');
+    for (const width of [1440, 640, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
+    }
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.locator(dialog).waitFor();
+    await signIn(page, 'hone_00000000_wrong');
+    await sees(page, 'This access key is not valid');
+    assert.equal(await axeViolations(page), []);
+    await keepPictures(page, `sign-in-${theme}`);
+    await signIn(page, mainKey);
+    await sees(page, 'No models yet');
+    assert.is(await page.locator(dialog).count(), 0);
+    await isLive(page);
+    assert.match(page.url(), /\/models\?q=a$/);
+
+    const [cookie] = await context.cookies();
+    assert.equal([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict']);
+    assert.not.match(JSON.stringify(await page.evaluate(() => ({ ...localStorage }))), mainKey);
+    await page.reload();
+    await sees(page, 'No models yet');
+    assert.is(await page.locator(dialog).count(), 0);
+    assert.equal(faults, []);
+    await context.close();
+  });
+}
+
+test('a key in the address signs in, and is at once in neither the address nor the history', async () => {
+  const { key, id } = await addKey('link');
+  const { page, context, faults } = await openPage(service.url, `/training?x=1#key=${key}`);
+  await isLive(page);
+  await page.getByRole('heading', { name: 'New training' }).waitFor();
+  assert.is(page.url(), `${service.url}/training?x=1`);
+  await page.getByRole('link', { name: 'Models' }).click();
+  await sees(page, 'No models yet');
+  await page.goBack();
+  assert.is(page.url(), `${service.url}/training?x=1`);
+  assert.equal(faults, []);
+  await context.close();
+
+  await ask('DELETE', `/api/keys/${id}`);
+  const late = await openPage(service.url, `/#key=${key}`);
+  await sees(late.page, 'This access key is not valid');
+  assert.is(late.page.url(), `${service.url}/`);
+  await late.context.close();
+});
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`a key is made, shown once, and revoked (${theme})`, async () => {
+    const { page, context, faults } = await openPage(service.url, `/#key=${mainKey}`, { theme });
+    await isLive(page);
+    await page.getByRole('link', { name: 'Access', exact: true }).click();
+    await sees(page, 'Everyone needs a key');
+    await sees(page, 'HONE_ACCESS_KEY');
+    await page.getByLabel('Name').fill(`<b>${theme}</b>`);
+    await page.getByLabel('Scope').selectOption('inference');
+    await page.getByRole('button', { name: 'Add key' }).click();
+    const shown = page.locator('.new-key code');
+    await shown.waitFor();
+    const key = (await shown.textContent()) ?? '';
+    assert.is((await ask('GET', '/v1/models', undefined, key)).status, 200);
+    assert.is((await ask('GET', '/api/jobs', undefined, key)).status, 403);
+    await page.getByRole('button', { name: 'Copy key' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const row = page.locator('tbody tr', { hasText: `<b>${theme}</b>` });
+    await row.waitFor();
+    assert.match((await row.textContent()) ?? '', key.split('_')[1] as string);
+    for (const width of [1440, 640, 360, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
+    }
+    assert.equal(await axeViolations(page), []);
+    await keepPictures(page, `access-${theme}`);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.reload();
+    await row.getByText('just now').waitFor();
+    assert.not.match(await page.content(), key);
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await sees(page, 'Revoke this key?');
+    assert.equal(await axeViolations(page), []);
+    await page.getByRole('button', { name: 'Revoke key', exact: true }).click();
+    await row.waitFor({ state: 'detached' });
+    assert.is((await ask('GET', '/v1/models', undefined, key)).status, 401);
+    assert.equal(faults, []);
+    await context.close();
+  });
+}
+
+test('a session that ends leads to the sign-in, and after it the page and its drafts are as they were', async () => {
+  const { key, id } = await addKey('first');
+  const { page, context, faults } = await openPage(service.url, `/access#key=${key}`);
+  await isLive(page);
+  await page.getByLabel('Name').fill('of a draft');
+  await ask('DELETE', `/api/keys/${id}`);
+  // The socket is closed, and the page asks why.
+  await page.locator(dialog).waitFor({ timeout: 60_000 });
+  await signIn(page, mainKey);
+  await page.locator(dialog).waitFor({ state: 'detached' });
+  assert.match(page.url(), /\/access$/);
+  assert.is(await page.getByLabel('Name').inputValue(), 'of a draft');
+  assert.is(await page.evaluate(() => document.activeElement?.id), 'key-name', 'the focus is back');
+  await isLive(page);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('a request whose session has ended is held, and sent after the sign-in', async () => {
+  const { key, id } = await addKey('second');
+  const { page, context } = await openPage(service.url, `/access#key=${key}`);
+  await isLive(page);
+  await page.getByLabel('Name').fill('held');
+  await ask('DELETE', `/api/keys/${id}`);
+  await page.getByRole('button', { name: 'Add key' }).click({ noWaitAfter: true });
+  await page.locator(dialog).waitFor({ timeout: 60_000 });
+  const names = async () => (await ask('GET', '/api/keys')).body.keys.map(({ name }: Json) => name);
+  assert.not.ok((await names()).includes('held'));
+  await signIn(page, mainKey);
+  await page.locator('.new-key code').waitFor();
+  assert.is((await names()).filter((name: string) => name === 'held').length, 1);
+  await context.close();
+});
+
+test('signing out ends the session and shows nothing more', async () => {
+  const { page, context } = await openPage(service.url, `/access#key=${mainKey}`);
+  await isLive(page);
+  const [cookie] = await context.cookies();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await sees(page, 'Sign in to Hone');
+  assert.equal(await context.cookies(), []);
+  const stale = await fetch(`${service.url}/api/jobs`, {
+    headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+  });
+  assert.is(stale.status, 401);
+  await context.close();
+});
+
+test('the page warns of open access where others reach it, and says nothing on loopback', async () => {
+  const open = await startService({ args: ['--access', 'open', '--host', '0.0.0.0'] });
+  const local = await startService();
+  const warned = await openPage(open.url, '/');
+  await sees(warned.page, 'Access is open.');
+  for (const width of [1280, 320]) {
+    await warned.page.setViewportSize({ width, height: 900 });
+    assert.ok((await sidewaysPixels(warned.page)) <= 0, `${width}`);
+  }
+  assert.equal(await axeViolations(warned.page), []);
+  await keepPictures(warned.page, 'access-open');
+  assert.is(await warned.page.locator(dialog).count(), 0);
+
+  const { page, faults } = await openPage(local.url, '/access');
+  await sees(page, 'need no key; all others do');
+  await isLive(page);
+  assert.is(await page.locator(`.banner, ${dialog}`).count(), 0);
+  assert.is(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
+  assert.equal([...warned.faults, ...faults], []);
+  await (await theBrowser()).close();
+});
+
+test.run();

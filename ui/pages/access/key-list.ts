@@ -1,0 +1,131 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { keyScopes } from '../../../src/contract/access.ts';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { AccessKey } from '../../api/types.ts';
+import { formatAgo, formatMoment } from '../../elements/format.ts';
+import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { toasts } from '../../state/app.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { accessKeys } from '../../state/session.ts';
+import { Watch } from '../../state/store.ts';
+
+/** The access keys with their last use; each can be revoked. */
+@customElement('hone-key-list')
+export class KeyList extends LitElement {
+  @state() private _revoking: AccessKey | null = null;
+  @state() private _busy = false;
+  @state() private _error: ServiceError | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, accessKeys);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void accessKeys.refresh();
+  }
+
+  private async _revoke({ id, name }: AccessKey): Promise<void> {
+    this._busy = true;
+    this._error = null;
+    try {
+      await service.removeKey(id);
+      toasts.show(`The key ${name} opens nothing any more.`);
+      this.querySelector('dialog')?.close();
+      void accessKeys.refresh();
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const { value, error } = accessKeys.value;
+    return html`<section class="card" aria-labelledby="keys">
+      <h2 id="keys">Access keys</h2>
+      ${
+        value === null
+          ? error === null
+            ? skeleton(3)
+            : serviceErrorPanel('Could not load the keys', error)
+          : value.length === 0
+            ? empty('No access keys', 'A key lets another machine, or a program, use this service.')
+            : this._table(value)
+      }
+      ${this._revoking === null ? nothing : this._dialog(this._revoking)}
+    </section>`;
+  }
+
+  private _table(keys: readonly AccessKey[]): TemplateResult {
+    return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of access keys">
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col" class="spare">ID</th>
+            <th scope="col" class="spare">Created</th>
+            <th scope="col">Last used</th>
+            <th scope="col"><span class="off-screen">Revoke</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${keys.map(
+            (key) => html`<tr>
+              <th scope="row" class="two-lines">${nameText(key.name)}<small>${keyScopes[key.scope].label}</small></th>
+              <td class="spare"><code>${key.id}</code></td>
+              <td class="spare">${formatMoment(key.created_at)}</td>
+              <td>${key.last_used_at === null ? 'Never' : formatAgo(key.last_used_at)}</td>
+              <td class="right">
+                <button
+                  type="button"
+                  class="small danger"
+                  aria-label="Revoke ${key.name}…"
+                  @click=${() => {
+                    this._error = null;
+                    this._revoking = key;
+                  }}
+                >
+                  Revoke…
+                </button>
+              </td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  private _dialog(key: AccessKey): TemplateResult {
+    const content = html`<p class="wrap">
+        Whoever uses the key ${nameText(key.name)} is refused from now on, and browsers that signed in with it are
+        signed out. This cannot be undone.
+      </p>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not revoke the key', this._error)}
+      <div class="row end">
+        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._revoke(key)}>
+          Revoke key
+        </button>
+      </div>`;
+    return html`<hone-dialog
+      heading="Revoke this key?"
+      .content=${content}
+      @dismiss=${() => {
+        this._revoking = null;
+      }}
+    ></hone-dialog>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-key-list': KeyList;
+  }
+}
