@@ -164,7 +164,7 @@ function composeTraining(
   { models, engine }: ReturnType<typeof composeModels>,
 ) {
   const { jobsDir, logsDir, limits } = config;
-  const datasets = createDatasets(config.datasetsDir, store.datasets);
+  const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub });
   const { defaultBatchSize } = config;
   const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize });
@@ -205,6 +205,7 @@ function composeTraining(
       launcher: createLauncher({ command: config, warm, hubToken: config.hubToken }),
       checkDisk: planner.checkDisk,
       places: { jobsDir, logsDir, tools },
+      queueLimit: limits.queuedJobs,
       waits: {
         askMs: limits.stopAskMs,
         termMs: limits.stopTermMs,

@@ -87,6 +87,10 @@ export interface Limits {
   readonly hubTimeoutMs: number;
   readonly hubBackoffMs: number;
   readonly hubWaitMs: number;
+  /** The most trainings that wait in the queue. */
+  readonly queuedJobs: number;
+  /** The most uploads at once; each takes about 5 MB of memory. */
+  readonly uploadsAtOnce: number;
   /** The least time between two backups of the database. */
   readonly backupEveryMs: number;
 }
@@ -108,6 +112,8 @@ const defaultLimits: Limits = {
   hubTimeoutMs: 20_000,
   hubBackoffMs: 500,
   hubWaitMs: 30_000,
+  queuedJobs: 50,
+  uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
 };
 

@@ -22,11 +22,16 @@ export const statusOf = (error: AppError): number => Number(error.details.status
 /** `{error, detail, status_code}`: the format of the flat set, Hone's own routes and unknown paths. */
 export function errorReply(error: AppError): Reply {
   const status = statusOf(error);
-  return Reply.json(status, {
-    error: status === 405 ? 'Method not allowed' : kinds[error.kind][0],
-    detail: error.message,
-    status_code: status,
-  });
+  const { retryAfterSeconds } = error.details;
+  return Reply.json(
+    status,
+    {
+      error: status === 405 ? 'Method not allowed' : kinds[error.kind][0],
+      detail: error.message,
+      status_code: status,
+    },
+    retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
+  );
 }
 
 /** A reply with the headers that its error needs in every format (RFC 6750, section 3; RFC 9110, section 10.2.3). */

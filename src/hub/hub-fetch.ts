@@ -33,7 +33,7 @@ interface Trouble {
 export function createHubFetch(
   access: HubAccess,
   doing: string,
-  options: { onSent?: OnSent } = {},
+  options: { onSent?: OnSent; answerBytes?: number } = {},
 ): typeof fetch {
   const hub = new URL(access.endpoint);
   const unreachable = (said: string, cause?: unknown) =>
@@ -62,7 +62,7 @@ export function createHubFetch(
         ...(init.body instanceof Blob ? { ...unbuffered, body: counted(init, silence) } : {}),
       });
       silence.heard();
-      const body = await readWhole(response, silence);
+      const body = await readWhole(response, silence, options.answerBytes ?? answerLimitBytes);
       if (passing.has(response.status)) {
         return { said: `it answered ${response.status}`, waitMs: retryAfterMs(response.headers) };
       }
@@ -159,13 +159,13 @@ const unbuffered = { redirect: 'error', window: null } as const;
 /** Statuses that have no body (Fetch, "null body status"). */
 const nullBodied: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
-async function readWhole(response: Response, silence: Silence): Promise<Uint8Array> {
+async function readWhole(response: Response, silence: Silence, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     silence.heard();
     bytes += chunk.byteLength;
-    if (bytes > answerLimitBytes) throw new Error('its response is too long');
+    if (bytes > limitBytes) throw new Error('its response is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

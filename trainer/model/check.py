@@ -38,12 +38,29 @@ CODE_FILES = (
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 
+# The largest files that are read whole, in bytes. Configurations have kilobytes (the service has the same
+# limit in src/domain/base-models/small-json.ts), tokenizers and lists of tensors up to about 50 MB.
+LARGEST = {
+    **dict.fromkeys(
+        (
+            *CODE_FILES,
+            "special_tokens_map.json",
+            "added_tokens.json",
+            "chat_template.jinja",
+            "chat_template.json",
+        ),
+        2**24,
+    ),
+    **dict.fromkeys((*TOKENIZER_FILES, "merges.txt", "model.safetensors.index.json"), 2**27),
+}
+
 
 def read_config(directory: Path, name: str) -> dict[str, Any]:
     """The model's `config.json`; a Failure says why Hone does not train this model.
 
     Hone never runs code from a model repository, and refuses a model that needs it.
     """
+    check_sizes(directory, name)
     config = _json(directory / "config.json")
     if not isinstance(config, dict):
         raise Failure(
@@ -68,6 +85,19 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
             f"It needs one of: {', '.join(TOKENIZER_FILES)}.",
         )
     return config
+
+
+def check_sizes(directory: Path, name: str) -> None:
+    """Failure `bad_model` when a file that is read whole is too large for that."""
+    for file, limit in LARGEST.items():
+        path = directory / file
+        size = path.stat().st_size if path.exists() else 0
+        if size > limit:
+            raise Failure(
+                "bad_model",
+                f"{file} of {name} has {size / 2**20:.0f} MiB, more than the limit of {limit // 2**20} MiB.",
+                "Choose another model, or check where its files come from.",
+            )
 
 
 def family(config: dict[str, Any], task: Any, strategy: Any) -> str:

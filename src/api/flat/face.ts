@@ -137,6 +137,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
         200: { description: 'The dataset was stored; includes the validation result', schema: s.uploaded },
         400: refused,
         413: { description: 'The file is too large', schema: s.error },
+        503: { description: 'Too many uploads at once; try again later', schema: s.error },
         507: { description: 'The disk is full', schema: s.error },
       },
       handle: ({ exchange }) =>

@@ -54,6 +54,8 @@ const dataset = {
   validation: { valid: true, shape: 'input-output', errors: [], total_errors: 0 },
   warnings: [],
   rows: [row],
+  cut_rows: [],
+  next_from: 1,
 };
 const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
 const files = [

@@ -3,6 +3,7 @@ import { resumableStates } from '../../contract/jobs.ts';
 import type { AccessKey } from '../../domain/access/access-keys.ts';
 import type { Dataset } from '../../domain/datasets/datasets.ts';
 import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
+import type { RowPage } from '../../domain/datasets/row-page.ts';
 import type { Consumption } from '../../domain/events/consumption.ts';
 import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job-record/job.ts';
 import type { Machine } from '../../domain/machine/machine.ts';
@@ -96,7 +97,7 @@ export function presentPlan(plan: Plan) {
 
 export function presentDatasetDetail(
   dataset: Dataset,
-  rows: readonly unknown[],
+  { rows, cut, next }: RowPage,
   warnings: readonly string[],
 ) {
   const { valid, shape, errors, totalErrors } = dataset.validation;
@@ -108,6 +109,8 @@ export function presentDatasetDetail(
     validation: { valid, shape, errors, total_errors: totalErrors },
     warnings,
     rows,
+    cut_rows: cut,
+    next_from: next,
   };
 }
 

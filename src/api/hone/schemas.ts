@@ -60,6 +60,8 @@ export const generateBody = v.object({
 
 export const rowsQuery = v.object({
   rows: wholeNumber(20, 200),
+  /** The number of the first row, from 0. */
+  from: wholeNumber(0, 2 ** 31),
   /** Checks the dataset's size for this model. */
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
@@ -177,6 +179,10 @@ export const dataset = v.object({
   /** Warnings that it is smaller than recommended. */
   warnings: v.array(v.string()),
   rows: v.array(v.unknown()),
+  /** The places in `rows` of those that are too long and displayed in part. */
+  cut_rows: v.array(v.number()),
+  /** `from` of the next page; `null` at the end. */
+  next_from: v.nullable(v.number()),
 });
 export const quantizeBody = v.object({
   type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),

@@ -1,9 +1,10 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { codeRefusal, filesWithCode } from './own-code.ts';
+import { readSmallJson, UnreadableFile } from './small-json.ts';
 
 /** The location of a base model: a hub ID or a local folder. */
 export type BaseModel = { readonly name: string; readonly path: string | null };
@@ -59,12 +60,14 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
 async function readConfig(path: string): Promise<Record<string, unknown>> {
   let config: unknown;
   try {
-    config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8'));
+    config = await readSmallJson(join(path, 'config.json'));
   } catch (error) {
     const found =
       (error as NodeJS.ErrnoException).code === 'ENOENT'
         ? 'has no config.json'
-        : 'has a config.json that is not JSON';
+        : error instanceof UnreadableFile
+          ? `has a config.json that ${error.message}`
+          : 'has a config.json that is not JSON';
     refuse(`${path} is not a model: it ${found}`);
   }
   if (typeof config !== 'object' || config === null)

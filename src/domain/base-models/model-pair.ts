@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refusalOf } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
+import { readSmallJson } from './small-json.ts';
 
 /** The class suffix of text generation models in transformers. */
 const continues = /(?:ForCausalLM|LMHeadModel)$/;
@@ -16,7 +16,7 @@ export async function checkPair(
   strategy: string,
   { combinations }: Pick<Description, 'combinations'>,
 ): Promise<void> {
-  const config = JSON.parse(await readFile(join(path, 'config.json'), 'utf8')) as {
+  const config = (await readSmallJson(join(path, 'config.json'))) as {
     architectures?: unknown;
     model_type?: unknown;
     is_encoder_decoder?: unknown;

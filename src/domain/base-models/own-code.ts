@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readSmallJson } from './small-json.ts';
 
 /** The files that can refer to custom Python code (trainer/model/check.py has the same list). */
 const codeFiles = [
@@ -19,7 +19,7 @@ export async function filesWithCode(folder: string): Promise<string[]> {
   const naming = await Promise.all(
     codeFiles.map(async (name) => {
       try {
-        return namesCode(JSON.parse(await readFile(join(folder, name), 'utf8')));
+        return namesCode(await readSmallJson(join(folder, name)));
       } catch {
         return false;
       }

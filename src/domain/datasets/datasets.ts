@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { createNewFile } from './new-file.ts';
+import { readLines } from './read-lines.ts';
 import { converterFor } from './row-converter.ts';
-import { createRowValidator, type Validation } from './row-validator.ts';
+import { type RowPage, readRowPage } from './row-page.ts';
+import { createRowValidator, maximumLineBytes, type Validation } from './row-validator.ts';
 
 export type Dataset = DatasetRow<Validation>;
 
@@ -24,7 +25,7 @@ export interface TrainingData {
 export interface Datasets {
   /**
    * Stores an upload as it arrives, atomically. Chunks should be large, because each is written by another thread; their
-   * memory may change once the next one is requested.
+   * memory may change once the next one is requested. @throws AppError `unavailable` when there are too many at once.
    */
   upload(filename: string, pieces: AsyncIterable<Buffer>): Promise<Dataset>;
   list(): Dataset[];
@@ -33,8 +34,8 @@ export interface Datasets {
   remove(name: string): Promise<void>;
   /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
   holds(name: string, bytes: Buffer): Promise<boolean>;
-  /** The first rows, parsed; a line that is not JSON becomes `{ line }`. */
-  firstRows(name: string, count: number): Promise<unknown[]>;
+  /** The rows from number `from`, for display. */
+  rows(name: string, from: number, count: number): Promise<RowPage>;
   /** Converts a dataset in another tool's format. @throws AppError `invalid` if the format is unknown. */
   convert(name: string): Promise<Dataset>;
   /**
@@ -48,6 +49,8 @@ export interface Datasets {
 }
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
+/** When a client that was refused for too many uploads may try again. */
+const retryAfterSeconds = 10;
 const uploadPrefix = '.upload-';
 /** Converted rows are written in chunks of about this many characters. */
 const pieceLength = 2 ** 19;
@@ -72,7 +75,12 @@ function safeName(filename: string): string {
   return `${stem || 'dataset'}.jsonl`;
 }
 
-export function createDatasets(dir: string, store: DatasetStore): Datasets {
+export function createDatasets(
+  dir: string,
+  store: DatasetStore,
+  limits: { readonly uploadsAtOnce: number },
+): Datasets {
+  let uploads = 0;
   const typed = (row: DatasetRow) => row as Dataset;
 
   async function record(name: string, validation: Validation): Promise<Dataset> {
@@ -88,32 +96,48 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
     return dataset;
   }
 
-  return {
+  async function receive(name: string, pieces: AsyncIterable<Buffer>): Promise<Dataset> {
+    await mkdir(dir, { recursive: true });
+    const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
+    const validator = createRowValidator(null);
+    try {
+      const file = await createNewFile(aside);
+      try {
+        let first = true;
+        for await (const piece of pieces) {
+          const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
+          first = false;
+          validator.push(bytes);
+          await file.append(bytes);
+        }
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      const validation = validator.finish();
+      await rename(aside, join(dir, name));
+      return await record(name, validation);
+    } catch (error) {
+      await rm(aside, { force: true });
+      throw error;
+    }
+  }
+
+  const datasets: Datasets = {
     async upload(filename, pieces) {
       const name = safeName(filename);
-      await mkdir(dir, { recursive: true });
-      const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
-      const validator = createRowValidator(null);
+      if (uploads >= limits.uploadsAtOnce) {
+        throw new AppError(
+          'unavailable',
+          `${uploads} uploads are in progress, which is the most at once. Try again when one of them has ended.`,
+          { details: { retryAfterSeconds } },
+        );
+      }
+      uploads += 1;
       try {
-        const file = await createNewFile(aside);
-        try {
-          let first = true;
-          for await (const piece of pieces) {
-            const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
-            first = false;
-            validator.push(bytes);
-            await file.append(bytes);
-          }
-          await file.sync();
-        } finally {
-          await file.close();
-        }
-        const validation = validator.finish();
-        await rename(aside, join(dir, name));
-        return await record(name, validation);
-      } catch (error) {
-        await rm(aside, { force: true });
-        throw error;
+        return await receive(name, pieces);
+      } finally {
+        uploads -= 1;
       }
     },
 
@@ -136,19 +160,11 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       return sizeBytes === bytes.length && bytes.equals(await readFile(join(dir, name)));
     },
 
-    async firstRows(name, count) {
-      const rows: unknown[] = [];
-      for await (const line of readLines(join(dir, this.get(name).name))) {
-        if (rows.length >= count) break;
-        if (line.trim() !== '') rows.push(parseOr(line, { line: line.slice(0, 1000) }));
-      }
-      return rows;
-    },
+    rows: (name, from, count) => readRowPage(join(dir, datasets.get(name).name), from, count),
 
     async convert(name) {
       const dataset = this.get(name);
-      const [first] = await this.firstRows(name, 1);
-      const convert = converterFor(first);
+      const convert = converterFor(await firstRow(join(dir, dataset.name)));
       if (convert === null) {
         throw new AppError(
           'invalid',
@@ -157,9 +173,17 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       }
       async function* converted() {
         let text = '';
-        for await (const line of readLines(join(dir, dataset.name))) {
-          if (line.trim() === '') continue;
-          for (const row of convert?.(parseOr(line, null)) ?? []) text += `${JSON.stringify(row)}\n`;
+        let number = 0;
+        for await (const line of readLines(join(dir, dataset.name), maximumLineBytes)) {
+          number += 1;
+          if (line.isCut) {
+            throw new AppError(
+              'invalid',
+              `Line ${number} of ${name} is longer than ${maximumLineBytes} bytes. Split the row.`,
+            );
+          }
+          if (line.text.trim() === '') continue;
+          for (const row of convert?.(parseOr(line.text, null)) ?? []) text += `${JSON.stringify(row)}\n`;
           if (text.length < pieceLength) continue;
           yield Buffer.from(text);
           text = '';
@@ -205,6 +229,7 @@ export function createDatasets(dir: string, store: DatasetStore): Datasets {
       }
     },
   };
+  return datasets;
 
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */
   async function storedByPath(reference: string): Promise<DatasetRow | null> {
@@ -235,22 +260,11 @@ export async function validateFile(path: string, shape: RowShape | null): Promis
   return validator.finish();
 }
 
-/** The lines of a file, which is closed also when the caller stops early or the file cannot be read. */
-async function* readLines(path: string): AsyncGenerator<string> {
-  const input = createReadStream(path);
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  let failure: Error | null = null;
-  // The interface would wait forever, and the error would be unhandled.
-  input.once('error', (error) => {
-    failure = error;
-    lines.close();
-  });
-  try {
-    yield* lines;
-  } finally {
-    input.destroy();
+async function firstRow(path: string): Promise<unknown> {
+  for await (const { text } of readLines(path, maximumLineBytes)) {
+    if (text.trim() !== '') return parseOr(text, null);
   }
-  if (failure !== null) throw failure;
+  return null;
 }
 
 function parseOr<T>(line: string, fallback: T): unknown | T {

@@ -20,7 +20,7 @@ export interface Validation {
 
 const maximumErrors = 100;
 /** Longer rows are rejected; no model's context could hold them. */
-const maximumLineBytes = 2 ** 24;
+export const maximumLineBytes = 2 ** 24;
 
 /** Formats of other tools, detected by the fields of the first row. */
 const foreignShapes: readonly { readonly name: string; readonly fields: readonly string[] }[] = [

@@ -36,6 +36,8 @@ export interface JobsOptions {
     readonly tools: JobSpec['tools'];
   };
   readonly waits: Waits;
+  /** The most jobs that wait in the queue. */
+  readonly queueLimit: number;
   /** Hardware usage for the trace of a step, and a callback for when a training uses the machine. */
   readonly machine: {
     readonly takeTrace: () => Record<string, unknown> | null;
@@ -55,7 +57,7 @@ export interface Jobs extends JobReader, JobHistory {
   /**
    * Starts a job; with `queue` it waits while another one is unfinished.
    * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if another job is unfinished and `queue` is not
-   * set.
+   * set, or the queue is full.
    */
   start(request: TrainingRequest): Promise<Started>;
   /** Every error for which a start would reject a request, as far as the request can be read. */
@@ -110,12 +112,23 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
+  function refuseMore(): void {
+    const waiting = store.jobs.inStates(['queued' satisfies JobState]).length;
+    if (waiting >= options.queueLimit) {
+      throw new AppError(
+        'conflict',
+        `The queue is full: ${waiting} trainings are waiting. Wait until one has started, or take one out of the queue.`,
+      );
+    }
+  }
+
   async function start(request: TrainingRequest): Promise<Started> {
-    if (!request.queue) refuseSecond();
+    const refuseConflict = request.queue ? refuseMore : refuseSecond;
+    refuseConflict();
     const judged = await judgeRequest(request, judges);
     await options.checkDisk(judged);
     const id = store.transaction(() => {
-      if (!request.queue) refuseSecond();
+      refuseConflict();
       return store.jobs.insert({
         modelId: randomUUID(),
         state: 'queued' satisfies JobState,
