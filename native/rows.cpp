@@ -1,6 +1,7 @@
 #include "rows.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -36,6 +37,13 @@ const char* SkipPlain(const char* at, const char* end) {
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
+/// The UTF-16 unit that is escaped at `at`, as backslash, u and four digits, or -1 if there is none.
+int EscapedUnit(const char* at, const char* end) {
+  if (end - at < 6 || at[0] != '\\' || at[1] != 'u') return -1;
+  if (!IsHex(at[2]) || !IsHex(at[3]) || !IsHex(at[4]) || !IsHex(at[5])) return -1;
+  return static_cast<int>(std::strtol(std::string(at + 2, 4).c_str(), nullptr, 16));
+}
+
 /// The position after the string that starts at `at`, or null if it is not closed before `end`. Sets `plain`
 /// to whether it has no escapes.
 const char* SkipString(const char* at, const char* end, bool* plain) {
@@ -48,7 +56,13 @@ const char* SkipString(const char* at, const char* end, bool* plain) {
     if (*at != '\\' || end - at < 2) return nullptr;
     *plain = false;
     if (at[1] == 'u') {
-      if (end - at < 6 || !IsHex(at[2]) || !IsHex(at[3]) || !IsHex(at[4]) || !IsHex(at[5])) return nullptr;
+      const int unit = EscapedUnit(at, end);
+      if (unit < 0) return nullptr;
+      at += 6;
+      if (unit < 0xd800 || unit > 0xdfff) continue;
+      // Half of a surrogate pair is no character.
+      const int second = unit <= 0xdbff ? EscapedUnit(at, end) : -1;
+      if (second < 0xdc00 || second > 0xdfff) return nullptr;
       at += 6;
     } else if (at[1] != '\0' && std::strchr("\"\\/bfnrt", at[1]) != nullptr) {
       at += 2;

@@ -16,7 +16,8 @@ function isRow(line: string): boolean {
     return (
       typeof row === 'object' &&
       row !== null &&
-      fields.every((name) => Object.hasOwn(row, name) && typeof row[name] === 'string')
+      fields.every((name) => Object.hasOwn(row, name) && typeof row[name] === 'string') &&
+      !Object.values(row).some((value) => /\p{Surrogate}/u.test(String(value)))
     );
   } catch {
     return false;
@@ -36,6 +37,22 @@ test('rows are passed over up to the first line that is none, or is not complete
     scan(' {\t"output" : "x\\u00e9\\n\\"ß" , "more":"" , "input":"long enough for words" } \r\n').rows,
     1,
   );
+});
+
+test('surrogate pairs are passed over, halves of them are not', () => {
+  const row = (text: string) => `{"input":"${text}","output":"b"}\n`;
+  for (const text of ['\\ud83d\\ude00', 'x\\uDBFF\\uDFFFx', '\\ud7ff\\ue000'])
+    assert.is(scan(row(text)).rows, 1, text);
+  for (const text of [
+    '\\ud83d',
+    '\\ude00',
+    '\\ude00\\ud83d',
+    '\\ud83d\\ud83d',
+    '\\ud83dx',
+    '\\ud83d\\u0041',
+    '\\uD83D\\n',
+  ])
+    assert.is(scan(row(text)).rows, 0, text);
 });
 
 test('bounds outside the bytes are refused', () => {
@@ -74,6 +91,9 @@ test('whatever is passed over is a row to JSON.parse, too', () => {
     '\u007f',
     'x',
     '\\u12',
+    '\\ud83d',
+    '\\uDE00',
+    '\\ud83d\\ude00',
     '1',
     'null',
     'é',

@@ -22,6 +22,9 @@ const maximumErrors = 100;
 /** Longer rows are rejected; no model's context could hold them. */
 export const maximumLineBytes = 2 ** 24;
 
+/** Deeper values are rejected: Python's JSON parser fails at about 1,000. */
+const maximumDepth = 100;
+
 /** Formats of other tools, detected by the fields of the first row. */
 const foreignShapes: readonly { readonly name: string; readonly fields: readonly string[] }[] = [
   { name: 'Alpaca', fields: ['instruction', 'output'] },
@@ -67,6 +70,8 @@ export function createRowValidator(expected: RowShape | null) {
       if (!Object.hasOwn(row, field)) fail(line, field, `missing required field "${field}"`);
       else if (typeof row[field] !== 'string') {
         fail(line, field, `field "${field}" must be a string, found ${kindOf(row[field])}`);
+      } else if (/\p{Surrogate}/u.test(row[field] as string)) {
+        fail(line, field, `field "${field}" ${halfCharacter}`);
       }
     }
   }
@@ -114,6 +119,15 @@ export function createRowValidator(expected: RowShape | null) {
   };
 }
 
+const halfCharacter =
+  'contains half of a surrogate pair (such as \\ud83d without \\ude00), which is no character; remove it';
+
+/** Whether a parsed value has arrays or objects in more than `levels` levels. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}
+
 const kindOf = (value: unknown) =>
   value === null
     ? 'null'
@@ -137,6 +151,9 @@ function readRow(bytes: Buffer, line: number): Record<string, unknown> | string 
     return `invalid JSON (${(error as Error).message.slice(0, 120)}); write one JSON object per line`;
   }
   const isObject = typeof row === 'object' && row !== null && !Array.isArray(row);
+  if (isObject && isDeeper(row, maximumDepth)) {
+    return `nested more than ${maximumDepth} levels deep; remove the nested fields`;
+  }
   return isObject ? (row as Record<string, unknown>) : `expected a JSON object, found ${kindOf(row)}`;
 }
 

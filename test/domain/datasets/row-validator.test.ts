@@ -35,6 +35,36 @@ test('pieces of any size give the same result', () => {
   assert.equal(messages(whole), ['Line 10: missing required field "output"']);
 });
 
+test('half a surrogate pair and deep nesting are told, which JSON allows and Python does not', () => {
+  const half = '{"input":"a\\ud83d","output":"b"}';
+  const pair = '{"input":"a\\ud83d\\ude00","output":"b"}';
+  const deep = (levels: number) =>
+    `{"input":"a","output":"b","more":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  const text = [
+    ...rows(10),
+    half,
+    pair,
+    deep(5_000),
+    deep(99),
+    deep(100),
+    '{"input":"a","output":"\\ude00"}',
+  ].join('\n');
+  const { valid, numExamples, errors } = validate(text);
+  assert.not(valid);
+  assert.is(numExamples, 16);
+  assert.equal(
+    errors.map(({ line, field }) => [line, field]),
+    [
+      [11, 'input'],
+      [13, null],
+      [15, null],
+      [16, 'output'],
+    ],
+  );
+  assert.match(errors[0]?.message ?? '', /Line 11: field "input" contains half of a surrogate pair/);
+  assert.match(errors[1]?.message ?? '', /Line 13: nested more than 100 levels deep/);
+});
+
 test('each kind of bad line is told with its number and field', () => {
   const bad: [string | Buffer, RegExp][] = [
     ['{"input":"a"}', /Line 11: missing required field "output"/],
