@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
+import { isNetworkPath, networkPathRefusal } from './network-path.ts';
 import { codeRefusal, filesWithCode } from './own-code.ts';
 import { readSmallJson, UnreadableFile } from './small-json.ts';
 
@@ -23,6 +24,7 @@ function refuse(msg: string): never {
 /** Distinguishes a folder from a hub ID: a folder is absolute or starts with `.` or `~`. */
 export function locateModel(reference: string): BaseModel {
   if (reference.includes('\0')) refuse('model_name must not contain a NUL character');
+  if (isNetworkPath(reference)) refuse(networkPathRefusal(reference));
   if (reference.startsWith('~/')) return { name: reference, path: join(homedir(), reference.slice(2)) };
   if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
     return { name: reference, path: resolve(reference) };

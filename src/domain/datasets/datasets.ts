@@ -5,6 +5,10 @@ import { basename, isAbsolute, join, sep } from 'node:path';
 import type { RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
+import { refusalOf } from '../../faults.ts';
+import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
+import { checkDatasetFile } from './dataset-file.ts';
+import { datasetName } from './dataset-name.ts';
 import { createNewFile } from './new-file.ts';
 import { readLines } from './read-lines.ts';
 import { converterFor } from './row-converter.ts';
@@ -55,26 +59,6 @@ const uploadPrefix = '.upload-';
 /** Converted rows are written in chunks of about this many characters. */
 const pieceLength = 2 ** 19;
 
-/**
- * A sanitized file name.
- * @throws AppError `invalid` when it is not a `.jsonl`.
- */
-function safeName(filename: string): string {
-  const base = filename.normalize('NFC').split(/[/\\]/).at(-1) ?? '';
-  if (!base.toLowerCase().endsWith('.jsonl')) {
-    throw new AppError(
-      'invalid',
-      `The file must be a .jsonl file (one JSON object per line), not "${base.slice(0, 100)}".`,
-    );
-  }
-  const stem = base
-    .slice(0, -'.jsonl'.length)
-    .replace(/[^\p{L}\p{N}._-]+/gu, '_')
-    .replace(/^[._]+/, '')
-    .slice(0, 100);
-  return `${stem || 'dataset'}.jsonl`;
-}
-
 export function createDatasets(
   dir: string,
   store: DatasetStore,
@@ -82,6 +66,7 @@ export function createDatasets(
 ): Datasets {
   let uploads = 0;
   const typed = (row: DatasetRow) => row as Dataset;
+  const check = (name: string) => checkDatasetFile(join(dir, name), name);
 
   async function record(name: string, validation: Validation): Promise<Dataset> {
     const { size, mtime } = await stat(join(dir, name));
@@ -115,7 +100,7 @@ export function createDatasets(
         await file.close();
       }
       const validation = validator.finish();
-      await rename(aside, join(dir, name));
+      await rename(aside, join(dir, name)).catch(refuseFolder(name));
       return await record(name, validation);
     } catch (error) {
       await rm(aside, { force: true });
@@ -125,7 +110,7 @@ export function createDatasets(
 
   const datasets: Datasets = {
     async upload(filename, pieces) {
-      const name = safeName(filename);
+      const name = datasetName(filename);
       if (uploads >= limits.uploadsAtOnce) {
         throw new AppError(
           'unavailable',
@@ -151,19 +136,27 @@ export function createDatasets(
 
     async remove(name) {
       this.get(name);
-      await rm(join(dir, name), { force: true });
+      // A folder that took its place is not Hone's to delete.
+      await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ERR_FS_EISDIR') throw error;
+      });
       store.remove(name);
     },
 
     async holds(name, bytes) {
       const { sizeBytes } = this.get(name);
-      return sizeBytes === bytes.length && bytes.equals(await readFile(join(dir, name)));
+      if (sizeBytes !== bytes.length || (await check(name)) !== sizeBytes) return false;
+      return bytes.equals(await readFile(join(dir, name)));
     },
 
-    rows: (name, from, count) => readRowPage(join(dir, datasets.get(name).name), from, count),
+    async rows(name, from, count) {
+      await check(datasets.get(name).name);
+      return readRowPage(join(dir, name), from, count);
+    },
 
     async convert(name) {
       const dataset = this.get(name);
+      await check(dataset.name);
       const convert = converterFor(await firstRow(join(dir, dataset.name)));
       if (convert === null) {
         throw new AppError(
@@ -190,16 +183,17 @@ export function createDatasets(
         }
         yield Buffer.from(text);
       }
-      return this.upload(`${name.replace(/\.jsonl$/i, '')}-converted.jsonl`, converted());
+      return this.upload(datasetName(name, '-converted'), converted());
     },
 
     async forTraining(reference, shape) {
+      if (isNetworkPath(reference)) throw refusalOf('dataset', networkPathRefusal(reference));
       const stored = store.get(reference) ?? (await storedByPath(reference));
       const path = stored === null ? reference : join(dir, stored.name);
       if (stored === null && !isAbsolute(path) && !/[/\\]/.test(path)) {
         throw missing(reference, `upload it first, or use the path of a .jsonl file`);
       }
-      const known = stored === null ? null : (stored.validation as Validation);
+      const known = stored === null ? null : (await current(typed(stored))).validation;
       const validation =
         known?.valid && (shape === null || known.shape === shape) ? known : await validateFile(path, shape);
       if (!validation.valid) {
@@ -231,6 +225,13 @@ export function createDatasets(
   };
   return datasets;
 
+  /** A stored dataset, validated again if its file is no longer the one that was uploaded. */
+  async function current(dataset: Dataset): Promise<Dataset> {
+    const { name, sizeBytes } = dataset;
+    const isSame = (await check(name)) === sizeBytes;
+    return isSame ? dataset : record(name, await validateFile(join(dir, name), null));
+  }
+
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */
   async function storedByPath(reference: string): Promise<DatasetRow | null> {
     if (!isAbsolute(reference)) return null;
@@ -238,6 +239,13 @@ export function createDatasets(
     return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
   }
 }
+
+/** Renaming a file onto a folder fails. */
+const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EISDIR' && error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+  const msg = `A folder named ${name} stands where datasets are stored. Upload the file under another name.`;
+  throw new AppError('invalid', msg, { cause: error });
+};
 
 function missing(reference: string, advice: string): AppError {
   const msg = `There is no dataset "${reference.slice(0, 200)}"; ${advice}.`;

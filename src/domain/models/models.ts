@@ -37,7 +37,10 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
 
   /** `<base>-<dataset>`, with a number appended if the name is taken. */
   function nameFor(baseModel: string, datasetName: string): string {
-    const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`.slice(0, 150);
+    const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`
+      .slice(0, 150)
+      // The cut may have left half a character.
+      .replace(/[\ud800-\udbff]$/, '');
     for (let count = 1; ; count += 1) {
       const name = count === 1 ? stem : `${stem}-${count}`;
       if (store.models.byName(name) === null) return name;
