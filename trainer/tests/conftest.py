@@ -1,7 +1,9 @@
 """What the tests share: tiny models, built once, and signal handlers that a run does not leave behind."""
 
+import gc
 import os
 import signal
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -53,6 +55,21 @@ def pytest_terminal_summary(terminalreporter):
 def short_answers():
     """Models with random weights seldom end an answer, and generating 256 tokens takes most of a test."""
     generate.MAX_NEW_TOKENS = 24
+
+
+frozen_modules = 0
+
+
+@pytest.fixture(autouse=True)
+def frozen_libraries():
+    """After a test that imported libraries, their objects are frozen, because each training collects garbage
+    twice, and going through all of theirs takes half of a short training."""
+    global frozen_modules
+    yield
+    if len(sys.modules) > frozen_modules + 50:
+        gc.collect()
+        gc.freeze()
+        frozen_modules = len(sys.modules)
 
 
 @pytest.fixture(autouse=True)
