@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ def spawn(spec: Path, **environment: str) -> subprocess.Popen:
         )
 
 
-def fork(spec: Path) -> int:
-    """Starts the job in a copy of this process, which has the libraries already; returns its pid."""
+def fork(spec: Path, work: Callable[[Path], int] = train) -> int:
+    """Does `work` (trains the job) in a copy of this process, which has the libraries; returns its pid."""
     pid = os.fork()
     if pid:
         return pid
@@ -87,9 +88,16 @@ def fork(spec: Path) -> int:
         log = os.open(spec.parent / "log.txt", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        os._exit(train(spec))
+        # pytest has replaced these.
+        sys.stdout = sys.stderr = os.fdopen(log, "w", buffering=1, encoding="utf-8")
+        os._exit(work(spec))
     finally:
         os._exit(99)
+
+
+def forked(spec: Path, work: Callable[[Path], int] = train) -> int:
+    """Like `fork`, but waits for the end and returns the exit status."""
+    return os.waitstatus_to_exitcode(os.waitpid(fork(spec, work), 0)[1])
 
 
 def journal(spec: Path, kind: str | None = None) -> list[dict]:

@@ -179,30 +179,46 @@ def test_a_specification_that_breaks_the_contract_ends_in_a_journal(models, tmp_
     assert line["code"] == "internal" and "learning_rat" in line["message"] and "settings" in line["message"]
 
 
-# Leaves a child so much memory (MiB) beyond what it holds when the probe begins, its libraries and its model.
+# Trains jobs, each in a copy of a process that has imported the libraries. The copy may take only so much
+# memory (MiB) beyond what it holds when the probe begins: its libraries and its model.
 STARVED = """
 import resource, sys
 from pathlib import Path
+import trl.trainer.sft_trainer
 from trainer.training import probe
 from trainer.tests import jobs
 begin = probe.run
-def starved(*arguments):
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[2]) << 20),) * 2)
-    return begin(*arguments)
-probe.run = starved
-sys.exit(jobs.train(Path(sys.argv[1])))
+for spec, mebibytes in zip(sys.argv[1::2], sys.argv[2::2]):
+    def starved(*arguments):
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (int(mebibytes) << 20),) * 2)
+        return begin(*arguments)
+    probe.run = starved
+    print(jobs.forked(Path(spec)))
 """
 
 
-def starve(spec, mebibytes):
-    """Runs the job in a child that may take only so much memory."""
-    return subprocess.run(
-        [sys.executable, "-c", STARVED, str(spec), str(mebibytes)],
+@pytest.fixture(scope="module")
+def starved(models, tmp_path_factory):
+    """Two jobs that have been trained with little memory, and their exit statuses."""
+    # The whole step takes 360 MiB, a half of it 150 and a quarter 100: 220 is far from all of them.
+    divisible = greedy_job(models, tmp_path_factory.mktemp("divisible"))
+    folder = tmp_path_factory.mktemp("indivisible")
+    model = tiny.build("llama", folder / "model", context=1 << 15)
+    rows = [{"input": "word " * 12_000, "output": "answer"}] * 2
+    indivisible = jobs.make(folder / "job", model, rows, per_device_train_batch_size=2, max_steps=1)
+    child = subprocess.run(
+        [sys.executable, "-c", STARVED, str(divisible), "220", str(indivisible), "200"],
         env={**os.environ, "PYTHONPATH": str(jobs.ROOT)},
         capture_output=True,
         text=True,
     )
+    assert child.returncode == 0, child.stderr[-2000:]
+    return list(zip((divisible, indivisible), map(int, child.stdout.split()), strict=True))
+
+
+def log_of(spec):
+    return (spec.parent / "log.txt").read_text()[-2000:]
 
 
 def greedy_job(models, folder):
@@ -211,11 +227,9 @@ def greedy_job(models, folder):
     return jobs.make(folder, models("llama"), rows, per_device_train_batch_size=128, max_steps=2)
 
 
-def test_a_micro_batch_that_does_not_fit_is_divided_and_trains_the_same(models, tmp_path):
-    spec, free = greedy_job(models, tmp_path / "starved"), greedy_job(models, tmp_path / "free")
-    # The whole step takes 360 MiB, a half of it 150 and a quarter 100: this is far from all of them.
-    child = starve(spec, 220)
-    assert child.returncode == 0, child.stderr[-2000:]
+def test_a_micro_batch_that_does_not_fit_is_divided_and_trains_the_same(models, tmp_path, starved):
+    (spec, code), free = starved[0], greedy_job(models, tmp_path / "free")
+    assert code == 0, log_of(spec)
     (told,) = jobs.journal(spec, "warning")
     assert told["code"] == "batch_reduced"
     assert jobs.train(free) == 0 and not jobs.journal(free, "warning")
@@ -225,12 +239,9 @@ def test_a_micro_batch_that_does_not_fit_is_divided_and_trains_the_same(models, 
     assert ends[0] == ends[1]
 
 
-def test_a_host_without_memory_for_a_single_row(tmp_path):
-    model = tiny.build("llama", tmp_path / "model", context=1 << 15)
-    rows = [{"input": "word " * 12_000, "output": "answer"}] * 2
-    spec = jobs.make(tmp_path / "job", model, rows, per_device_train_batch_size=2, max_steps=1)
-    child = starve(spec, 200)
-    assert child.returncode == 1, child.stderr[-2000:]
+def test_a_host_without_memory_for_a_single_row(starved):
+    spec, code = starved[1]
+    assert code == 1, log_of(spec)
     line = jobs.journal(spec)[-1]
     assert line["code"] == "out_of_memory_host" and "use_4bit" in line["advice"], line
 
@@ -314,7 +325,7 @@ def test_a_failure_that_nobody_foresaw_tells_its_last_line_and_the_end_of_the_lo
     spec = jobs.make(tmp_path, models("llama"))
     (tmp_path / "dataset.jsonl").unlink()
     (tmp_path / "dataset.jsonl").mkdir()
-    assert jobs.spawn(spec).wait() == 1
+    assert jobs.forked(spec) == 1
     line = jobs.journal(spec)[-1]
     assert line["code"] == "internal" and "IsADirectoryError" in line["message"]
     first, _, tail = line["evidence"].partition("\n")

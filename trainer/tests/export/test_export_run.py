@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import trainer.run
 from trainer.export.run import run_export
 from trainer.export.verification import reference
 from trainer.model.config import complete_config
@@ -187,12 +189,15 @@ def test_scales_are_those_of_training(tmp_path: Path, base: Path, options: dict[
 
 def test_a_full_disk_is_a_failure_and_leaves_nothing(tmp_path: Path, base: Path) -> None:
     spec = make_job(tmp_path / "job", base, ["F16"])
-    program = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
-        "from trainer.run import export; sys.exit(export(sys.argv[1]))"
-    )
-    assert subprocess.run([sys.executable, "-c", program, str(spec)], cwd=ROOT).returncode == 1
+
+    def export_small_files(path: Path) -> int:
+        import resource
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        return trainer.run.export(str(path))
+
+    assert jobs.forked(spec, export_small_files) == 1
     assert jobs.journal(spec, "failed")[0]["code"] == "disk_full"
     assert made(spec) == []
 
