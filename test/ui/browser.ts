@@ -107,15 +107,19 @@ export async function axeViolations(page: Page): Promise<string[]> {
 export const sidewaysPixels = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 
-/** Keeps a picture of the page as a build artefact. */
+const keepsPictures = process.env.HONE_SCREENSHOTS === '1';
+
+/** With HONE_SCREENSHOTS=1, keeps a picture of the page in `build/screenshots`. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
+  if (!keepsPictures) return;
   const folder = join(root, 'build', 'screenshots');
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
-/** Keeps a wide and a narrow picture of the page as it is now. */
+/** With HONE_SCREENSHOTS=1, keeps a wide and a narrow picture of the page as it is now. */
 export async function keepPictures(page: Page, name: string): Promise<void> {
+  if (!keepsPictures) return;
   for (const width of [360, 1280]) {
     await page.setViewportSize({ width, height: 900 });
     await page.evaluate(() => scrollTo(0, 0));
