@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { quickRequest, startService, type TestService, trainersOf, untilEnded } from '../service.ts';
+import { quickRequest, startService, type TestService, trainersOf, until, untilEnded } from '../service.ts';
 
 /** How far the estimate may lie from the peak, either way. */
 export const factor = 1.5;
@@ -31,22 +31,25 @@ function peakOf(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
 }
 
+/** The pid of the service's trainer. */
+const untilTrainer = (service: TestService): Promise<number> =>
+  until(() => trainersOf(service.dataDir)[0] ?? 0, 'there is a trainer');
+
 /** Estimates a training, then runs it. */
 export async function measure(
   service: TestService,
   changes: object,
 ): Promise<{ estimated: number; peak: number }> {
-  const request = quickRequest({ dataset: 'long.jsonl', max_steps: 2, export: 'none', ...changes });
+  const request = quickRequest({ dataset: 'long.jsonl', max_steps: 1, export: 'none', ...changes });
   const { body } = await service.call('POST', '/api/estimate', request);
   assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
+  const pid = await untilTrainer(service);
   let peak = 0;
   const watch = setInterval(() => {
-    for (const pid of trainersOf(service.dataDir)) {
-      try {
-        peak = Math.max(peak, peakOf(pid));
-      } catch {
-        // It has just ended.
-      }
+    try {
+      peak = Math.max(peak, peakOf(pid));
+    } catch {
+      // It has just ended.
     }
   }, 200);
   const ended = await untilEnded(service).finally(() => clearInterval(watch));
