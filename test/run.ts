@@ -14,6 +14,7 @@ import { balanced, type Durations, pytestDurations, readDurations, rememberDurat
 import { root } from './folders.ts';
 import { makeModels } from './models.ts';
 import { isUnit } from './unit-files.ts';
+import { startWarmParent } from './warm-parent.ts';
 
 interface Job {
   readonly name: string;
@@ -29,8 +30,8 @@ interface Job {
 const bin = join(root, 'trainer', '.venv', process.platform === 'win32' ? 'Scripts' : 'bin');
 const python = join(bin, 'python');
 const node = process.execPath;
-/** Each process of the trainer's tests imports torch again; with few tests, one process would run alone at the end. */
-const trainerProcesses = 6;
+/** Each process of the trainer's tests imports torch again, which takes ten seconds of CPU time. */
+const trainerProcesses = 3;
 /** The peak memory of a test file: a service, a browser or a trainer. */
 const workerBytes = 3 * 2 ** 30;
 
@@ -135,6 +136,7 @@ function run(job: Job): Promise<Counts> {
   return new Promise((resolve) => {
     const env = {
       ...process.env,
+      ...warmParent,
       // Two torch threads next to a busy process are many times slower than one.
       OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1',
       ...(values.seed === undefined ? {} : { HONE_SEED: values.seed }),
@@ -179,6 +181,8 @@ const began = performance.now();
 // Made once here, so that test files that start at the same time do not each make them.
 if (!values.check) makeModels();
 const jobs = wantedJobs().sort((a, b) => b.seconds - a.seconds);
+const startsServices = !values.check && jobs.some(({ name }) => name.startsWith('test/') && !isUnit(name));
+const warmParent = startsServices ? startWarmParent() : {};
 const failures: string[] = [];
 const total = { passed: 0, failed: 0 };
 const queue = jobs.values();

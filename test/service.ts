@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root, temporaryFolder } from './folders.ts';
 import { makeModels, tinyModel } from './models.ts';
+import { warmParentEnvironment } from './warm-parent.ts';
 
 export { root, temporaryFolder, tinyModel };
 
@@ -65,6 +66,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
           warmTrainerIdleMs: options.warm ? 600_000 : 0,
           ...options.limits,
         }),
+        ...(options.warm ? warmParentEnvironment(options.env) : {}),
         ...options.env,
       },
     },
@@ -184,14 +186,22 @@ export const quickRequest = (changes: Record<string, unknown> = {}) => ({
   ...changes,
 });
 
-/** Waits until `check` returns a truthy value; on timeout fails with the last value. */
+/** The longest pause between two checks of a condition. */
+const longestPauseMs = 250;
+
+/**
+ * Waits until `check` returns a truthy value; on timeout fails with the last value. The pauses between the checks
+ * become longer, because requests every few milliseconds take CPU time from what is waited for.
+ */
 export async function until<T>(check: () => Promise<T> | T, what: string, timeoutMs = 120_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
+  let pauseMs = 20;
   let last: T;
   do {
     last = await check();
     if (last) return last;
-    await sleep(50);
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 1.5, longestPauseMs);
   } while (performance.now() < deadline);
   throw new Error(`Waited in vain until ${what}; the last answer was ${JSON.stringify(last)}`);
 }

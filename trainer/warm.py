@@ -49,6 +49,11 @@ SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "backgro
 
 def warm() -> int:
     """Imports everything, then forks on request. Exit status 1 when forking is not safe."""
+    return serve() if load() else 1
+
+
+def load() -> bool:
+    """Imports everything. False when forking is not safe."""
     import importlib
 
     os.environ.update(SINGLE_THREADED)
@@ -58,10 +63,15 @@ def warm() -> int:
     importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
     if len(os.listdir("/proc/self/task")) > 1:
         print("A library started a thread on import, so forking is not safe.", file=sys.stderr)
-        return 1
+        return False
     # Otherwise a garbage collection in a fork touches, and so copies, every page.
     gc.collect()
     gc.freeze()
+    return True
+
+
+def serve() -> int:
+    """Forks on request until standard input ends."""
     return _Server().serve()
 
 

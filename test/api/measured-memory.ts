@@ -40,7 +40,7 @@ export async function measure(
   service: TestService,
   changes: object,
 ): Promise<{ estimated: number; peak: number }> {
-  const request = quickRequest({ dataset: 'long.jsonl', max_steps: 1, export: 'none', ...changes });
+  const request = quickRequest({ dataset: 'long.jsonl', max_steps: 2, export: 'none', ...changes });
   const { body } = await service.call('POST', '/api/estimate', request);
   assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
   const pid = await untilTrainer(service);

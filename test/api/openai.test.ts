@@ -20,7 +20,7 @@ let client: OpenAI;
 let name = '';
 
 test.before(async () => {
-  service = await startService();
+  service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
   await service.call(
     'POST',

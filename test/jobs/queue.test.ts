@@ -15,7 +15,7 @@ test.after(endAll);
 
 test('jobs that may wait run one after another, in order, also across a killed server; one can be taken out', async () => {
   const dataDir = temporaryFolder();
-  let service = await startService({ dataDir });
+  let service = await startService({ dataDir, warm: true });
   await service.upload('support.jsonl', supportRows());
   const start = (changes: object) =>
     service.call('POST', '/api/start_training', quickRequest({ export: 'none', ...changes }));

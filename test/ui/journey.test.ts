@@ -14,8 +14,8 @@ const port = 20_000 + (process.pid % 20_000);
 
 test('a newcomer uploads, trains through a killed server, asks the model and deletes it', async () => {
   const dataDir = temporaryFolder();
-  const start = () => startService({ dataDir, args: ['--port', String(port)] });
-  let service = await start();
+  const start = (warm: boolean) => startService({ dataDir, warm, args: ['--port', String(port)] });
+  let service = await start(true);
   const { page, faults } = await openPage(service.url, '/');
 
   await sees(page, 'Train your own model');
@@ -61,7 +61,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
 
   await service.end('SIGKILL');
   await sees(page, /Reconnecting|Stale since/);
-  service = await start();
+  service = await start(false);
   await page.locator('.connection[data-state="live"]').waitFor();
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
   await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');

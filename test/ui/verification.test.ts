@@ -23,7 +23,7 @@ test.after(async () => {
 });
 
 test.before(async () => {
-  service = await startService();
+  service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
   const request = quickRequest({
     model_name: model('mixed'),

@@ -1,0 +1,60 @@
+"""The parent of all warm trainers of a test run: imports the libraries once instead of once per service.
+
+    python warm_parent.py SOCKET -m trainer warm
+
+A client (`warm_client.py`, in place of `python -m trainer warm`) connects to the Unix socket and sends its working
+directory and environment as JSON with its standard streams. A fork then serves as that warm trainer. This process
+ends when its standard input ends. The arguments after SOCKET show in a list of processes what the forks are.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+from trainer import warm
+
+
+def become(order: dict, streams: list[int]) -> None:
+    """Turns the fork into a warm trainer; does not return."""
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for target, stream in enumerate(streams):
+            os.dup2(stream, target)
+            os.close(stream)
+        os.environ.clear()
+        os.environ.update(order["env"])
+        os.environ.update(warm.SINGLE_THREADED)
+        os.chdir(order["cwd"])
+        code = warm.serve()
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(sys.argv[1])
+    # Clients may connect during the imports.
+    listener.listen(64)
+    assert warm.load()
+    # The kernel then reaps the forks.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while 0 not in select.select([0, listener], [], [])[0]:
+        connection, _ = listener.accept()
+        # The length of the JSON comes with the streams.
+        length, streams, _, _ = socket.recv_fds(connection, 4, 3)
+        with connection.makefile("rb") as file:
+            order = json.loads(file.read(int.from_bytes(length, "big")))
+        if os.fork() == 0:
+            # It keeps the connection open until it ends.
+            listener.close()
+            become(order, streams)
+        for stream in streams:
+            os.close(stream)
+        connection.close()
+
+
+main()
