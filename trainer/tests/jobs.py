@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trainer.protocol.contracts import Settings
 from trainer.tests.tiny import sentences
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def make(
         device="cpu",
         bf16=False,
     )
-    unknown = set(settings) - set(spec["settings"])
+    unknown = set(settings) - set(Settings.__struct_fields__)
     assert not unknown, unknown
     spec["settings"].update(settings)
     path = folder / "spec.json"
