@@ -19,20 +19,19 @@ def make_small(directory: Path, vocabulary: int) -> None:
     """A Llama model of a few million parameters: large enough that weights are most of memory and files."""
     torch.manual_seed(0)
     tokenizer = tiny.build_tokenizer()
-    config = LlamaConfig(
+    shape = tiny.decoder_shape(
+        tokenizer,
+        context=1024,
         vocab_size=vocabulary,
         hidden_size=256,
         intermediate_size=688,
         num_hidden_layers=8,
         num_attention_heads=8,
         num_key_value_heads=4,
-        max_position_embeddings=1024,
+        initializer_range=0.02,
         tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
     )
-    LlamaForCausalLM(config).save_pretrained(directory)
+    LlamaForCausalLM(LlamaConfig(**shape)).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
 
 

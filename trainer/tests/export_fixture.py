@@ -142,19 +142,7 @@ def build_sentencepiece_model(kind: str, tokenizer: Any, seed: int = 7) -> Any:
     import transformers
 
     torch.manual_seed(seed)
-    shape = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 256,
-        "initializer_range": 0.05,
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
+    shape = tiny.decoder_shape(tokenizer)
     if kind == "gemma2":
         config = transformers.Gemma2Config(**shape, head_dim=16, query_pre_attn_scalar=16, sliding_window=64)
         return transformers.Gemma2ForCausalLM(config)

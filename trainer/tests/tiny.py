@@ -78,19 +78,10 @@ def build_tokenizer(
     return tokenizer
 
 
-def build_model(kind: str, tokenizer, context: int = 256, seed: int = 7):
-    """A model of architecture `kind` with random weights drawn with `seed` (hidden 64, 2 layers, float32)."""
-    import torch
-    import transformers
-
-    size = len(tokenizer)
-    tokens = {
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    rotary = {
-        "vocab_size": size,
+def decoder_shape(tokenizer, context: int = 256, **changes) -> dict:
+    """The configuration of a decoder: hidden size 64 and 2 layers. `changes` replaces fields."""
+    return {
+        "vocab_size": len(tokenizer),
         "hidden_size": 64,
         "intermediate_size": 128,
         "num_hidden_layers": 2,
@@ -98,9 +89,28 @@ def build_model(kind: str, tokenizer, context: int = 256, seed: int = 7):
         "num_key_value_heads": 2,
         "max_position_embeddings": context,
         "initializer_range": 0.05,
-        "tie_word_embeddings": kind in ("gemma3", "qwen3"),
-        **tokens,
+        **token_ids(tokenizer),
+        **changes,
     }
+
+
+def token_ids(tokenizer) -> dict:
+    """The ids of the first, last and padding token, as configurations name them."""
+    return {
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+
+
+def build_model(kind: str, tokenizer, context: int = 256, seed: int = 7):
+    """A model of architecture `kind` with random weights drawn with `seed` (hidden 64, 2 layers, float32)."""
+    import torch
+    import transformers
+
+    size = len(tokenizer)
+    tokens = token_ids(tokenizer)
+    rotary = decoder_shape(tokenizer, context, tie_word_embeddings=kind in ("gemma3", "qwen3"))
     torch.manual_seed(seed)
     if kind == "llama":
         return transformers.LlamaForCausalLM(transformers.LlamaConfig(**rotary))

@@ -227,19 +227,22 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("sharded")
     torch.manual_seed(3)
-    config = transformers.LlamaConfig(
+    tokenizer = tiny.build_tokenizer()
+    shape = tiny.decoder_shape(
+        tokenizer,
+        context=512,
         vocab_size=80_000,
         hidden_size=1024,
         intermediate_size=4096,
         num_hidden_layers=4,
         num_attention_heads=8,
         num_key_value_heads=8,
-        max_position_embeddings=512,
+        initializer_range=0.02,
         tie_word_embeddings=True,
     )
-    model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape)).to(torch.bfloat16)
     model.save_pretrained(folder, max_shard_size="170MB")
-    tiny.build_tokenizer().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     assert len(list(folder.glob("*.safetensors"))) >= 2
     return folder
 
