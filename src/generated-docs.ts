@@ -50,7 +50,7 @@ function fieldText(name: string, field: Field): string {
   if (field === (failureCodes as Field)) return `${code(name)} ([failure code](troubleshooting.md))`;
   if (typeof field !== 'string') return `${code(name)} (${field.map(code).join(', ')})`;
   const nullable = field.endsWith('?');
-  const kind = field.replace('?', '');
+  const kind = field.replaceAll('?', '');
   const words = kindWords[kind] ?? (nullable ? (kind === 'text' ? 'string' : kind) : '');
   if (words === '') return code(name);
   return `${code(name)} (${words}${nullable ? ' or null' : ''})`;

@@ -15,8 +15,8 @@ interface Kinds {
   verification: Verification;
 }
 export type FieldKind = keyof Kinds;
-/** A type, with `?` if nullable, or the list of allowed strings. */
-export type Field = FieldKind | `${FieldKind}?` | readonly string[];
+/** A type, with `?` if nullable and `??` if it is also absent from older runs, or the list of allowed strings. */
+export type Field = FieldKind | `${FieldKind}?` | `${FieldKind}??` | readonly string[];
 
 /** The result of the verification after export; other figures vary. */
 export type Verification = {
@@ -46,8 +46,8 @@ export const artifactKinds = [
 ] as const;
 
 /**
- * The types of lines in a job's journal, and their fields in addition to `seq`, `time` and `type`. A new field must be
- * nullable: if it is absent from a line, it is read as null.
+ * The types of lines in a job's journal, and their fields in addition to `seq`, `time` and `type`. A new field's type ends
+ * in `??`: lines of earlier releases lack it.
  */
 export const journalLines = {
   hello: { protocol: 'integer', pid: 'integer', resumed_from_step: 'integer?', versions: 'texts' },
@@ -92,11 +92,13 @@ export type LineType = keyof typeof journalLines;
 
 export type FieldValue<F> = F extends readonly (infer Choice)[]
   ? Choice
-  : F extends `${infer Kind extends FieldKind}?`
+  : F extends `${infer Kind extends FieldKind}??`
     ? Kinds[Kind] | null
-    : F extends FieldKind
-      ? Kinds[F]
-      : never;
+    : F extends `${infer Kind extends FieldKind}?`
+      ? Kinds[Kind] | null
+      : F extends FieldKind
+        ? Kinds[F]
+        : never;
 /** The values for a table of fields. */
 export type FieldValues<T> = { -readonly [N in keyof T]: FieldValue<T[N]> };
 

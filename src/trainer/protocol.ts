@@ -41,15 +41,21 @@ const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {
 
 function fieldSchema(field: Field): v.GenericSchema {
   if (typeof field !== 'string') return v.picklist(field);
-  const kind = kinds[field.replace('?', '') as FieldKind];
+  const kind = kinds[field.replaceAll('?', '') as FieldKind];
   return field.endsWith('?') ? v.nullable(kind) : kind;
 }
 
-/** The schemas for a table of fields. */
+type FieldSchema<F> = F extends `${string}??`
+  ? v.OptionalSchema<v.GenericSchema<FieldValue<F>>, undefined>
+  : v.GenericSchema<FieldValue<F>>;
+/** The schemas for a table of fields as stored in the database. */
 export const fieldSchemas = <T extends Readonly<Record<string, Field>>>(fields: T) =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, fieldSchema(field)]),
-  ) as unknown as { [N in keyof T]: v.GenericSchema<FieldValue<T[N]>> };
+    Object.entries(fields).map(([name, field]) => {
+      const schema = fieldSchema(field);
+      return [name, typeof field === 'string' && field.endsWith('??') ? v.optional(schema) : schema];
+    }),
+  ) as unknown as { [N in keyof T]: FieldSchema<T[N]> };
 
 /** A nullable journal field may be absent: older trainers did not write it. */
 const lineFields = (fields: Readonly<Record<string, Field>>) =>
