@@ -3,11 +3,8 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import type { Services } from './domain/services.ts';
+import { isLocalHost } from './http/peers.ts';
 import type { Logger } from './logger.ts';
-
-/** Whether other machines can reach a service that listens on this host. */
-export const isReachable = (host: string): boolean =>
-  host !== 'localhost' && host !== '::1' && !host.startsWith('127.');
 
 /** This machine's name for others: the host that was asked for, or its first address in a network. */
 function nameForOthers(host: string): string {
@@ -29,7 +26,7 @@ export function tellAccess(
   url: string,
 ): void {
   const { host, dataDir } = config;
-  const reachable = isReachable(host);
+  const reachable = !isLocalHost(host);
   if (access.mode === 'open') {
     const who = reachable ? 'everyone who reaches this machine' : 'everyone on this machine';
     logger.warn(

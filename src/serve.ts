@@ -12,13 +12,14 @@ import { type InstanceLock, lockInstance } from './db/instance.ts';
 import type { Services } from './domain/services.ts';
 import { greet } from './domain/snapshot.ts';
 import { AppError, asAppError } from './errors.ts';
-import { isReachable, tellAccess } from './first-key.ts';
+import { tellAccess } from './first-key.ts';
 import { composeGate } from './gate.ts';
 import { createAssets } from './http/assets.ts';
 import { chooseEngine, type EngineChoice } from './http/engines/choose.ts';
 import { nativeFiles } from './http/engines/natives.ts';
 import { readTls, type Tls } from './http/engines/tls.ts';
 import { buildOpenApi } from './http/openapi.ts';
+import { isLocalHost } from './http/peers.ts';
 import type { Face } from './http/route.ts';
 import { createServer, type Server, type ServerOptions } from './http/server.ts';
 import type { Logger } from './logger.ts';
@@ -50,7 +51,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   const services: Services = {
     ...core.services,
     http,
-    reachable: isReachable(config.host),
+    reachable: !isLocalHost(config.host),
     tls: tls !== null,
   };
   server = createServer({

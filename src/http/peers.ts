@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { Call } from './engines/engine.ts';
+import { isFromProxy } from './head-scan.ts';
 
 /** The client of a request. */
 export interface Peer {
@@ -35,6 +36,12 @@ export function canonicalAddress(text: string): string | null {
 
 const isLoopback = (address: string) => address.startsWith('127.') || address === '::1';
 
+/** Whether a server that listens on this host is reached from this machine alone. */
+export const isLocalHost = (host: string): boolean => host === 'localhost' || isLoopback(host);
+
+/** A client of this machine. */
+export const localPeer: Peer = { address: '127.0.0.1', isLocal: true, overTls: false };
+
 /** The address in an entry of `X-Forwarded-For`, `X-Real-IP` or `for=` of `Forwarded` (RFC 7239, section 6). */
 function addressIn(entry: string): string | null {
   const plain = entry.trim().replace(/^"(.*)"$/, '$1');
@@ -47,10 +54,6 @@ interface Said {
   readonly chains: Map<string, string[]>;
   overTls: boolean;
 }
-
-/** Headers that proxies add. */
-const isFromProxy = (name: string) =>
-  name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip' || name === 'via';
 
 function note(said: Said, name: string, value: string): void {
   const entries =
@@ -68,10 +71,11 @@ function note(said: Said, name: string, value: string): void {
  * Finds out who sends a request. A peer on the loopback address is local, unless its request has headers of a proxy. Those
  * are believed of trusted proxies alone: then the client is the last address that is not one of them.
  * @param trustedProxies IP addresses.
+ * @returns the peer of a request; `proxied` says whether it has such headers.
  */
 export function createPeers(
   trustedProxies: readonly string[],
-): (call: Pick<Call, 'remoteAddress' | 'eachHeader'>) => Peer {
+): (call: Pick<Call, 'remoteAddress' | 'eachHeader'>, proxied: boolean) => Peer {
   const trusted = new Set(trustedProxies.map((address) => canonicalAddress(address)));
   /** The last connection's, because most requests come from the same few addresses. */
   let last: { readonly text: string; readonly direct: Peer } | null = null;
@@ -102,15 +106,13 @@ export function createPeers(
     };
   }
 
-  return (call) => {
+  return (call, proxied) => {
     const direct = directPeer(call.remoteAddress());
-    if (!direct.isLocal && !trusted.has(direct.address)) return direct;
-    let said: Said | null = null;
+    if (!proxied || (!direct.isLocal && !trusted.has(direct.address))) return direct;
+    const said: Said = { chains: new Map(), overTls: false };
     call.eachHeader((name, value) => {
-      if (!isFromProxy(name)) return;
-      said ??= { chains: new Map(), overTls: false };
-      note(said, name, value);
+      if (isFromProxy(name)) note(said, name, value);
     });
-    return said === null ? direct : behindProxy(direct, said);
+    return behindProxy(direct, said);
   };
 }

@@ -6,7 +6,8 @@ import { Exchange } from './exchange.ts';
 import { refuseCrossSite } from './fetch-site.ts';
 import type { Area, Gate } from './gate.ts';
 import { guardOrigin } from './guard.ts';
-import { createPeers } from './peers.ts';
+import { scanHead } from './head-scan.ts';
+import { createPeers, isLocalHost, localPeer } from './peers.ts';
 import { Reply } from './reply.ts';
 import { type Face, runRoute } from './route.ts';
 import { areaOf, createRouter } from './router.ts';
@@ -45,7 +46,10 @@ const asItIs = (error: AppError) => error;
 export function createServer(options: ServerOptions): Server {
   const { gate } = options;
   const router = createRouter(options.faces, options.fallback);
-  const peerOf = createPeers(options.trustedProxies);
+  const peers = createPeers(options.trustedProxies);
+  /** Whether it listens on a loopback address: then asking for the client's would cost a tenth of a status request. */
+  let onlyLocal = false;
+  const peerOf = (call: Call, proxied: boolean) => (onlyLocal && !proxied ? localPeer : peers(call, proxied));
   const broadcast = createBroadcast({
     ...options.socket,
     allowedHosts: options.allowedHosts,
@@ -147,9 +151,9 @@ export function createServer(options: ServerOptions): Server {
 
   const app = options.engine.createApp({
     request: (call) => {
-      const repeated = call.repeatedHeader();
+      const { repeated, proxied } = scanHead(call);
       if (repeated !== null) return refuseRepeated(call, repeated);
-      const peer = peerOf(call);
+      const peer = peerOf(call, proxied);
       const exchange = new Exchange(call, peer, peer.isLocal ? asItIs : gate.conceal);
       serve(exchange);
       exchange.keep();
@@ -159,6 +163,7 @@ export function createServer(options: ServerOptions): Server {
   return {
     broadcast,
     listen: async (host, port) => {
+      onlyLocal = isLocalHost(host);
       const found = await app.listen(host, port);
       if (found === null) {
         throw new AppError(

@@ -4,6 +4,7 @@ import type { App, Call, Frame, Socket, SocketHandlers } from './engines/engine.
 import { withErrorHeaders } from './error-reply.ts';
 import type { Gate } from './gate.ts';
 import { guardOrigin } from './guard.ts';
+import { scanHead } from './head-scan.ts';
 import type { Peer } from './peers.ts';
 import type { Reply } from './reply.ts';
 
@@ -50,7 +51,7 @@ export function createBroadcast(options: {
   path: string;
   greet: Greeting;
   allowedHosts: readonly string[];
-  peerOf: (call: Call) => Peer;
+  peerOf: (call: Call, proxied: boolean) => Peer;
   gate: Gate;
   presentError: (error: AppError) => Reply;
   /** Called when the number of clients changes. */
@@ -104,10 +105,10 @@ export function createBroadcast(options: {
     idleSeconds: 60,
     upgrade: (call) => {
       const since = new URLSearchParams(call.query).get('since');
-      const peer = options.peerOf(call);
+      const { repeated, proxied } = scanHead(call);
+      const peer = options.peerOf(call, proxied);
       let admitted: SocketData['admitted'] = null;
       try {
-        const repeated = call.repeatedHeader();
         if (repeated !== null) {
           throw new AppError('invalid', `The request has more than one ${repeated} header.`);
         }

@@ -80,6 +80,8 @@ test('auto: a service that others cannot reach makes no key and says nothing', a
   assert.not.match(logOf(service), /access/i);
   assert.is(await status(service), 200);
   assert.is(await status(service, 'unused'), 200);
+  const forwarded = { 'x-forwarded-for': '127.0.0.1', connection: 'close' };
+  assert.is((await fetch(`${service.url}/api/models`, { headers: forwarded })).status, 401);
   await checkOwnCommands(service);
 });
 

@@ -1,18 +1,21 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { scanHead } from '../../src/http/head-scan.ts';
 import { canonicalAddress, createPeers } from '../../src/http/peers.ts';
 
 const peerOf = (
   remote: string,
   headers: readonly (readonly [string, string])[],
   trusted: readonly string[] = [],
-) =>
-  createPeers(trusted)({
+) => {
+  const call = {
     remoteAddress: () => remote,
-    eachHeader: (take) => {
+    eachHeader: (take: (name: string, value: string) => void) => {
       for (const [name, value] of headers) take(name, value);
     },
-  });
+  };
+  return createPeers(trusted)(call, scanHead(call).proxied);
+};
 
 const local = { address: '127.0.0.1', isLocal: true, overTls: false };
 

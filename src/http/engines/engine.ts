@@ -36,12 +36,6 @@ export interface Frame {
   readonly text: string;
 }
 
-/**
- * Headers that a request may have only once (RFC 9112, sections 3.2 and 6.3): a proxy in front may have gone by the
- * other one.
- */
-export const uniqueHeaders: readonly string[] = ['host', 'content-length'];
-
 export interface Head {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,8 +53,6 @@ export interface Call {
   readonly query: string;
   /** The first header of that name (in lower case), or ''. Available only until the handler returns. */
   header(name: string): string;
-  /** Which of `uniqueHeaders` came more than once, or `null`. Available only until the handler returns. */
-  repeatedHeader(): string | null;
   /** Every header in order, with its name in lower case. Available only until the handler returns. */
   eachHeader(take: (name: string, value: string) => void): void;
   /** The IP address of the other end of the connection, in any spelling, or ''. Available only until the handler returns. */

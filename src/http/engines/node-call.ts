@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Call, type Head, uniqueHeaders } from './engine.ts';
+import type { Call, Head } from './engine.ts';
 import type { Incoming, Patience } from './patience.ts';
 import { reasonOf } from './reasons.ts';
 
@@ -42,11 +42,6 @@ export class NodeCall implements Call {
       }
     }
     return '';
-  }
-
-  repeatedHeader(): string | null {
-    const names = this.req.rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
-    return uniqueHeaders.find((name) => names.indexOf(name) !== names.lastIndexOf(name)) ?? null;
   }
 
   eachHeader(take: (name: string, value: string) => void): void {

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { type Call, type Head, uniqueHeaders } from './engine.ts';
+import type { Call, Head } from './engine.ts';
 import { reasonOf } from './reasons.ts';
 
 const tryEveryMs = 3_000;
@@ -34,17 +34,6 @@ export class UwsCall implements Call {
 
   header(name: string): string {
     return this.req.getHeader(name);
-  }
-
-  repeatedHeader(): string | null {
-    const seen = new Set<string>();
-    let repeated: string | null = null;
-    this.req.forEach((name) => {
-      if (!uniqueHeaders.includes(name)) return;
-      if (seen.has(name)) repeated = name;
-      seen.add(name);
-    });
-    return repeated;
   }
 
   eachHeader(take: (name: string, value: string) => void): void {
