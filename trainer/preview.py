@@ -11,6 +11,7 @@ from trainer.data import preferences, rows, template
 from trainer.data.encode import IGNORED, encode
 from trainer.data.lengths import choose_length
 from trainer.model import check, download
+from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import explain
@@ -46,8 +47,8 @@ def _preview(spec_path: str, count: int) -> dict[str, Any]:
     directory = download.find_small_files(job)
     job.config = check.read_config(directory, spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
-    job.model_dir = directory
     download.forget_token()
+    job.model_dir = make_view(directory, job.folder / "model")
     job.tokenizer = job.provider.tokenizer(job)
     if job.family == "causal":
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)

@@ -15,6 +15,7 @@ import msgspec
 from trainer.data import template
 from trainer.describe import PACKAGES, versions
 from trainer.model import check, download
+from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL, ContractError, read_spec
 from trainer.protocol.durable import write_json
@@ -101,14 +102,16 @@ def _check(job: Job) -> None:
     job.family = check.family(job.config, job.task, job.strategy)
     job.provider.refuse(job.config, job.family, job.settings)
     _decide_export(job)
-    job.model_dir = download.find_weights(job)
-    job.reward_dir = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
+    model = download.find_weights(job)
+    reward = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
     download.forget_token()
     download.go_offline()
-    check.check_weights(job.model_dir, job.spec.model.name)
-    if job.reward_dir is not None:
-        check.read_config(job.reward_dir, job.settings.reward_model)
-        check.check_weights(job.reward_dir, job.settings.reward_model)
+    check.check_weights(model, job.spec.model.name)
+    job.model_dir = make_view(model, job.folder / "model")
+    if reward is not None:
+        check.read_config(reward, job.settings.reward_model)
+        check.check_weights(reward, job.settings.reward_model)
+        job.reward_dir = make_view(reward, job.folder / "reward-model")
 
 
 def _decide_export(job: Job) -> None:

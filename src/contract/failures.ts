@@ -64,14 +64,14 @@ export const failures = {
     message: 'A weight file of the model is damaged.',
     advice: 'Delete it from the hub cache (or the folder) so that it is downloaded again.',
     help: [
-      'The folder or repository is not a usable model: `config.json` or the safetensors files are missing, incomplete or damaged. Delete the model from the hub cache so that it is downloaded again. Models with PyTorch `.bin` weights only are not supported.',
+      "The folder or repository is not a usable model: `config.json` or the safetensors files are missing, incomplete or damaged. Delete the model from the hub cache so that it is downloaded again. Models with PyTorch `.bin` weights only are not supported. Links in a model's folder to files elsewhere are not followed: put the files themselves in their place.",
     ],
   },
   bad_tokenizer: {
     message: "The model's tokenizer cannot be read.",
     advice: 'Choose a model with a tokenizer.json, or download the model again if a file is damaged.',
     help: [
-      'The tokenizer files are missing or unreadable. Download the model again, or choose one that has a `tokenizer.json`.',
+      'The tokenizer files are missing or unreadable. Download the model again, or choose one that has a `tokenizer.json` or a SentencePiece model. A tokenizer of older files (`vocab.txt`, or `vocab.json` and `merges.txt`) can be converted with transformers: `AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)`.',
     ],
   },
   bad_dataset_row: {

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -205,6 +205,11 @@ test('a model that is missing, is no model, brings code, or has an architecture 
     );
     await refused(quickRequest({ model_name: coded }), 400, `auto_map in ${file}`);
   }
+  const linked = join(temporaryFolder(), 'model');
+  cpSync(tinyModel('llama'), linked, { recursive: true });
+  rmSync(join(linked, 'tokenizer.json'));
+  symlinkSync('/etc/passwd', join(linked, 'tokenizer.json'));
+  await refused(quickRequest({ model_name: linked }), 400, 'links to files outside of it: tokenizer.json');
   const explicit = { export: { quantizations: ['Q8_0'] } };
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ architectures: ['DreamForCausalLM9'] }));
   await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'DreamForCausalLM9', 'none');

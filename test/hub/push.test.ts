@@ -116,6 +116,14 @@ test('a model is trained from the hub end to end, and its token stays at the hub
 test('a push makes a repository with all parts of the model, and tells its progress', async () => {
   forget();
   hub.partBytes = 60_000;
+  const adapter = readdirSync(join(service.dataDir, 'model_checkpoints')).map((name) =>
+    join(service.dataDir, 'model_checkpoints', name, 'adapter'),
+  );
+  // Only files that are known to belong to an adapter are sent.
+  for (const folder of adapter) {
+    writeFileSync(join(folder, 'notes.txt'), 'private');
+    writeFileSync(join(folder, 'training_args.bin'), 'private');
+  }
   const { status, body } = await push('alice/first', { private: true });
   hub.partBytes = 5 * 2 ** 30;
   assert.is(status, 200, JSON.stringify(body));

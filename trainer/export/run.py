@@ -22,6 +22,7 @@ from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.export.verification.verify import load_reference, verify
 from trainer.model.download import UNWANTED, WANTED, forget_token
+from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
@@ -62,7 +63,7 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
     converter = Path(spec.tools.converter)
 
     job.phase("merge", 0.0, "reading the adapter")
-    base = _base_directory(spec)
+    base = make_view(_base_directory(spec), job.folder / "model")
     forget_token()
     possible, reason = verdict(config, converter)
     if not possible:

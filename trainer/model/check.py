@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trainer.model import reduced, view
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 
@@ -36,7 +37,14 @@ CODE_FILES = (
     "generation_config.json",
 )
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+# A tokenizer as one file: tokenizer.json, or SentencePiece's model by one of its names.
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "spm.model",
+)
 
 # The largest files that are read whole, in bytes. Configurations have kilobytes (the service has the same
 # limit in src/domain/base-models/small-json.ts), tokenizers and lists of tensors up to about 50 MB.
@@ -51,17 +59,19 @@ LARGEST = {
         ),
         2**24,
     ),
-    **dict.fromkeys((*TOKENIZER_FILES, "merges.txt", "model.safetensors.index.json"), 2**27),
+    **dict.fromkeys(
+        (*TOKENIZER_FILES, "vocab.json", "vocab.txt", "merges.txt", "model.safetensors.index.json"), 2**27
+    ),
 }
 
 
 def read_config(directory: Path, name: str) -> dict[str, Any]:
-    """The model's `config.json`; a Failure says why Hone does not train this model.
+    """The model's `config.json`, reduced; a Failure says why Hone does not train this model.
 
     Hone never runs code from a model repository, and refuses a model that needs it.
     """
     check_sizes(directory, name)
-    config = _json(directory / "config.json")
+    config = view.read_json(directory, "config.json")
     if not isinstance(config, dict):
         raise Failure(
             "bad_model",
@@ -69,7 +79,7 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
             "Give owner/name of a model on the hub, or a directory with config.json and *.safetensors.",
         )
     for file in CODE_FILES:
-        content = _json(directory / file)
+        content = view.read_json(directory, file)
         code = content.get("auto_map") if isinstance(content, dict) else None
         if code:
             raise Failure(
@@ -78,13 +88,14 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
                 "Choose a model with an architecture that is part of transformers.",
                 f"auto_map: {json.dumps(code)[:500]}",
             )
-    if not any((directory / name).exists() for name in TOKENIZER_FILES):
+    if not any(view.find(directory, name) for name in TOKENIZER_FILES):
         raise Failure(
             "bad_tokenizer",
-            "The model has no tokenizer files.",
-            f"It needs one of: {', '.join(TOKENIZER_FILES)}.",
+            "The model has no tokenizer.json and no SentencePiece model.",
+            f"It needs one of: {', '.join(TOKENIZER_FILES)}. A tokenizer of older files becomes a "
+            "tokenizer.json with transformers: AutoTokenizer.from_pretrained(…).save_pretrained(…).",
         )
-    return config
+    return reduced.model_config(config)
 
 
 def check_sizes(directory: Path, name: str) -> None:
@@ -153,11 +164,9 @@ def exportable(config: dict[str, Any], spec: Spec) -> tuple[bool, str]:
 
 def check_weights(directory: Path, name: str) -> None:
     """Failure `bad_model` unless all weights are there as safetensors."""
-    index = _json(directory / "model.safetensors.index.json")
-    if isinstance(index, dict):
-        missing = [
-            file for file in sorted(set(index["weight_map"].values())) if not (directory / file).exists()
-        ]
+    promised = view.weight_files(directory)
+    if promised is not None:
+        missing = [file for file in promised if view.find(directory, file) is None]
         if missing:
             raise Failure(
                 "bad_model",
@@ -174,11 +183,3 @@ def check_weights(directory: Path, name: str) -> None:
         f"{name} has no weights as safetensors.{found}",
         "Choose a model with *.safetensors files.",
     )
-
-
-def _json(path: Path) -> Any:
-    """The JSON in `path`, or None."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None

@@ -3,9 +3,10 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
+import { linksOutOf, readModelJson } from './model-file.ts';
 import { isNetworkPath, networkPathRefusal } from './network-path.ts';
 import { codeRefusal, filesWithCode } from './own-code.ts';
-import { readSmallJson, UnreadableFile } from './small-json.ts';
+import { UnreadableFile } from './small-json.ts';
 
 /** The location of a base model: a hub ID or a local folder. */
 export type BaseModel = { readonly name: string; readonly path: string | null };
@@ -42,6 +43,12 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
   const folder = await stat(path).catch(() => null);
   if (folder === null) refuse(`The folder ${path} does not exist`);
   if (!folder.isDirectory()) refuse(`${path} is a file, not a model folder`);
+  const leaving = await linksOutOf(path);
+  if (leaving.length > 0) {
+    refuse(
+      `${path} has links to files outside of it: ${leaving.slice(0, 3).join(', ')}. Put the files themselves in their place`,
+    );
+  }
   const config = await readConfig(path);
   const faults = createFaults();
   const withCode = await filesWithCode(path);
@@ -62,7 +69,7 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
 async function readConfig(path: string): Promise<Record<string, unknown>> {
   let config: unknown;
   try {
-    config = await readSmallJson(join(path, 'config.json'));
+    config = await readModelJson(path, 'config.json');
   } catch (error) {
     const found =
       (error as NodeJS.ErrnoException).code === 'ENOENT'

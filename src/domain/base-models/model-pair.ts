@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { refusalOf } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
-import { readSmallJson } from './small-json.ts';
+import { readModelJson } from './model-file.ts';
 
 /** The class suffix of text generation models in transformers. */
 const continues = /(?:ForCausalLM|LMHeadModel)$/;
@@ -16,7 +15,7 @@ export async function checkPair(
   strategy: string,
   { combinations }: Pick<Description, 'combinations'>,
 ): Promise<void> {
-  const config = (await readSmallJson(join(path, 'config.json'))) as {
+  const config = (await readModelJson(path, 'config.json')) as {
     architectures?: unknown;
     model_type?: unknown;
     is_encoder_decoder?: unknown;

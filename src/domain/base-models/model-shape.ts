@@ -1,7 +1,6 @@
 import { open, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
-import { readSmallJson } from './small-json.ts';
+import { modelFile, readModelJson } from './model-file.ts';
 
 /** The sizes of a decoder model that its memory depends on. */
 export interface ModelShape {
@@ -42,10 +41,10 @@ export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: n
 
 /** Reads the shape of a local model from its configuration and the headers of its weights. */
 export async function readModelShape(path: string): Promise<{ shape: ModelShape | null; kind: ModelKind }> {
-  const config = (await readSmallJson(join(path, 'config.json'))) as Record<string, unknown>;
+  const config = (await readModelJson(path, 'config.json')) as Record<string, unknown>;
   let parameters = 0;
   for (const name of await readdir(path)) {
-    if (name.endsWith('.safetensors')) parameters += await countParameters(join(path, name));
+    if (name.endsWith('.safetensors')) parameters += await countParameters(await modelFile(path, name));
   }
   return { shape: shapeOf(config, parameters), kind: kindOf(config) };
 }

@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { readSmallJson } from './small-json.ts';
+import { readModelJson } from './model-file.ts';
 
 /** The files that can refer to custom Python code (trainer/model/check.py has the same list). */
 const codeFiles = [
@@ -19,7 +18,7 @@ export async function filesWithCode(folder: string): Promise<string[]> {
   const naming = await Promise.all(
     codeFiles.map(async (name) => {
       try {
-        return namesCode(await readSmallJson(join(folder, name)));
+        return namesCode(await readModelJson(folder, name));
       } catch {
         return false;
       }

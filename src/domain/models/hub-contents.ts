@@ -45,6 +45,24 @@ export async function contentsOf(
   return [...files, { path: 'README.md', content: { text: card } }];
 }
 
+/** The files of an adapter and its tokenizer, as PEFT and transformers name them; no other file of its folder is pushed. */
+const adapterFileNames: readonly string[] = [
+  'adapter_config.json',
+  'adapter_model.safetensors',
+  'added_tokens.json',
+  'chat_template.jinja',
+  'merges.txt',
+  'sentencepiece.bpe.model',
+  'special_tokens_map.json',
+  'spiece.model',
+  'spm.model',
+  'tokenizer.json',
+  'tokenizer.model',
+  'tokenizer_config.json',
+  'vocab.json',
+  'vocab.txt',
+];
+
 /** The adapter's files, with a configuration that does not reveal local folders. */
 async function adapterFiles(
   models: Models,
@@ -59,8 +77,7 @@ async function adapterFiles(
     for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) =>
       a.name < b.name ? -1 : 1,
     )) {
-      // PEFT's own card would replace ours.
-      if (!entry.isFile() || entry.name === 'README.md') continue;
+      if (!entry.isFile() || !adapterFileNames.includes(entry.name)) continue;
       const file = join(folder, entry.name);
       if (entry.name !== 'adapter_config.json') {
         files.push({ path: entry.name, content: { file } });
