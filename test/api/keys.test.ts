@@ -118,6 +118,22 @@ test('hone key works beside the running service, which sees each change at once'
   assert.not.match(JSON.stringify(service.log), secret);
 });
 
+test('a key that is removed by command is refused by the running service at its next request', async () => {
+  const locked = await startService({ args: ['--access', 'key'] });
+  const { stdout } = await command(locked.dataDir, 'add', 'laptop');
+  const key = stdout.trim();
+  const status = async () => {
+    const headers = { authorization: `Bearer ${key}`, connection: 'close' };
+    return (await fetch(`${locked.url}/api/keys`, { headers })).status;
+  };
+  assert.is(await status(), 200);
+  const id = form.exec(key)?.[1] as string;
+  const row = new RegExp(`^${id}  full +\\S+ \\S+ UTC +\\S+ \\S+ UTC +laptop$`, 'm');
+  assert.match((await command(locked.dataDir, 'list')).stdout, row, 'its use was noted');
+  assert.is((await command(locked.dataDir, 'remove', id)).code, 0);
+  assert.is(await status(), 401);
+});
+
 test('hone key works without a service, and says what is wrong', async () => {
   const folder = temporaryFolder();
   assert.match((await command(folder, 'list')).stdout, 'there are no access keys');

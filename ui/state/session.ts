@@ -53,8 +53,8 @@ async function takeKeyOfAddress(): Promise<boolean> {
   try {
     await signIn(decodeURIComponent(key));
   } catch (error) {
-    signInFault.set(asServiceError(error).message);
     await session.refresh();
+    if (isSignInNeeded()) signInFault.set(asServiceError(error).message);
   }
   return true;
 }
