@@ -74,7 +74,7 @@ const INSTALL = {
 };
 
 /** The command that installs a prerequisite on this platform. */
-export function installHint(name, platform = process.platform) {
+function installHint(name, platform = process.platform) {
   if (platform === 'darwin' && name !== 'python' && name !== 'cmake') return 'xcode-select --install';
   const fixed = { darwin: 'brew', win32: 'winget' }[platform];
   // Also look in the standard folders, in case the search path is short.

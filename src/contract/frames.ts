@@ -1,16 +1,8 @@
-/** The types of the frames on `/ws/training`. */
-export const frameTypes = [
-  'status',
-  'progress',
-  'metrics',
-  'log',
-  'gpu',
-  'export',
-  'model',
-  'snapshot',
-] as const;
-/** The first frame on a socket is a snapshot for that socket only; the others go to all sockets. */
-export type FrameType = Exclude<(typeof frameTypes)[number], 'snapshot'>;
+/**
+ * The types of frames that go to all sockets of `/ws/training`. The first frame on a socket is a `snapshot` for that
+ * socket only.
+ */
+export type FrameType = 'status' | 'progress' | 'metrics' | 'log' | 'gpu' | 'export' | 'model';
 
 /** The kinds of `log` frames. */
 export const logKinds = ['warning', 'checkpoint', 'sample'] as const;

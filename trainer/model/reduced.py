@@ -25,7 +25,6 @@ TOKENIZER_SETTINGS = frozenset(
         *("vocab_type", "wordpieces_prefix"),
     )
 )
-TOKENIZER_CLASS = re.compile(r"[A-Z]\w*(Tokenizer|TokenizerFast|Backend)")
 TOKEN_LISTS = ("additional_special_tokens", "extra_special_tokens")
 TOKEN_FLAGS = ("lstrip", "normalized", "rstrip", "single_word", "special")
 
