@@ -1,4 +1,5 @@
 import { homedir, tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import type { Config } from './config.ts';
 import type { Access } from './domain/access/access.ts';
 import { createPathRule } from './domain/access/allowed-paths.ts';
@@ -7,7 +8,8 @@ import type { Gate } from './http/gate.ts';
 
 /** The HTTP server's gate, by the rules of the domain. */
 export function composeGate(config: Config, access: Access): Gate {
-  const { dataDir, cacheDir, installDir, allowedPaths } = config;
+  const { dataDir, cacheDir, installDir, allowedPaths, databasePath, environment } = config;
+  const hubFolders = [environment.HF_HOME, environment.HF_HUB_CACHE].filter((folder) => folder !== undefined);
   const checkPath = createPathRule([dataDir, cacheDir, ...allowedPaths]);
   return {
     needsKey: access.needsKey,
@@ -16,6 +18,14 @@ export function composeGate(config: Config, access: Access): Gate {
     checkPath: (peer, kind, text) => {
       if (!peer.isLocal) checkPath(kind, text);
     },
-    conceal: createConceal([dataDir, cacheDir, installDir, tmpdir(), homedir()]),
+    conceal: createConceal([
+      dataDir,
+      dirname(databasePath),
+      cacheDir,
+      installDir,
+      ...hubFolders,
+      tmpdir(),
+      homedir(),
+    ]),
   };
 }

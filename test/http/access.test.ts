@@ -370,7 +370,9 @@ function testOn(engine: (typeof engines)[number]): void {
   test.run();
 }
 
-for (const engine of engines) testOn(engine);
+// Elsewhere, clients cannot have loopback addresses of their own.
+if (process.platform === 'linux') for (const engine of engines) testOn(engine);
+else console.log('Access is tested on Linux only');
 
 const last = suite('the end');
 last('of everything', () => undefined);
