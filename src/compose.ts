@@ -68,7 +68,7 @@ export async function compose(
   logger: Logger,
   publish: (frame: Frame, droppable: boolean) => void,
 ): Promise<Core> {
-  const { store, frames, notice } = await openRecords(config, logger, publish);
+  const { store, frames, reserve, notice } = await openRecords(config, logger, publish);
   const ground: Ground = { config, logger, store, frames, hub: hubAccess(config) };
   const backups = createRollingBackups({
     databasePath: config.databasePath,
@@ -89,6 +89,15 @@ export async function compose(
       ...machineServices,
       ...modelServices,
       ...trainingServices,
+      // On a full disk, these must still be possible.
+      removeModel: reserve.around(modelServices.removeModel),
+      datasets: { ...training.datasets, remove: reserve.around(training.datasets.remove) },
+      jobs: {
+        ...training.jobs,
+        stop: reserve.around(training.jobs.stop),
+        discard: reserve.around(training.jobs.discard),
+        remove: reserve.around(training.jobs.remove),
+      },
       accessKeys,
       sessions,
       access: createAccess({ mode: config.access, keys: accessKeys, sessions }),

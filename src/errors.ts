@@ -48,12 +48,15 @@ export const inSentences = (messages: readonly string[]): string =>
     ? (messages[0] as string)
     : messages.map((message) => (/[.!?]$/.test(message) ? message : `${message}.`)).join(' ');
 
+/** The last one is for the shared memory file beside a database. */
+const fullDiskCodes = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']);
+
 /** Converts anything thrown to an AppError; a full disk gets its own kind. */
 export function asAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const code = (thrown as NodeJS.ErrnoException | null)?.code;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
+  if (code !== undefined && fullDiskCodes.has(code)) {
     return new AppError('disk_full', `The disk is full: ${text}. Free some space and try again.`, {
       cause: thrown,
     });

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Config } from './config.ts';
+import { createDiskReserve, type DiskReserve } from './db/reserve.ts';
 import { prepareDatabase, type Restoration } from './db/restore.ts';
 import { openStore, type Store } from './db/store.ts';
 import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
@@ -11,6 +12,7 @@ import type { Logger } from './logger.ts';
 export interface Records {
   readonly store: Store;
   readonly frames: FrameLog;
+  readonly reserve: DiskReserve;
   /** What happened to the database before this start, for the user; `null` if nothing. */
   readonly notice: string | null;
 }
@@ -29,6 +31,9 @@ export async function openRecords(
   publish: (frame: Frame, droppable: boolean) => void,
 ): Promise<Records> {
   const { databasePath, jobsDir, modelsDir } = config;
+  mkdirSync(dirname(databasePath), { recursive: true });
+  const reserve = createDiskReserve(databasePath);
+  reserve.release();
   const restoration = await prepareDatabase(databasePath, migrationsDir(config));
   const store = openStore(databasePath, migrationsDir(config));
   const isIncomplete =
@@ -46,7 +51,8 @@ export async function openRecords(
     restoration === null && registered === null ? null : describe(config, restoration, registered);
   if (notice !== null) logger.warn({ databasePath, restoration, registered }, notice);
   await describeModels(store.models.list());
-  return { store, frames, notice };
+  reserve.keep();
+  return { store, frames, reserve, notice };
 }
 
 function describe(config: Config, restoration: Restoration | null, registered: Registered | null): string {

@@ -105,7 +105,8 @@ function lockFile(path: string, inUse: () => string): Library.Database {
     let lock: Library.Database | null = null;
     try {
       lock = new Database(path, { timeout: 0 });
-      lock.pragma('journal_mode = DELETE');
+      // Nothing is ever committed, and a journal in memory needs no disk space.
+      lock.pragma('journal_mode = MEMORY');
       lock.exec('BEGIN EXCLUSIVE');
       return lock;
     } catch (error) {

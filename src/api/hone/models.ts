@@ -25,6 +25,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
         400: refused,
         404: noModel,
         409: { description: 'The file exists, or another quantization is in progress', schema: s.error },
+        507: { description: 'The disk is nearly full', schema: s.error },
       },
       handle: async ({ params, body }) => {
         const model = await quantizer.start(params.model_id, body.type);

@@ -7,6 +7,7 @@ import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
+import { checkRoom } from '../machine/disk-room.ts';
 import { checkDatasetFile } from './dataset-file.ts';
 import { datasetName } from './dataset-name.ts';
 import { createNewFile } from './new-file.ts';
@@ -55,6 +56,8 @@ export interface Datasets {
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 /** When a client that was refused for too many uploads may try again. */
 const retryAfterSeconds = 10;
+/** The free space of the disk is checked for this many bytes ahead. */
+const roomStepBytes = 2 ** 21;
 const uploadPrefix = '.upload-';
 /** Converted rows are written in chunks of about this many characters. */
 const pieceLength = 2 ** 19;
@@ -89,7 +92,13 @@ export function createDatasets(
       const file = await createNewFile(aside);
       try {
         let first = true;
+        let roomBytes = 0;
         for await (const piece of pieces) {
+          roomBytes -= piece.length;
+          if (roomBytes < 0) {
+            roomBytes = Math.max(roomStepBytes, piece.length);
+            await checkRoom(dir, roomBytes);
+          }
           const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
           first = false;
           validator.push(bytes);
@@ -135,7 +144,7 @@ export function createDatasets(
     },
 
     async remove(name) {
-      this.get(name);
+      datasets.get(name);
       // A folder that took its place is not Hone's to delete.
       await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ERR_FS_EISDIR') throw error;
@@ -144,7 +153,7 @@ export function createDatasets(
     },
 
     async holds(name, bytes) {
-      const { sizeBytes } = this.get(name);
+      const { sizeBytes } = datasets.get(name);
       if (sizeBytes !== bytes.length || (await check(name)) !== sizeBytes) return false;
       return bytes.equals(await readFile(join(dir, name)));
     },
@@ -155,7 +164,7 @@ export function createDatasets(
     },
 
     async convert(name) {
-      const dataset = this.get(name);
+      const dataset = datasets.get(name);
       await check(dataset.name);
       const convert = converterFor(await firstRow(join(dir, dataset.name)));
       if (convert === null) {
@@ -183,7 +192,7 @@ export function createDatasets(
         }
         yield Buffer.from(text);
       }
-      return this.upload(datasetName(name, '-converted'), converted());
+      return datasets.upload(datasetName(name, '-converted'), converted());
     },
 
     async forTraining(reference, shape) {

@@ -7,6 +7,7 @@ import { AppError, asAppError } from '../../errors.ts';
 import { readGguf } from '../../inference/gguf.ts';
 import { quantizeInProcess } from '../../native/quantize-process.ts';
 import type { FrameLog } from '../events/frame-log.ts';
+import { checkRoom } from '../machine/disk-room.ts';
 import { writeModelFile } from './model-file.ts';
 import type { Model, Models } from './models.ts';
 
@@ -97,6 +98,8 @@ export function createQuantizer(options: {
         );
       }
       await readGguf(join(model.path, source.path));
+      // The new file is smaller than its source.
+      await checkRoom(model.path, source.bytes);
       refuseSecond(model);
       const done = make(model, source, type).finally(() => making.delete(model.modelId));
       making.set(model.modelId, { type, done });
