@@ -128,7 +128,7 @@ test('a trainer is given only the variables that it needs, and the token only wh
   assert.not.match(JSON.stringify(downloading), 'secret-');
 });
 
-test('a process that runs models is given no secret and nothing of the hub', () => {
+test('a process that runs models gets no secrets and no hub settings', () => {
   const needed = { PATH: '/bin', Path: 'C:\\bin', GGML_METAL_PATH: '/m', CUDA_VISIBLE_DEVICES: '0' };
   const environment = { ...needed, ...secrets, HF_HOME: '/cache', HTTPS_PROXY: 'http://ada:secret@proxy' };
   assert.equal(allowedEnvironment(environment, childVariables.engine), needed);

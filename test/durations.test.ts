@@ -19,7 +19,7 @@ test('pytest’s durations are added up by file', () => {
   });
 });
 
-test('groups take about equally long, and none is empty', () => {
+test('groups have similar durations, and none is empty', () => {
   const seconds: Record<string, number> = { a: 50, b: 30, c: 20, d: 10 };
   const secondsOf = (file: string) => seconds[file] as number;
   assert.equal(balanced(['a', 'b', 'c', 'd'], 2, secondsOf), [
@@ -37,7 +37,7 @@ test('every file whose duration is listed is there', () => {
   );
 });
 
-test('a file that starts a process, itself or through a helper, is no unit test', () => {
+test('a file that starts a process, directly or through a helper, is not a unit test', () => {
   assert.ok(isUnit('test/durations.test.ts'));
   assert.not(isUnit('test/native/gpu.test.ts'));
   assert.not(isUnit('test/api/client.test.ts'), 'through test/service.ts');

@@ -52,7 +52,7 @@ async function refused(request: unknown, status: number, ...words: (string | Reg
   assert.equal(readdirSync(join(service.dataDir, 'jobs')), []);
 }
 
-test('JSON that is none, of the wrong kind, or not UTF-8', async () => {
+test('invalid JSON, JSON of the wrong type, and bytes that are not UTF-8', async () => {
   await refused('{"task": ', 400, 'JSON');
   await refused('', 400, 'empty');
   await refused('[]', 400);
@@ -155,7 +155,7 @@ test('the accelerated provider is refused where it cannot run, with the reason',
   await refused(quickRequest({ provider: 'unsloth' }), 400, 'accelerated');
 });
 
-test('a dataset that is missing, too small, has a bad line, or is no text', async () => {
+test('a dataset that is missing, too small, has an invalid line, or is not text', async () => {
   await refused(quickRequest({ dataset: 'nowhere.jsonl' }), 404, 'nowhere.jsonl');
   await refused(quickRequest({ dataset: '/nowhere/at/all.jsonl' }), 404, '/nowhere/at/all.jsonl');
   await refused(quickRequest({ dataset: '/etc/passwd' }), 400, '.jsonl');
@@ -181,7 +181,7 @@ test('a dataset that is missing, too small, has a bad line, or is no text', asyn
   assert.is((await service.upload('notes.txt', 'hello')).status, 400);
 });
 
-test('a model that is missing, is no model, brings code, or has an architecture without llama.cpp', async () => {
+test('a model that is missing, invalid, has its own code, or an architecture that llama.cpp does not support', async () => {
   const folder = temporaryFolder();
   await refused(quickRequest({ model_name: 'not a model' }), 400, 'owner/name');
   await refused(quickRequest({ model_name: 'a/b/c' }), 400, 'owner/name');
@@ -301,7 +301,7 @@ test('unknown paths and methods', async () => {
   assert.is((await service.call('PUT', '/api/finetune/status')).status, 405);
 });
 
-test('uploads that break off or are no form leave nothing behind', async () => {
+test('aborted uploads, and bodies that are not forms, leave nothing behind', async () => {
   const before = readdirSync(join(service.dataDir, 'datasets')).sort();
   const head = { 'content-type': 'multipart/form-data; boundary=xx' };
   const cut = '--xx\r\nContent-Disposition: form-data; name="file"; filename="cut.jsonl"\r\n\r\n{"input":"a"';

@@ -200,7 +200,7 @@ test('a training whose files would not find room is refused with the figures, be
   assert.match(advice.join(' '), /Free \d+ GB of disk/);
 });
 
-test('an architecture that cannot become a GGUF is told before the training', async () => {
+test('an architecture without GGUF support is reported before the training', async () => {
   const odd = temporaryFolder();
   cpSync(tinyModel('llama'), odd, { recursive: true });
   const config = JSON.parse(readFileSync(join(odd, 'config.json'), 'utf8'));
@@ -218,7 +218,7 @@ test('an architecture that cannot become a GGUF is told before the training', as
   assert.match(body.detail, 'NoSuchForCausalLM');
 });
 
-test('a model tells what it was made of', async () => {
+test('a model has its lineage', async () => {
   const request = quickRequest({ max_steps: 2, export: 'none' });
   assert.is((await ask('POST', '/api/start_training', request)).status, 200);
   assert.is((await untilEnded(service)).status, 'completed');
@@ -238,7 +238,7 @@ test('a model tells what it was made of', async () => {
   assert.is((await get(`/api/models/${modelId}/lineage`)).job_id, null);
 });
 
-test('the template of a chat model is told', async () => {
+test('the template of a chat model is returned', async () => {
   const request = quickRequest({ model_name: tinyModel('llama', 'chatml'), max_steps: 1, export: 'none' });
   assert.is((await ask('POST', '/api/start_training', request)).status, 200);
   assert.is((await untilEnded(service)).status, 'completed');

@@ -152,7 +152,7 @@ test('an upload in the very first moment is kept, however much a crash has left 
   assert.equal(readdirSync(dir).sort(), ['a.jsonl', 'b.jsonl', 'c.jsonl']);
 });
 
-test('a dataset that is small for a model is told so, at the upload and for the model', async () => {
+test('a dataset that is small for a model gets a warning, at the upload and for the model', async () => {
   const content = lines(Array.from({ length: 150 }, (_, place) => ({ input: `a ${place}`, output: 'b' })));
   const { body } = await service.upload('small.jsonl', content);
   assert.match(body.validation.warnings.join(' '), /200 for models of 1B to 3B/);

@@ -277,7 +277,7 @@ unchanged(
   },
 );
 
-unchanged('10 MB in chunks, with no length told before, are refused as they come', async () => {
+unchanged('10 MB in chunks without a content-length are refused while they arrive', async () => {
   for (const operation of withBody()) {
     const chunk = new Uint8Array(2 ** 16).fill(0x20);
     let left = 160;
@@ -332,7 +332,7 @@ unchanged(
   },
 );
 
-unchanged('every parameter of a path: unknown, odd, wrongly encoded, too long', async () => {
+unchanged('every path parameter: unknown, unusual, wrongly encoded, too long', async () => {
   const values = [
     'none',
     '..',
@@ -446,7 +446,7 @@ unchanged('a large body that is refused is answered, also on a connection that c
   }
 });
 
-unchanged('every upload that is none', async () => {
+unchanged('every invalid upload', async () => {
   const operation = description.find('POST', '/api/upload_dataset') as Operation;
   const target = { method: 'POST', path: '/api/upload_dataset' };
   const form = (disposition: string, content = '{"input":"a","output":"b"}\n', end = '\r\n--b--\r\n') =>

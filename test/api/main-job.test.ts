@@ -27,7 +27,7 @@ test.before(async () => {
 });
 test.after(endAll);
 
-test('a socket is told a snapshot first', () => {
+test('the first frame on a socket is a snapshot', () => {
   assert.is(frames[0].type, 'snapshot');
   assert.is(frames[0].state, 'idle');
 });
@@ -159,7 +159,7 @@ test('every step was told on the socket, in order, and stored', async () => {
   );
 });
 
-test('a socket that was away is told what it missed', async () => {
+test('a socket that reconnects gets the frames that it missed', async () => {
   const middle = frames[Math.floor(frames.length / 2)].seq;
   const replayed: Json[] = [];
   const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training?since=${middle}`);

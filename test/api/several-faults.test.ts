@@ -163,7 +163,7 @@ test('what could not be read is not blamed for more', async () => {
   ]);
 });
 
-test('a single fault keeps the status and the form that it has alone', async () => {
+test('a single error keeps its own status and format', async () => {
   for (const [dataset, status] of [
     ['nowhere.jsonl', 404],
     ['four.jsonl', 400],

@@ -76,7 +76,7 @@ test('a file that lost rows is validated again before a training', async () => {
   assert.ok(dataset.num_examples < 10);
 });
 
-test('a name that no file system takes is cut at a character', async () => {
+test('a name that is too long for file systems is cut between characters', async () => {
   const upload = await service.upload(`${'語'.repeat(300)}.jsonl`, supportRows());
   assert.is(upload.status, 200, JSON.stringify(upload.body));
   assert.is(upload.body.filename, `${'語'.repeat(66)}.jsonl`);

@@ -20,7 +20,7 @@ test('the generated parts of docs/ are what src/contract says; `npm run generate
   assert.throws(() => withBlocks('# No comments', { journal: () => '' }), /journal/);
 });
 
-test('a setting that the golden specification lacks says what it was before', () => {
+test('a setting that the golden specification lacks has its value for older jobs', () => {
   const golden = Object.keys(JSON.parse(read('test/contract/spec.golden.json')).settings);
   for (const name of settingNames) {
     assert.ok(golden.includes(name) || 'before' in settings[name], `${name}: add \`before\` to its row`);

@@ -128,7 +128,7 @@ test('damage without a backup leaves a new database', async () => {
   assert.ok(!existsSync(path));
 });
 
-test('a file that cannot be read is no damage', () => {
+test('a file that cannot be read does not count as damaged', () => {
   const folder = temporaryFolder();
   assert.throws(
     () => findDamage(folder),

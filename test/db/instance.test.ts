@@ -46,7 +46,7 @@ test('the lock of a service that has ended, whatever it contains, is taken over'
   }
 });
 
-test('a lock that is no file is told with what to do', () => {
+test('a lock that is not a file is reported with what to do', () => {
   const dir = temporaryFolder();
   mkdirSync(join(dir, 'instance.lock'));
   assert.throws(
@@ -55,7 +55,7 @@ test('a lock that is no file is told with what to do', () => {
   );
 });
 
-test('what is no description of an instance counts as none, and only an HTTP address as one', () => {
+test('an invalid instance description is ignored, and so is an address that is not HTTP', () => {
   const dir = temporaryFolder();
   for (const text of ['', '{', 'null', '42', '"x"', '[]', '{"pid":"1"}', '{"url":"http://localhost"}']) {
     writeFileSync(join(dir, 'instance.json'), text);

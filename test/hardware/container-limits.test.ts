@@ -22,7 +22,7 @@ function machine(files: Record<string, string>): string {
   return root;
 }
 
-test('no control groups, or none that limits', async () => {
+test('without control groups, or without limits', async () => {
   const nothing = {
     quotaCores: null,
     memoryLimitBytes: null,

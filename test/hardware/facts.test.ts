@@ -13,7 +13,7 @@ import type { NativeGpus } from '../../src/native/addon.ts';
 const folder = mkdtempSync(join(tmpdir(), 'hone-facts-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('facts of this machine agree with what it says itself', async () => {
+test('the facts of this machine agree with the operating system', async () => {
   const facts = await readFacts({ dataDir: join(folder, 'not', 'yet', 'there') });
   assert.is(facts.addonReason, null);
   assert.ok(facts.ramTotalBytes > 0 && facts.ramTotalBytes <= totalmem());

@@ -84,7 +84,7 @@ test('what was used while the driver was late is counted, and once', () => {
   assert.is(tracer.take().gpuWattHours, 1);
 });
 
-test('no GPU gives no GPU figures', () => {
+test('without a GPU, there are no GPU figures', () => {
   const tracer = createTracer();
   tracer.add(frame(0, [], { cpuPercent: 80 }));
   const trace = tracer.take();

@@ -166,7 +166,7 @@ terminalTest('a terminal is shown the address of the page with the first key', a
   await ended;
 });
 
-test('settings that make no sense end the start with what to do', async () => {
+test('invalid access settings end the start with what to do', async () => {
   const folder = temporaryFolder();
   const text = join(folder, 'text.pem');
   writeFileSync(text, 'text');

@@ -46,7 +46,7 @@ test('HONE_HTTP=uws where it cannot load ends with the reason and the cure', asy
   assert.match(wrong.message, 'HONE_HTTP must be one of uws, node, not "apache"');
 });
 
-test('a file that is no addon, and an addon that is another, are passed by', async () => {
+test('a file that is not an addon, and a different addon, are ignored', async () => {
   const folder = temporaryFolder();
   const garbage = join(folder, 'garbage.node');
   writeFileSync(garbage, 'not an addon');
@@ -58,7 +58,7 @@ test('a file that is no addon, and an addon that is another, are passed by', asy
   assert.match(other.reason ?? '', 'App is not a function');
 });
 
-test('a trial that crashes or never ends costs no service', async () => {
+test('a trial that crashes or never ends does not affect the service', async () => {
   const folder = temporaryFolder();
   const file = join(folder, 'some.node');
   writeFileSync(file, '');

@@ -76,7 +76,7 @@ test('a HEAD has the headers of its GET and no body', async () => {
   assert.ok(head.endsWith('\r\n\r\n'));
 });
 
-test('garbage instead of HTTP costs its own connection alone', async () => {
+test('garbage instead of HTTP closes only its own connection', async () => {
   for (const garbage of [
     '\0\0\0\0\r\n\r\n',
     'GET\r\n\r\n',

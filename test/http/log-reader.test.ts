@@ -4,7 +4,7 @@ import { endAll, startService } from '../service.ts';
 
 test.after(endAll);
 
-test('a service whose log nobody reads any more goes on, and ends when it is told', async () => {
+test('a service whose log is no longer read continues, and ends on a signal', async () => {
   const service = await startService();
   service.process.stdout?.destroy();
   service.process.stderr?.destroy();

@@ -104,7 +104,7 @@ test('the metadata are what the hub indexes', () => {
   assert.is(read.at(-3).metadata.license, undefined);
 });
 
-test('that tokens differ is told without the row that shows it', () => {
+test('differing tokens are reported without the row that shows them', () => {
   const text = read[0].texts.join('\n');
   assert.match(text, 'only 0 of 2 texts become the same tokens');
   assert.not.match(text, 'secret');
@@ -135,7 +135,7 @@ test('no name ends the metadata or becomes markup', () => {
   }
 });
 
-test('a name in a command stays one word of the shell', () => {
+test('a name in a shell command is quoted', () => {
   for (const [index, text] of hostile.entries()) {
     const block = read[1 + index].texts.find((content: string) => content.startsWith('curl '));
     const body = execFileSync('sh', ['-c', block.replace(/^curl [\s\S]*?-d /, 'printf %s ')], {

@@ -255,7 +255,7 @@ test('a push can be cancelled, and the next one sends only what is missing', asy
   assert.is((await service.call('POST', '/api/models/none/push/cancel')).status, 404);
 });
 
-test('a repository that lost a file gets that file alone', async () => {
+test('a repository that lost a file gets only that file', async () => {
   const repository = hub.repositories.get('team/second');
   const files = new Map(repository?.revisions.get(repository.head));
   files.delete('Modelfile');
@@ -283,7 +283,7 @@ test('connections that break, 5xx and 429 on the way are overcome', async () => 
   assert.is(hub.repositories.get('alice/third')?.commits.length, 2);
 });
 
-test('each step that fails for good is told in words, without the token', async () => {
+test('each failing step is reported with a message that does not contain the token', async () => {
   const cases: [RegExp, number, number][] = [
     [/whoami/, 401, 403],
     [/whoami/, 500, 502],
@@ -381,7 +381,7 @@ test('who may not write is refused before anything is uploaded', async () => {
   asRole('write');
 });
 
-test('a public repository takes no push that was to be private', async () => {
+test('a private push to a public repository is refused', async () => {
   forget();
   const { status, body } = await push('alice/third', { private: true });
   assert.is(status, 409, JSON.stringify(body));
@@ -453,7 +453,7 @@ test('the token is in no file, log or answer', async () => {
   }
 });
 
-test('a part that is gone from the disk is told before anything is asked to be stored', async () => {
+test('a part that is missing on disk is reported before anything is uploaded', async () => {
   const modelfile = join(model.path, 'Modelfile');
   const text = readFileSync(modelfile);
   execFileSync('rm', [modelfile]);

@@ -55,7 +55,7 @@ test('a model whose configuration names code of its own is refused, naming the f
   assert.match(body.detail, 'auto_map in config.json');
 });
 
-test('a T5 model: GGUF types that are asked for are refused; with none given it is trained without', async () => {
+test('a T5 model: requested GGUF types are refused; without a request, it is trained without a GGUF', async () => {
   const refused = await start({ model_name: 'someone/t5', export: { quantizations: ['Q8_0'] } });
   assert.is(refused.status, 400, JSON.stringify(refused.body));
   assert.match(refused.body.detail, 'llama.cpp cannot run the architecture T5ForConditionalGeneration');

@@ -59,7 +59,7 @@ async function during(how: Fault['how'], times?: number) {
   }
 }
 
-test('a model of the hub is told as the hub tells it', async () => {
+test('a hub model is described as the hub describes it', async () => {
   const { status, body } = await validate('someone/tiny');
   assert.is(status, 200, JSON.stringify(body));
   assert.equal(body, {
@@ -106,7 +106,7 @@ test('a hub that stays busy is 502 after a bounded number of attempts', async ()
   assert.ok(answer.body.detail.includes(hub.url) && answer.body.detail.includes('503'), answer.body.detail);
 });
 
-test('429 is waited for as long as it says', async () => {
+test('429 is retried after the time that it gives', async () => {
   const began = performance.now();
   const answer = await during({ status: 429, headers: { 'retry-after': '1' } }, 1);
   assert.equal([answer.status, answer.asked], [200, 2]);
@@ -137,7 +137,7 @@ test('silence and broken connections are tried again, then 502', async () => {
   assert.is((await during({ dropAfterBytes: 0 })).status, 502);
 });
 
-test('an answer that is no JSON, and one without end, are 502', async () => {
+test('a response that is not JSON, and one that never ends, are 502', async () => {
   let mode: 'html' | 'endless' = 'html';
   const odd = createServer((_request, response) => {
     if (mode === 'html') response.end('<html>maintenance</html>');
@@ -175,7 +175,7 @@ test('a renamed repository is followed on the same host', async () => {
   assert.is(body.model_info.id, 'someone/tiny');
 });
 
-test('what is no repository name never leads to a request', async () => {
+test('an invalid repository name never leads to a request', async () => {
   hub.seen.length = 0;
   const names = [
     'tiny',

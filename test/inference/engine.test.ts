@@ -138,7 +138,7 @@ test('special tokens and stop strings of the template never come out', async () 
   }
 });
 
-test('what is kept of an earlier turn changes no answer', async () => {
+test('the cache of an earlier turn does not change answers', async () => {
   const first = fixture.expected[0]?.messages ?? [];
   const warm = await engine.generate(request(0, { maxTokens: 40 }));
   const turn = [...first, { role: 'assistant', content: warm.text }, { role: 'user', content: 'And now?' }];
@@ -204,7 +204,7 @@ test('an abort of a waiting request does not wait for the one before', async () 
   assert.equal(finished, ['aborted', 'before']);
 });
 
-test('a killed child costs its request alone', async () => {
+test('a killed child fails only its own request', async () => {
   const [child] = children();
   let killed = false;
   const error = await failure(
@@ -221,7 +221,7 @@ test('a killed child costs its request alone', async () => {
   assert.is.not(children()[0], child);
 });
 
-test('the child knows no secret', async () => {
+test('the child has no secrets in its environment', async () => {
   await engine.generate(request(0, { maxTokens: 1 }));
   const environment = `/proc/${children()[0]}/environ`;
   if (existsSync(environment)) assert.not.match(readFileSync(environment, 'utf8'), /canary|HUB_TOKEN/);

@@ -42,7 +42,7 @@ function patched(at: number, patch: Uint8Array): Buffer {
   return copy;
 }
 
-test('a good file says what it is', async () => {
+test('a valid file is described', async () => {
   const file = await readGguf(good);
   assert.is(file.architecture, 'llama');
   assert.is(file.contextLength, 128);

@@ -38,7 +38,7 @@ test('blocks are trimmed as in Python, and frozen settings hold', async () => {
   assert.is((await readTemplate(path)).render(talk), '  quiet 01 Jan 2025\nOne?\nTwo!');
 });
 
-test('a template that refuses a conversation says so', async () => {
+test('a template that rejects a conversation is reported', async () => {
   store("{% if messages[0]['role'] == 'system' %}{{ raise_exception('No system role.') }}{% endif %}ok");
   const template = await readTemplate(path);
   assert.is(template.render(talk.slice(1)), 'ok');

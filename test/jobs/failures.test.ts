@@ -46,21 +46,21 @@ async function failedJob(service: TestService): Promise<Json> {
 
 test.after(endAll);
 
-test('an exit without a word is a failure, also with code 0', async () => {
+test('an exit without a result is a failure, even with code 0', async () => {
   const job = await failedJob(await startWith('silent-exit'));
   assert.is(job.state, 'failed');
   assert.is(job.error.exit_code, 0);
   assert.match(job.error.message, 'exit code 0');
 });
 
-test('a raise is told with its exit code and the last line of the log', async () => {
+test('an exception is reported with its exit code and the last line of the log', async () => {
   const job = await failedJob(await startWith('exit-code'));
   assert.is(job.error.exit_code, 3);
   assert.match(job.error.message, 'ValueError: the weights do not fit');
   assert.match(job.error.evidence, 'Traceback');
 });
 
-test('a kill is told with its signal, and that memory may have run out', async () => {
+test('a kill is reported with its signal and the hint that memory may have run out', async () => {
   const job = await failedJob(await startWith('killed'));
   assert.is(job.state, 'interrupted');
   assert.is(job.error.code, 'killed');
@@ -78,7 +78,7 @@ for (const scenario of ['hung', 'stopped']) {
   });
 }
 
-test('lines that are none of the contract are skipped, and what follows counts', async () => {
+test('invalid journal lines are skipped, and later ones are read', async () => {
   const service = await startWith('garbage');
   const job = await failedJob(service);
   assert.is(job.error.code, 'bad_tokenizer');
@@ -104,7 +104,7 @@ test('a trainer that has said its end but does not exit keeps that end, and is k
   assert.is(job.error.code, 'unsupported');
 });
 
-test('a missing Python environment is told with the cure', async () => {
+test('a missing Python environment is reported with the fix', async () => {
   const empty = temporaryFolder();
   for (const name of ['dist', 'src', 'build', 'node_modules'])
     symlinkSync(join(root, name), join(empty, name));

@@ -72,7 +72,7 @@ test('a hundred starts at once: one run; stop saves, resume goes on, and the ser
   assert.is((await service.call('GET', `/api/jobs/${body.job_id}`)).status, 404);
 });
 
-test('SIGTERM ends the server, not the training, and says so; hone stop then ends that, with a server and without', async () => {
+test('SIGTERM ends the server but not the training, and the log says so; hone stop ends the training, with and without a server', async () => {
   const dataDir = temporaryFolder();
   const first = await startService({ dataDir });
   await first.upload('support.jsonl', supportRows());

@@ -69,7 +69,7 @@ test('writes the file, with rising progress up to 1', async () => {
   assert.equal(leftovers(), []);
 });
 
-test('a killed process is told, and leaves nothing', async () => {
+test('a killed process is reported and leaves no files', async () => {
   const { code, message } = await failure(
     run(
       'IQ4_XS',
@@ -104,7 +104,7 @@ test('a cancelled process ends and leaves nothing; so does a stopped one', async
   }
 });
 
-test('its own report of a failure is passed on; a program that cannot start is told', async () => {
+test('its own failure message is passed on; a program that cannot start is reported', async () => {
   assert.is((await failure(run('Q9_X'))).code, 'unsupported_type');
   const whole = readFileSync(input);
   writeFileSync(input, whole.subarray(0, 5000));
@@ -115,7 +115,7 @@ test('its own report of a failure is passed on; a program that cannot start is t
   assert.equal(leftovers(), []);
 });
 
-test('it gets no secret', async () => {
+test('it gets no secrets', async () => {
   process.env.HUB_TOKEN = 'canary';
   process.env.AWS_SECRET_ACCESS_KEY = 'canary';
   const program = 'console.error(JSON.stringify({ code: "told", message: JSON.stringify(process.env) }))';

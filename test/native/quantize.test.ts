@@ -78,7 +78,7 @@ test('widths that a type does not fit are counted', async () => {
   assert.ok(result.fallbackTensors > 0);
 });
 
-test('an unknown type, a missing file, no GGUF, and every truncation fail with their code', async () => {
+test('an unknown type, a missing file, a file that is not a GGUF, and every truncation fail with their code', async () => {
   const out = join(folder, 'out.gguf');
   assert.is(await codeOf(quantize(model, out, 'Q9_X')), 'unsupported_type');
   assert.is(await codeOf(quantize(join(folder, 'nothing.gguf'), out, 'Q8_0')), 'not_found');

@@ -26,7 +26,7 @@ function isRow(line: string): boolean {
 
 test('the addon is there', () => assert.is.not(loadAddon().addon, null));
 
-test('rows are passed over up to the first line that is none, or is not complete', () => {
+test('rows are skipped up to the first line that is invalid or incomplete', () => {
   const good = '{"input":"a","output":"b"}\n';
   assert.equal(scan(''), { rows: 0, offset: 0 });
   assert.equal(scan(good + good), { rows: 2, offset: 54 });
@@ -66,7 +66,7 @@ test('bounds outside the bytes are refused', () => {
   }
 });
 
-test('whatever is passed over is a row to JSON.parse, too', () => {
+test('every skipped row is valid for JSON.parse, too', () => {
   const seed = Number(process.env.HONE_SEED ?? 1);
   let state = seed;
   const random = (below: number) => {

@@ -199,7 +199,7 @@ test('of two at once, one fetches and the other waits for it', async (context) =
   assert.equal(context.registry?.fetched.sort(), [NAME, 'npm'].sort());
 });
 
-test('what set-up fetches is what it says, for every platform', ({ repository }) => {
+test("each platform's Node is locked by version and integrity", ({ repository }) => {
   const read = (name: string) =>
     JSON.parse(readFileSync(join(repository.folder, 'setup', 'node', name), 'utf8'));
   const { optionalDependencies } = read('package.json') as { optionalDependencies: Record<string, string> };

@@ -171,7 +171,7 @@ try {
 }
 `;
 
-test('a machine without what the addon alone wants gets everything else, and the addon once it is there', async ({
+test("a machine without the addon's tools gets everything else, and the addon once they are installed", async ({
   repository,
 }) => {
   const bin = join(repository.folder, 'bin');

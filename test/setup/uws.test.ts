@@ -148,7 +148,7 @@ test('a server that stalls is given up on, after 20 s in all', async (context) =
   assert.not(existsSync(file));
 });
 
-test('nobody is asked where there is no build, or where the registry has one', async ({ repository }) => {
+test('nothing is downloaded if there is no build, or if the packages include one', async ({ repository }) => {
   mkdirSync(join(repository.folder, 'build'));
   assert.match((await step(repository, { MODULES: '115' })).said, 'not needed: included in the packages');
   assert.match((await step(repository, { MODULES: '141' })).said, 'skipped: no build for Node');

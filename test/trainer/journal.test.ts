@@ -59,7 +59,7 @@ test('a line is read once, and not before its newline has come', async () => {
   assert.is(offset, Buffer.byteLength(line + line));
 });
 
-test('a line that ends the job comes alone', async () => {
+test('the line that ends a job comes in a chunk of its own', async () => {
   writeFileSync(path, `${golden.join('\n')}\n${golden.join('\n')}\n`);
   const { lines, chunks } = await readAll();
   assert.is(lines.length, 2 * golden.length);

@@ -187,7 +187,7 @@ for (const path of ['/', '/training', '/training/train_1', '/training/runs', '/p
   });
 }
 
-test('what is being read has its place kept, and says so to those who cannot see it', async () => {
+test('content that is loading keeps its place and is announced to screen readers', async () => {
   const { page } = await openPage(service.url, '/');
   await sees(page, 'Live');
   let answer: () => void = () => undefined;

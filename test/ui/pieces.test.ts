@@ -52,7 +52,7 @@ test('every setting of a request has a field in the form of some strategy', () =
   assert.equal(without.sort(), elsewhere.sort());
 });
 
-test('an empty field is the recommendation, and text that is no number is a fault', () => {
+test('an empty field means the recommended value, and text that is not a number is an error', () => {
   const field = fields.find(({ name }) => name === 'lora_r') as SettingField;
   assert.equal(readSetting(field, ' '), { value: undefined });
   assert.ok('fault' in readSetting(field, 'many'));
@@ -73,7 +73,7 @@ test('a derived field shows what the form makes it, and its hint says from what'
   assert.is(derivedHint(rank), '');
 });
 
-test('both error formats, the OpenAI one and a stranger’s page become words', () => {
+test('errors in every format, and the page of a proxy, become messages', () => {
   assert.is(toServiceError('GET /a', 404, '{"detail":"There is none."}').message, 'There is none.');
   assert.is(toServiceError('GET /a', 404, '{"error":{"message":"No model."}}').message, 'No model.');
   const refused = toServiceError(

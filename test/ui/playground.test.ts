@@ -142,7 +142,7 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   assert.equal(faults, []);
 });
 
-test('a model of the hub is asked about as it is typed, and what cannot be had is said plainly', async () => {
+test('a hub model is looked up while it is typed, and the page says if it is unavailable', async () => {
   hub.addModel('alice/open', tinyModel('llama'));
   const { page, faults } = await openPage(service.url, '/training');
   await page.getByLabel('Other model').check();
@@ -178,7 +178,7 @@ test('a model that is deleted elsewhere is gone from every tab', async () => {
   await sees(talk, 'Model not found');
 });
 
-test('a model that is gone is missed in words', async () => {
+test('the page says that a model no longer exists', async () => {
   const { page } = await openPage(service.url, '/models/nothing');
   await sees(page, 'Model not found');
   await page.goto(`${service.url}/playground/nothing`);

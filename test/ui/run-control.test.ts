@@ -73,7 +73,7 @@ test('continue changes nothing, stop and save can be resumed, discard leaves not
   assert.equal(faults, []);
 });
 
-test('a second run waits in the queue, and the stop button of an ended run harms no other', async () => {
+test('a second run waits in the queue, and the stop button of an ended run does not stop another', async () => {
   const first = await start();
   await atStep(first, 1);
   const { page, faults } = await openPage(service.url, `/training/${first}`);

@@ -57,7 +57,7 @@ test.before(async () => {
   service = await startService({ dataDir });
 });
 
-test('among ten thousand models one is found by its words, and any column sorts them', async () => {
+test('ten thousand models can be searched, and sorted by any column', async () => {
   const { page, faults } = await openPage(service.url, '/models');
   await sees(page, '10,000 of 10,000');
   assert.ok((await page.locator('tbody tr').count()) <= 200, 'a page of rows is drawn, not all');

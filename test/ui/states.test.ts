@@ -179,7 +179,7 @@ test('the keyboard alone reaches a page, a chart and the theme', async () => {
   assert.equal(faults, []);
 });
 
-test('an error of the service is shown in words with the next step', async () => {
+test('a service error is shown with its message and the next step', async () => {
   const { page } = await openPage(full.url, '/models');
   await sees(page, '1 of 1');
   await page.route('**/api/models/', (route) =>

@@ -25,7 +25,7 @@ for (const [billions, minimum, recommended] of table) {
   });
 }
 
-test('without a model, every size that the dataset is too small for is told', () => {
+test('without a model, every model size that the dataset is too small for is listed', () => {
   assert.equal(sizeWarnings(5000, null), []);
   assert.equal(sizeWarnings(1000, null), [
     'The dataset has 1000 examples. Recommended: 2000 for models of 3B to 7B, 5000 for models over 7B.',

@@ -59,7 +59,7 @@ test('one that saved and stopped was stopped, interrupted or stalled, by what th
   }
 });
 
-test('a reported failure keeps its code and words, with the evidence and the log behind it', () => {
+test('a reported failure keeps its code and message, with the evidence and the log', () => {
   assert.equal(outcomeOf(failure('trace'), untouched), {
     state: 'failed',
     change: {

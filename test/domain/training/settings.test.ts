@@ -63,7 +63,7 @@ test('4-bit of a profile is dropped without CUDA; 4-bit of a request is kept for
   assert.is(settings({ use_4bit: true }, context('low_end', false)).use_4bit, true);
 });
 
-test('what a request says wins, null is as absent, and related values follow', () => {
+test('values of a request win, null means absent, and derived values follow', () => {
   const here = context('low_end', false);
   const found = settings({ lora_r: 8, learning_rate: null, per_device_train_batch_size: 6 }, here);
   assert.is(found.lora_r, 8);
@@ -83,14 +83,14 @@ test('a switch that a request excludes is off, or left to the trainer', () => {
   assert.is(settings({ use_8bit: false, fp16: false }, there).bf16, true);
 });
 
-test('SERVICE_DEFAULT_BATCH_SIZE counts where a request names none', () => {
+test('SERVICE_DEFAULT_BATCH_SIZE applies if a request names no batch size', () => {
   assert.is(recommendedSettings(context('low_end', false, 3)).per_device_train_batch_size, 3);
   assert.is(recommendedSettings(context('low_end', false, 3)).per_device_eval_batch_size, 3);
   const asked = settings({ per_device_train_batch_size: 2 }, context('low_end', false, 3));
   assert.is(asked.per_device_train_batch_size, 2);
 });
 
-test('a fixed max_seq_length is demanded of the accelerated provider alone', () => {
+test('only the accelerated provider needs a fixed max_seq_length', () => {
   const there = context('high_end', true);
   const [issue] = issuesOf({ max_seq_length: -1 }, there, { provider: 'accelerated' });
   assert.match(issue?.msg ?? '', '-1');
@@ -154,7 +154,7 @@ test('the optimizers of bitsandbytes that page their state need CUDA; the advice
   for (const optim of others) assert.equal(issuesOf({ optim }, machine(false)), []);
 });
 
-test('what the trainer can do is not refused', () => {
+test('supported combinations are not refused', () => {
   for (const changes of [
     { strategy: 'rlhf', per_device_train_batch_size: 3, gradient_accumulation_steps: 1 },
     { strategy: 'rlhf', per_device_train_batch_size: 1, gradient_accumulation_steps: 2 },
@@ -166,7 +166,7 @@ test('what the trainer can do is not refused', () => {
   }
 });
 
-test('every rule that is broken is told, and none that speaks of a field that could not be read', () => {
+test('every broken rule is reported, except those on a field that could not be read', () => {
   const broken = { use_4bit: true, use_8bit: true, keep_best: true, optim: 'magic', device: 'cuda' };
   const here = context('low_end', false);
   const fieldsOf = (refused: string[]) => issuesOf(broken, here, { refused }).map(({ loc }) => loc.join('.'));
