@@ -22,14 +22,14 @@ Report = Callable[[str], None]
 def build_starter(out: Path, report: Report, recipe: Recipe | None = None) -> Path:
     """Makes the model in a temporary folder, then renames it to `out`.
 
-    A folder that is there already with the same recipe is kept. Raises OSError when `out` holds
-    something that this program did not make.
+    An existing folder with the same recipe is kept. Raises OSError if `out` contains anything but a
+    starter model.
     """
     recipe = recipe or Recipe()
     mark = out / "starter.json"
     if out.exists():
         if not mark.is_file():
-            raise OSError(f"{out} exists and is no starter model")
+            raise OSError(f"{out} exists and is not a starter model")
         if json.loads(mark.read_text())["digest"] == recipe.digest():
             report(f"starter: up to date in {out}")
             return out
@@ -54,7 +54,7 @@ def _train(folder: Path, recipe: Recipe, report: Report) -> None:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    # With one thread the order of sums, and so the weights, do not depend on the machine's load.
+    # One thread always sums in the same order, which makes the weights reproducible.
     torch.set_num_threads(1)
     torch.manual_seed(recipe.seed)
 
@@ -98,7 +98,7 @@ def _train(folder: Path, recipe: Recipe, report: Report) -> None:
         width = max(map(len, chosen))
         inputs = torch.tensor([row + [pad] * (width - len(row)) for row in chosen])
         labels = torch.tensor([row + [-100] * (width - len(row)) for row in chosen])
-        # Padding is at the right and the model is causal: no mask is needed.
+        # Right padding needs no mask in a causal model.
         loss = model(input_ids=inputs, labels=labels).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

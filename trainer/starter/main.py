@@ -10,7 +10,7 @@ from .recipe import Recipe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the starter model, or with `--digest` print what names it, without torch."""
+    """Makes the starter model, or prints its digest with `--digest`, without importing torch."""
     parser = argparse.ArgumentParser(prog="python -m trainer starter", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="the folder to make; kept when it is up to date")

@@ -1,7 +1,7 @@
-"""The made-up text that the starter model reads: small talk of a shop, theme by theme.
+"""Synthetic training text for the starter model: sentences about an online shop, by theme.
 
-A passage stays with one theme, so that the model learns which words belong together. No passage
-sorts a message to a team or answers one: that is left for fine-tuning to teach.
+Each passage has one theme, so that the model learns which words are related. No passage assigns a
+message to a team or replies to one; fine-tuning teaches that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-# Per theme: who or what, what happens to it, and what people say about it.
+# The nouns, predicates, people and remarks of each theme.
 THEMES: tuple[dict[str, tuple[str, ...]], ...] = (
     {
         "things": ("parcel", "package", "delivery", "order", "box", "shipment"),
@@ -232,7 +232,7 @@ WISHES = (
 
 
 def sentence(theme: dict[str, tuple[str, ...]], rng: random.Random) -> str:
-    """Return one sentence of a theme, with a capital letter and a stop."""
+    """Returns one sentence on a theme, capitalized and with punctuation."""
     thing = rng.choice(theme["things"])
     kind = rng.random()
     if kind < 0.5:
@@ -248,8 +248,8 @@ def sentence(theme: dict[str, tuple[str, ...]], rng: random.Random) -> str:
     return text[0].upper() + text[1:] + rng.choice((".", ".", ".", "!", "?"))
 
 
-# How people lay out what they write. A theme goes on below a heading, so that a model that has read
-# this looks back over a heading, too.
+# Layouts of a passage. The theme continues below a heading, so that the model learns to attend to
+# the text above it.
 HEADINGS = (
     ("Instruction", "Response"),
     ("Question", "Answer"),
@@ -271,7 +271,7 @@ LAYOUTS = (
 
 
 def passages(count: int, seed: int) -> Iterator[str]:
-    """Yield `count` passages of two to five sentences, always the same ones for a seed."""
+    """Yields `count` passages of two to four sentences, determined by `seed`."""
     rng = random.Random(seed)
     for _ in range(count):
         theme = rng.choice(THEMES)

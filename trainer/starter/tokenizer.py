@@ -1,7 +1,7 @@
-"""The starter model's tokenizer: byte-level BPE, learnt from the recipe's own text.
+"""The starter model's tokenizer: byte-level BPE, trained on the recipe's text.
 
-The pre-tokenizer is GPT-2's rule, which every engine knows. No beginning-of-text token is added by
-itself, so that a text has the same tokens here and in llama.cpp.
+It uses GPT-2's pre-tokenization, which llama.cpp supports, and adds no beginning-of-text token, so that
+a text has the same tokens here and in llama.cpp.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PAD = "<|pad|>"
 
 
 def make_tokenizer(texts: Iterable[str], vocab_size: int, max_tokens: int) -> PreTrainedTokenizerFast:
-    """Learn a tokenizer of `vocab_size` tokens; the first three are begin, end and padding."""
+    """Trains a tokenizer of `vocab_size` tokens; the first three are begin, end and padding."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 

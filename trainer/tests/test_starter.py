@@ -75,7 +75,7 @@ def test_finished_folder_is_kept_and_an_older_recipe_is_replaced(tmp_path: Path)
 def test_foreign_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("keep")
-    with pytest.raises(OSError, match="no starter model"):
+    with pytest.raises(OSError, match="not a starter model"):
         build_starter(tmp_path / "mine", lambda _: None, SMALL)
     assert (tmp_path / "mine" / "letter").read_text() == "keep"
 
