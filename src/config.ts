@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -178,14 +178,30 @@ function tlsFiles(cwd: string, cert: string | undefined, key: string | undefined
   throw new AppError('invalid', 'TLS needs both --tls-cert FILE and --tls-key FILE.');
 }
 
+/** The variables of a `.env` file. A folder of that name is another tool's, such as a Python environment. */
+function readDotenv(path: string): Record<string, string> {
+  try {
+    return parseDotenv(readFileSync(path));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'EISDIR') return {};
+    throw new AppError(
+      'invalid',
+      `${path} cannot be read (${code}). Correct its permissions, or remove it.`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
 /**
  * Reads flags, environment and the `.env` file of the working directory (the environment wins).
  * @throws AppError `invalid` with a message for the terminal.
  */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv, cwd: string): Config {
-  const dotenvPath = join(cwd, '.env');
   const env: NodeJS.ProcessEnv = {
-    ...(existsSync(dotenvPath) ? parseDotenv(readFileSync(dotenvPath)) : {}),
+    ...readDotenv(join(cwd, '.env')),
     ...environment,
   };
   let parsed: ReturnType<typeof parseFlags>;

@@ -68,7 +68,14 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
       onCount: core.setListeners,
     },
     onError: (error, request) =>
-      logger.error({ ...request, error: error.message, stack: error.stack }, 'A request failed'),
+      logger.error(
+        {
+          ...request,
+          error: error.message,
+          stack: (error.cause instanceof Error ? error.cause : error).stack,
+        },
+        'A request failed',
+      ),
   });
   // Before uploads are possible: cleanup would delete a new upload as a leftover.
   await services.datasets.reconcile();

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -94,6 +94,16 @@ const secrets = {
   HONE_DATABASE: 'secret-12',
   PYTHONSTARTUP: '/secret-13',
 };
+
+test('a folder named .env is left alone; a .env that cannot be read is told', () => {
+  const cwd = temporaryFolder();
+  mkdirSync(join(cwd, '.env'));
+  assert.is(readConfig([], {}, cwd).hubToken, null);
+  rmSync(join(cwd, '.env'), { recursive: true });
+  // A loop of links cannot be read, whoever asks.
+  symlinkSync('.env', join(cwd, '.env'));
+  assert.throws(() => readConfig([], {}, cwd), /\.env cannot be read \(ELOOP\)/);
+});
 
 test('a trainer is given only the variables that it needs, and the token only when it downloads', () => {
   const needed = {

@@ -35,7 +35,10 @@ export async function sendFile(exchange: Exchange, { name, path, bytes }: SentFi
     }
   }
   const base = name.split('/').at(-1) as string;
-  await using file = await open(path);
+  await using file = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    // It was deleted since it was listed.
+    throw cause.code === 'ENOENT' ? new AppError('not_found', `The file ${name} is gone.`, { cause }) : cause;
+  });
   const body = exchange.stream(
     partial ? 206 : 200,
     {

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { AppError } from '../errors.ts';
 import { GgufReader, readValue, type Value } from './gguf-reader.ts';
 
@@ -161,12 +162,14 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
 export async function readGguf(path: string): Promise<GgufFile> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === 'ENOENT'
-      ? new AppError('not_found', `The model file ${path} does not exist.`, { cause })
-      : new AppError('invalid', `The model file ${path} cannot be opened (${cause.code}).`, { cause });
+      ? new AppError('not_found', `The model file ${basename(path)} does not exist.`, { cause })
+      : new AppError('invalid', `The model file ${basename(path)} cannot be opened (${cause.code}).`, {
+          cause,
+        });
   });
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) throw new AppError('invalid', `${path} is not a file.`);
+    if (!stats.isFile()) throw new AppError('invalid', `The model file ${basename(path)} is not a file.`);
     const { size } = stats;
     let wanted = Math.min(size, 4 * 2 ** 20);
     for (;;) {
@@ -196,7 +199,7 @@ export async function readGguf(path: string): Promise<GgufFile> {
         }
         throw new AppError(
           'invalid',
-          `The model file ${path} is damaged or not a GGUF file: ${error.message}.`,
+          `The model file ${basename(path)} is damaged or not a GGUF file: ${error.message}.`,
           {
             cause: error,
           },

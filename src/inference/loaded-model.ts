@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { getLlama, LlamaContext, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
@@ -53,7 +54,9 @@ export async function loadModel(
     model = await llama.loadModel({ modelPath: ggufPath });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('invalid', `llama.cpp cannot load the model file ${ggufPath}: ${reason}`, { cause });
+    throw new AppError('invalid', `llama.cpp cannot load the model file ${basename(ggufPath)}: ${reason}`, {
+      cause,
+    });
   }
   const { size } = await stat(ggufPath);
   const loaded = createLoadedModel(llama, model, file, template, size);

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { Template } from '@huggingface/jinja';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
@@ -35,7 +36,9 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     template = new Template(stored.chat_template);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('invalid', `Could not read the model's template ${path}: ${reason}`, { cause });
+    throw new AppError('invalid', `Could not read the model's template ${basename(path)}: ${reason}`, {
+      cause,
+    });
   }
   return {
     stop: stored.stop,
