@@ -45,6 +45,8 @@ export async function theBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      // Names of other sites, for tests of what their pages can do.
+      '--host-resolver-rules=MAP *.example 127.0.0.1',
     ],
   });
   return browser;
