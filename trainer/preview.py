@@ -20,6 +20,8 @@ from trainer.training.job import Job
 
 # Rows that an inferred max_seq_length (-1) is based on; training uses all rows.
 SAMPLED_ROWS = 1_000
+# A row of 16 MB would have millions of tokens; more than these are not shown.
+SHOWN_TOKENS = 4_096
 
 
 def preview(spec_path: str, count: int) -> int:
@@ -70,7 +72,9 @@ def _preview(spec_path: str, count: int) -> dict[str, Any]:
                         "labelled": label != IGNORED,
                         "truncated": place >= length,
                     }
-                    for place, (token, label) in enumerate(zip(row.input_ids, row.labels, strict=True))
+                    for place, (token, label) in islice(
+                        enumerate(zip(row.input_ids, row.labels, strict=True)), SHOWN_TOKENS
+                    )
                 ],
                 "total_tokens": row.total_tokens,
                 "labelled_tokens": max(0, min(row.total_tokens, length) - row.prompt_tokens),

@@ -13,6 +13,7 @@ export const preview = v.object({
   template_source: v.string(),
   rows: v.array(
     v.object({
+      /** The first 4,096. */
       tokens: v.array(
         v.object({ id: v.number(), text: v.string(), labelled: v.boolean(), truncated: v.boolean() }),
       ),

@@ -169,18 +169,23 @@ test('a dataset that is small for a model gets a warning, at the upload and for 
 
 test('a preview shows the tokens of rows, which of them carry loss, and what is cut off', async () => {
   const { dataset: _dataset, ...request } = quickRequest({ max_seq_length: 32 });
-  const { status, body } = await service.call('POST', '/api/datasets/support.jsonl/preview', {
+  const [firstLine = '', ...others] = supportRows().split('\n');
+  const long = JSON.stringify({ input: 'my parcel '.repeat(10_000), output: 'Shipping' });
+  await service.upload('previewed.jsonl', [firstLine, long, ...others].join('\n'));
+  const { status, body } = await service.call('POST', '/api/datasets/previewed.jsonl/preview', {
     ...request,
     rows: 2,
   });
   assert.is(status, 200, JSON.stringify(body));
-  const first = JSON.parse(supportRows().split('\n')[0] as string);
+  const first = JSON.parse(firstLine);
   const text = body.rows[0].tokens.map((token: Json) => token.text).join('');
   assert.ok(text.includes(first.input) && text.includes(first.output));
   const labelled = body.rows[0].tokens.filter((token: Json) => token.labelled);
   assert.match(labelled.map((token: Json) => token.text).join(''), first.output);
   assert.not.match(labelled.map((token: Json) => token.text).join(''), first.input);
   assert.is(body.rows.length, 2);
+  assert.is(body.rows[1].tokens.length, 4_096, 'of a long row, not all are shown');
+  assert.ok(body.rows[1].total_tokens > 10_000);
   for (const row of body.rows) {
     assert.equal(
       row.tokens.map((token: Json) => token.truncated),

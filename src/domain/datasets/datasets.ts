@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { basename, isAbsolute, join, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import type { RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
@@ -302,5 +302,7 @@ export async function freezeRows(data: TrainingData, target: string): Promise<vo
       // Another file system, or one without hard links.
     }
   }
-  await copyFile(data.path, target);
+  // A copy that shares its blocks with the original, where the file system can.
+  await checkRoom(dirname(target), (await stat(data.path)).size);
+  await copyFile(data.path, target, constants.COPYFILE_FICLONE);
 }
