@@ -31,7 +31,7 @@ const bin = join(root, 'trainer', '.venv', process.platform === 'win32' ? 'Scrip
 const python = join(bin, 'python');
 const node = process.execPath;
 /** Each process of the trainer's tests imports torch again, which takes ten seconds of CPU time. */
-const trainerProcesses = 3;
+const trainerProcesses = 2;
 /** The peak memory of a test file: a service, a browser or a trainer. */
 const workerBytes = 3 * 2 ** 30;
 

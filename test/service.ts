@@ -37,7 +37,10 @@ export interface ServiceOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly limits?: Record<string, number>;
   readonly args?: readonly string[];
-  /** Enables the warm trainer, for test files with several trainings. */
+  /**
+   * Enables the warm trainer. Not for trainings that download a model from a hub of `env`: in `npm test` the hub's
+   * library is imported before and has read its variables.
+   */
   readonly warm?: boolean;
 }
 
@@ -66,7 +69,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
           warmTrainerIdleMs: options.warm ? 600_000 : 0,
           ...options.limits,
         }),
-        ...(options.warm ? warmParentEnvironment(options.env) : {}),
+        ...(options.warm ? warmParentEnvironment() : {}),
         ...options.env,
       },
     },

@@ -30,7 +30,7 @@ const bytesUnder = (folder: string, isCounted: (name: string) => boolean): numbe
 test('estimate, trainer and disk agree', async () => {
   const python = join(root, 'trainer', '.venv', 'bin', 'python');
   const env = { ...process.env, PYTHONPATH: root, OMP_NUM_THREADS: '1' };
-  const service = await startService();
+  const service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
   const types = ['Q8_0', 'Q4_K_M', 'Q2_K'];
   const request = quickRequest({

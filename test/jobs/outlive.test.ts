@@ -74,7 +74,7 @@ test('a hundred starts at once: one run; stop saves, resume goes on, and the ser
 
 test('SIGTERM ends the server but not the training, and the log says so; hone stop ends the training, with and without a server', async () => {
   const dataDir = temporaryFolder();
-  const first = await startService({ dataDir });
+  const first = await startService({ dataDir, warm: true });
   await first.upload('support.jsonl', supportRows());
   await first.call('POST', '/api/start_training', quickRequest({ max_steps: 5_000, export: 'none' }));
   await atStep(first, 2);

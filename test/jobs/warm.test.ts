@@ -13,7 +13,6 @@ import {
   startService,
   supportRows,
   type TestService,
-  temporaryFolder,
   trainersOf,
   until,
   untilEnded,
@@ -51,6 +50,11 @@ const trainerOf = async (dataDir: string): Promise<number> => {
   return trainersOf(dataDir)[0] as number;
 };
 
+let first: TestService;
+test.before(async () => {
+  first = await warmService({ env: { HUB_TOKEN: 'hf_secret' } });
+});
+
 const start = async (service: TestService, fields: Json) => {
   const { status, body } = await service.call('POST', '/api/start_training', quickRequest(fields));
   assert.is(status, 200, JSON.stringify(body));
@@ -58,7 +62,7 @@ const start = async (service: TestService, fields: Json) => {
 };
 
 test('jobs are forked from it, each in its own session; a killed one is reported', async () => {
-  const service = await warmService({ env: { HUB_TOKEN: 'hf_secret' } });
+  const service = first;
   const [warm] = warmOf(service) as [number];
   const job = await start(service, { max_steps: 40 });
   const trainer = await trainerOf(service.dataDir);
@@ -89,8 +93,7 @@ test('jobs are forked from it, each in its own session; a killed one is reported
 });
 
 test('a job outlives the server that had it forked; the next one finds it, also without its stored number', async () => {
-  const dataDir = temporaryFolder();
-  const first = await warmService({ dataDir });
+  const { dataDir } = first;
   const [warm] = warmOf(first) as [number];
   const job = await start(first, { max_steps: 400, export: 'none' });
   const trainer = await trainerOf(dataDir);
