@@ -26,7 +26,7 @@ import {
   useService,
 } from './conformance.ts';
 
-useService();
+useService({ warm: true });
 
 const listForm = {
   model_id: 'string',

@@ -20,8 +20,8 @@ export let service: TestService;
 export let hub: LoopbackHub;
 export let description: Description;
 
-/** Starts the service and the hub before the file's tests, and ends them after. */
-export function useService(): void {
+/** Starts the service (`warm` for a file that trains) and the hub before the file's tests, and ends them after. */
+export function useService(options: { warm?: boolean } = {}): void {
   test.before(async () => {
     hub = await startLoopbackHub();
     hub.accounts.set('hf_writer', { name: 'tester', role: 'write' });
@@ -29,6 +29,7 @@ export function useService(): void {
     hub.addModel('acme/secret', tinyModel('llama'), { isPrivate: true });
     hub.addModel('acme/gated', tinyModel('llama'), { gated: 'manual' });
     service = await startService({
+      ...options,
       env: {
         HF_ENDPOINT: hub.url,
         HUB_TOKEN: 'hf_writer',
