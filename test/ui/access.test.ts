@@ -178,6 +178,28 @@ test('a request whose session has ended is held, and sent after the sign-in', as
   await context.close();
 });
 
+test('so is an upload, and what was typed into the form of a training is still there', async () => {
+  const { key, id } = await addKey('third');
+  const { page, context, faults } = await openPage(service.url, `/training#key=${key}`);
+  await isLive(page);
+  await page.getByLabel('Other model').check();
+  await page.getByLabel('Hub ID or folder').fill('no model');
+  await ask('DELETE', `/api/keys/${id}`);
+  const rows = Array.from({ length: 12 }, (_, index) => `{"input":"in ${index}","output":"out"}`);
+  await page.setInputFiles('#dataset-file', {
+    name: 'held.jsonl',
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(rows.join('\n')),
+  });
+  await page.locator(dialog).waitFor({ timeout: 60_000 });
+  await signIn(page, mainKey);
+  await sees(page, '12 rows, all valid');
+  assert.is(await page.getByLabel('Hub ID or folder').inputValue(), 'no model');
+  assert.match(page.url(), /\/training$/);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('signing out ends the session and shows nothing more', async () => {
   const { page, context } = await openPage(service.url, `/access#key=${mainKey}`);
   await isLive(page);
