@@ -27,7 +27,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const majors = ['18', '20', '22', '24', '26'];
 const patterns = ['test/http/', 'test/api/', 'test/db/', 'test/trainer/', 'main-job', 'test_journal'];
 const quickApi =
-  'bad-input client conformance datasets disk-full examples fields main-job openai several-faults';
+  'bad-bodies bad-input client conformance datasets disk-full examples fields main-job openai several-faults';
 const quickPatterns = [
   ...['test/http/', 'test/db/', 'test/trainer/'],
   ...quickApi.split(' ').map((name) => `test/api/${name}`),
