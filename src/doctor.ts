@@ -72,7 +72,7 @@ export async function runDoctor(config: Config): Promise<number> {
           const backups =
             newest === undefined
               ? 'no backup yet'
-              : `${older.length + 1} backups, the newest of ${newest.takenAt.toISOString()}`;
+              : `the newest of ${older.length + 1} backup(s) is of ${newest.takenAt.toISOString()}`;
           return `written, synced and read back; ${backups}`;
         } finally {
           rmSync(dir, { recursive: true, force: true });
