@@ -37,6 +37,11 @@ interface Waiting {
   onText: ((delta: string) => void) | undefined;
 }
 
+/** How a process ends that crashes by itself, rather than being killed; Windows has exit codes from 0xC0000000 for it. */
+const crashes: readonly unknown[] = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGTRAP'];
+const hasCrashed = (code: number | null, signal: NodeJS.Signals | null) =>
+  crashes.includes(signal) || (code ?? 0) >= 0xc0000000;
+
 function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
@@ -56,6 +61,8 @@ export function startChild(
   let nextId = 0;
   let gone: Error | null = null;
   let complaints = '';
+  /** Whether the model has answered, at least in part. */
+  let answered = false;
 
   const process_: ChildProcess = fork(workerPath, [], {
     env: allowedEnvironment(process.env, childVariables.engine),
@@ -107,12 +114,14 @@ export function startChild(
       }
     });
     process_.once('exit', (code, signal) => {
+      const details = { code, signal, complaints };
+      const how = `The playground's process ended ${endedBy(code, signal)}`;
       finish(
-        new AppError(
-          'unavailable',
-          `The playground's process ended ${endedBy(code, signal)}. The next request starts a new one.`,
-          { details: { code, signal, complaints } },
-        ),
+        !answered && hasCrashed(code, signal)
+          ? new AppError('invalid', `${how} before its first answer: the model's file is damaged.`, {
+              details,
+            })
+          : new AppError('unavailable', `${how}. The next request starts a new one.`, { details }),
       );
     });
   });
@@ -134,6 +143,7 @@ export function startChild(
     const id = message.id as number;
     const request = waiting.get(id);
     if (request === undefined) return;
+    answered = true;
     if (message.type === 'text') {
       request.onText?.(message.delta);
       return;

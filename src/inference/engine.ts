@@ -31,7 +31,7 @@ export interface Engine {
   /**
    * Answers one request. Requests to the same model are answered in order of arrival.
    *
-   * @throws AppError `invalid` (not a model file, prompt longer than the context, messages rejected by the template),
+   * @throws AppError `invalid` (not a model file or a damaged one, prompt longer than the context, messages rejected by the template),
    * `not_found` (no such file), `conflict` (unloaded in the meantime), `unavailable` (the process crashed or hung, or the
    * engine is closed)
    */

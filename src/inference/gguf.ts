@@ -80,6 +80,10 @@ const cannotGenerate = new Set([
 /** Upper limit for a header; the largest vocabularies need about 20 MB. */
 const maxHeaderBytes = 256 * 2 ** 20;
 const maxEntries = 1_000_000;
+/** llama.cpp's own limit is 512 (LLAMA_MAX_LAYERS). */
+const maxBlocks = 10_000;
+
+const isPowerOfTwo = (value: number) => Number.isInteger(Math.log2(value));
 
 function parse(reader: GgufReader, fileBytes: number): GgufFile {
   if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new RangeError('it does not start with GGUF');
@@ -98,7 +102,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     metadata.set(key, readValue(reader, reader.u32(), kept));
   }
   const alignment = metadata.get('general.alignment') ?? 32;
-  if (typeof alignment !== 'number' || alignment < 8 || alignment > 2 ** 20 || alignment % 8 !== 0) {
+  if (typeof alignment !== 'number' || alignment < 8 || alignment > 2 ** 20 || !isPowerOfTwo(alignment)) {
     throw new RangeError('its alignment is invalid');
   }
   const spans: { name: string; offset: number; bytes: number }[] = [];
@@ -141,6 +145,11 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
   };
   const architecture = text('general.architecture');
   if (architecture === '') throw new RangeError('it specifies no architecture');
+  const blocks = metadata.get(`${architecture}.block_count`);
+  // llama.cpp aborts on some of these.
+  if (typeof blocks === 'number' && !(blocks >= 1 && blocks <= maxBlocks)) {
+    throw new RangeError(`it claims ${blocks} layers`);
+  }
   const contextLength = metadata.get(`${architecture}.context_length`);
   return {
     architecture,
