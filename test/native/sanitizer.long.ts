@@ -53,7 +53,7 @@ if (process.platform === 'linux') {
     assert.is(built.status, 0, built.stdout.slice(-4000) + built.stderr.slice(-4000));
   });
 
-  for (const name of ['aligned-memory', 'gpu', 'lifetime', 'quantize', 'rows']) {
+  for (const name of ['aligned-memory', 'gpu', 'gpu-faults', 'lifetime', 'quantize', 'rows']) {
     test(`the tests of ${name} are clean under the sanitizers`, () => {
       const env = {
         ...process.env,
