@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '../src/config.ts';
 import { allowedEnvironment, childVariables } from '../src/contract/child-environment.ts';
-import { trainerEnvironment } from '../src/trainer/supervisor.ts';
+import { downloadSecrets, trainerEnvironment } from '../src/trainer/supervisor.ts';
 import { temporaryFolder } from './folders.ts';
 
 const empty = temporaryFolder();
@@ -133,8 +133,12 @@ test('a trainer is given only the variables that it needs, and the token only wh
     Object.keys(without).filter((name) => !known.has(name)),
     [],
   );
-  const downloading = trainerEnvironment(command, 'hf_x');
+  assert.is(downloadSecrets(command, null), null);
+  const behindProxy = { ...command, environment: { ...command.environment, https_proxy: 'http://a:b@c' } };
+  assert.is(trainerEnvironment(behindProxy, null).https_proxy, undefined);
+  const downloading = trainerEnvironment(behindProxy, downloadSecrets(behindProxy, 'hf_x'));
   assert.is(downloading.HF_TOKEN, 'hf_x');
+  assert.is(downloading.https_proxy, 'http://a:b@c');
   assert.not.match(JSON.stringify(downloading), 'secret-');
 });
 

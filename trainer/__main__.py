@@ -24,11 +24,15 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("describe").add_argument("--converter", default=None)
-    verbs.add_parser("run").add_argument("spec")
+    run_verb = verbs.add_parser("run")
+    run_verb.add_argument("spec")
     verbs.add_parser("export").add_argument("spec")
     preview = verbs.add_parser("preview")
     preview.add_argument("spec")
     preview.add_argument("--rows", type=int, default=5)
+    for verb in (run_verb, preview):
+        # Set by a process that has downloaded the model and replaces itself.
+        verb.add_argument("--downloaded", action="store_true")
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     arguments = parser.parse_args(argv)
@@ -40,11 +44,11 @@ def main(argv: list[str]) -> int:
     if arguments.verb == "run":
         from trainer.run import run
 
-        return run(arguments.spec)
+        return run(arguments.spec, arguments.downloaded)
     if arguments.verb == "preview":
         from trainer.preview import preview as show
 
-        return show(arguments.spec, arguments.rows)
+        return show(arguments.spec, arguments.rows, arguments.downloaded)
     if arguments.verb == "warm":
         from trainer.warm import warm
 

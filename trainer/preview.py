@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from itertools import islice
 from typing import Any
@@ -24,11 +25,11 @@ SAMPLED_ROWS = 1_000
 SHOWN_TOKENS = 4_096
 
 
-def preview(spec_path: str, count: int) -> int:
+def preview(spec_path: str, count: int, downloaded: bool = False) -> int:
     """Prints the first `count` rows of a specification's dataset as JSON. On failure it prints
     `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1."""
     try:
-        print(json.dumps(_preview(spec_path, count), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_preview(spec_path, count, downloaded), ensure_ascii=False, allow_nan=False))
         return 0
     except Exception as error:
         print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
@@ -37,7 +38,7 @@ def preview(spec_path: str, count: int) -> int:
         sys.stdout.flush()
 
 
-def _preview(spec_path: str, count: int) -> dict[str, Any]:
+def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     spec = read_spec(spec_path)
     job = Job(
         **vars(JobContext.open(spec)),
@@ -46,10 +47,11 @@ def _preview(spec_path: str, count: int) -> dict[str, Any]:
         provider=create("provider", spec.provider),
         resume=None,
     )
-    directory = download.find_small_files(job)
+    directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
-    download.forget_token()
+    if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
+        download.replace_process("preview", spec_path, "--rows", str(count), "--downloaded")
     job.model_dir = make_view(directory, job.folder / "model")
     job.tokenizer = job.provider.tokenizer(job)
     if job.family == "causal":

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,12 @@ TRAINED = "trained.json"
 LOG_LINES = 20
 
 
-def run(spec_path: str) -> int:
-    """Runs the job of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`."""
-    return _report_failures(spec_path, _run)
+def run(spec_path: str, downloaded: bool = False) -> int:
+    """Runs the job of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`.
+
+    `downloaded` says that this process has replaced the one that began the job and downloaded its model.
+    """
+    return _report_failures(spec_path, partial(_run, downloaded=downloaded))
 
 
 def export(spec_path: str) -> int:
@@ -44,21 +48,22 @@ def export(spec_path: str) -> int:
     return _report_failures(spec_path, _export)
 
 
-def _run(context: JobContext) -> None:
+def _run(context: JobContext, downloaded: bool) -> None:
     spec = context.spec
     trained = (spec.folder / TRAINED).exists()
     newest, skipped = checkpoints.newest(spec.folder / "checkpoints", to_train=not trained)
-    context.journal.write(
-        "hello",
-        protocol=PROTOCOL,
-        pid=os.getpid(),
-        resumed_from_step=newest.step if newest else None,
-        versions={name: version for name, version in versions(PACKAGES).items() if version},
-    )
+    if not downloaded:
+        context.journal.write(
+            "hello",
+            protocol=PROTOCOL,
+            pid=os.getpid(),
+            resumed_from_step=newest.step if newest else None,
+            versions={name: version for name, version in versions(PACKAGES).items() if version},
+        )
     if trained:
         _become_export(context)
         return
-    for name, reason in skipped:
+    for name, reason in () if downloaded else skipped:
         message = f"{name} is not used: {reason}. " + (
             f"The run continues from step {newest.step}." if newest else "The run starts from the beginning."
         )
@@ -71,7 +76,7 @@ def _run(context: JobContext) -> None:
         resume=newest,
     )
     try:
-        _check(job)
+        _check(job, downloaded)
         _load(job)
         result = _train(job)
     except Stopped:
@@ -84,9 +89,11 @@ def _run(context: JobContext) -> None:
     _become_export(job)
 
 
-def _check(job: Job) -> None:
-    """Refuses what cannot work, downloads the model, and removes the hub token."""
-    job.phase("check")
+def _check(job: Job, downloaded: bool) -> None:
+    """Refuses what cannot work and downloads the model. A process with secrets is then replaced, so that none
+    of them is in the one that loads the model's files."""
+    if not downloaded:
+        job.phase("check")
     available, reason = job.provider.availability()
     if not available:
         code, advice = job.provider.absence
@@ -97,14 +104,15 @@ def _check(job: Job) -> None:
             f"{job.spec.strategy} does not support {job.spec.task} with the provider {job.spec.provider}.",
             "GET /api/info lists the supported combinations.",
         )
-    directory = download.find_small_files(job)
+    directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
     job.provider.refuse(job.config, job.family, job.settings)
-    _decide_export(job)
-    model = download.find_weights(job)
-    reward = download.find_reward_model(job) if job.spec.strategy == "rlhf" else None
-    download.forget_token()
+    _decide_export(job, downloaded)
+    model = download.find_weights(job, downloaded)
+    reward = download.find_reward_model(job, downloaded) if job.spec.strategy == "rlhf" else None
+    if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
+        download.replace_process("run", str(job.folder / "spec.json"), "--downloaded")
     download.go_offline()
     check.check_weights(model, job.spec.model.name)
     job.model_dir = make_view(model, job.folder / "model")
@@ -114,14 +122,15 @@ def _check(job: Job) -> None:
         job.reward_dir = make_view(reward, job.folder / "reward-model")
 
 
-def _decide_export(job: Job) -> None:
+def _decide_export(job: Job, reported: bool) -> None:
     """Drops an export that was not requested by name and that llama.cpp could not run, with a warning."""
     if job.spec.export is None:
         return
     possible, reason = check.exportable(job.config, job.spec)
     if not possible:
         job.spec = msgspec.structs.replace(job.spec, export=None)
-        job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
+        if not reported:
+            job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
 
 
 def _load(job: Job) -> None:
@@ -183,11 +192,10 @@ def _become_export(context: JobContext) -> None:
         context.done("completed", trained["step"], trained["metrics"])
         return
     if os.name == "nt":
+        download.forget_secrets()
         _export(context)
         return
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "trainer", "export", str(context.folder / "spec.json")])
+    download.replace_process("export", str(context.folder / "spec.json"))
 
 
 def _export(context: JobContext) -> None:

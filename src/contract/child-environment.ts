@@ -21,18 +21,22 @@ const libraries = [
   /^(CC|CXX)$/,
 ];
 
-/** How to reach the hub. A proxy's address may contain a password. */
+/** How to reach the hub. */
 const network = [
   /^HF_(ENDPOINT|HUB_(DOWNLOAD_TIMEOUT|ETAG_TIMEOUT)|XET_[A-Z_]+)$/,
-  /^(HTTP|HTTPS|ALL|NO)_PROXY$/i,
-  /^(SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/,
+  /^(SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NO_PROXY)$/i,
 ];
+
+/** Addresses of proxies, which may contain a password. */
+const proxies = [/^(HTTP|HTTPS|ALL)_PROXY$/i];
 
 /** The variables that the processes Hone starts may have, as patterns of names. */
 export const childVariables = {
   /** The processes that run models with llama.cpp. */
   engine: [...system, ...hardware],
   trainer: [...system, ...hardware, ...libraries, ...network],
+  /** What only a process that downloads gets in addition; it is replaced before it loads a model. */
+  download: proxies,
 } as const;
 
 /** Names of secrets, which are never passed on: `NVIDIA_API_KEY` is no setting of a GPU. */

@@ -1,11 +1,17 @@
-import { startTrainer, type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+import {
+  downloadSecrets,
+  startTrainer,
+  type Trainer,
+  type TrainerCommand,
+  trainerEnvironment,
+} from './supervisor.ts';
 import type { WarmTrainer } from './warm.ts';
 
 /** Starts trainers: forked from the warm trainer if there is one, otherwise as a new process. */
 export interface Launcher {
   /**
    * Starts the trainer of a job folder.
-   * @param downloads whether it downloads its model from the hub; only then it receives the hub token.
+   * @param downloads whether it may download a model from the hub; only then it receives the hub token.
    */
   launch(jobDir: string, downloads: boolean): Promise<Trainer>;
 }
@@ -18,10 +24,10 @@ export function createLauncher(options: {
   const { command, warm, hubToken } = options;
   return {
     async launch(jobDir, downloads) {
-      const token = downloads ? hubToken : null;
-      // The warm trainer started without a token, and its imported libraries have already read the environment.
-      const forked = token === null ? await warm.start(jobDir) : null;
-      return forked ?? (await startTrainer(command, jobDir, trainerEnvironment(command, token)));
+      const secrets = downloads ? downloadSecrets(command, hubToken) : null;
+      // The warm trainer started without secrets, and its imported libraries have already read the environment.
+      const forked = secrets === null ? await warm.start(jobDir) : null;
+      return forked ?? (await startTrainer(command, jobDir, trainerEnvironment(command, secrets)));
     },
   };
 }

@@ -30,6 +30,7 @@ const failed = v.object({
 
 /**
  * Asks the trainer how it would tokenize the first rows of a prepared job folder.
+ * @param options.secrets those of a download (`downloadSecrets`), if the model may have to be downloaded.
  * @param options.signal kills the trainer process when aborted.
  * @throws AppError `invalid` with the trainer's reason, or when `signal` is aborted; `unavailable` when it
  * takes longer than `timeoutMs`.
@@ -38,9 +39,9 @@ export async function previewRows(
   command: TrainerCommand,
   folder: string,
   rows: number,
-  options: { hubToken: string | null; timeoutMs: number; signal: AbortSignal },
+  options: { secrets: Record<string, string> | null; timeoutMs: number; signal: AbortSignal },
 ): Promise<Preview> {
-  const { hubToken, timeoutMs, signal } = options;
+  const { secrets, timeoutMs, signal } = options;
   const args = ['-m', 'trainer', 'preview', join(folder, 'spec.json'), '--rows', String(rows)];
   // Killed explicitly: with execFile's own `signal`, the child sometimes kept running after an abort (Node 20.20).
   const end = () => void running.child.kill('SIGKILL');
@@ -51,7 +52,7 @@ export async function previewRows(
   }, timeoutMs);
   const running = run(command.pythonPath, args, {
     cwd: folder,
-    env: trainerEnvironment(command, hubToken),
+    env: trainerEnvironment(command, secrets),
     maxBuffer: 2 ** 27,
   });
   // SIGKILL is safe: the preview writes no files.

@@ -45,20 +45,38 @@ export interface Trainer {
 }
 
 /**
- * The environment of a trainer: only variables that it is known to need, so that no file of a model can leak another
- * one. The hub token is added only for a job that downloads.
+ * What only a trainer that downloads gets: the hub token, and proxies, whose addresses may contain a password. It
+ * replaces itself by a process without them before it loads a model. `null` if there is none of them.
  */
-export function trainerEnvironment(command: TrainerCommand, hubToken: string | null): NodeJS.ProcessEnv {
+export function downloadSecrets(
+  command: TrainerCommand,
+  hubToken: string | null,
+): Record<string, string> | null {
+  const secrets = {
+    ...allowedEnvironment(command.environment, childVariables.download),
+    ...(hubToken === null ? {} : { HF_TOKEN: hubToken }),
+  };
+  return Object.keys(secrets).length === 0 ? null : secrets;
+}
+
+/**
+ * The environment of a trainer: only variables that it is known to need, so that no file of a model can leak another
+ * one, and the secrets of a download.
+ */
+export function trainerEnvironment(
+  command: TrainerCommand,
+  secrets: Record<string, string> | null,
+): NodeJS.ProcessEnv {
   return {
     ...allowedEnvironment(command.environment, childVariables.trainer),
-    ...(hubToken === null ? {} : { HF_TOKEN: hubToken }),
+    ...secrets,
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',
     PYTHONUNBUFFERED: '1',
     PYTHONDONTWRITEBYTECODE: '1',
     HF_HUB_DISABLE_TELEMETRY: '1',
-    HF_HUB_DISABLE_IMPLICIT_TOKEN: hubToken === null ? '1' : '0',
+    HF_HUB_DISABLE_IMPLICIT_TOKEN: secrets?.HF_TOKEN === undefined ? '1' : '0',
     TOKENIZERS_PARALLELISM: 'false',
     // Makes waiting threads sleep. Spinning threads are up to 50 times slower when another process uses the CPU; on an
     // idle machine sleeping costs 15 % (measured with PyTorch's libgomp).

@@ -21,7 +21,7 @@ from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.export.verification.verify import load_reference, verify
-from trainer.model.download import UNWANTED, WANTED, forget_token
+from trainer.model.download import find_downloaded
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Spec
@@ -64,7 +64,6 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
 
     job.phase("merge", 0.0, "reading the adapter")
     base = make_view(_base_directory(spec), job.folder / "model")
-    forget_token()
     possible, reason = verdict(config, converter)
     if not possible:
         raise Failure("unsupported", reason, "Choose another model, or set export to none.")
@@ -153,11 +152,7 @@ def _base_directory(spec: Spec) -> Path:
     """The base model's directory. It was downloaded before training; nothing is fetched here."""
     if spec.model.path is not None:
         return Path(spec.model.path)
-    from huggingface_hub import snapshot_download
-
-    # With other patterns the client reports the cached files as incomplete.
-    patterns = {"allow_patterns": WANTED, "ignore_patterns": UNWANTED}
-    return Path(snapshot_download(spec.model.name, local_files_only=True, **patterns))
+    return find_downloaded(spec.model.name)
 
 
 def _lossless_type(tensors: dict[str, weights.StoredTensor]) -> str:

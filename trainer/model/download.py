@@ -19,32 +19,48 @@ SMALL = ["*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken"]
 # Environment variables that may contain the hub token.
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUB_TOKEN", "HUGGINGFACE_TOKEN")
 
+# Those and the addresses of proxies, which may contain a password (src/contract/child-environment.ts).
+SECRETS = (*TOKEN_VARIABLES, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
 REPORT_SECONDS = 0.5
 
 
-def find_small_files(job: Job) -> Path:
-    """The directory with the model's configuration and tokenizer, without its weights."""
+def from_hub(job: Job) -> bool:
+    """Whether the job's model or its reward model comes from the hub."""
+    named = job.settings.reward_model
+    return job.spec.model.path is None or (named is not None and not Path(named).is_dir())
+
+
+def find_small_files(job: Job, downloaded: bool) -> Path:
+    """The directory with the model's configuration and tokenizer, without its weights.
+
+    Models that are `downloaded` are looked up in the cache alone, here and below.
+    """
     if job.spec.model.path is not None:
         return Path(job.spec.model.path)
+    if downloaded:
+        return find_downloaded(job.spec.model.name, SMALL)
     from huggingface_hub import snapshot_download
 
     job.beat_or_stop()
     return Path(snapshot_download(job.spec.model.name, allow_patterns=SMALL, ignore_patterns=UNWANTED))
 
 
-def find_weights(job: Job) -> Path:
+def find_weights(job: Job, downloaded: bool) -> Path:
     """The directory of the whole model, downloaded if needed."""
     if job.spec.model.path is not None:
         return Path(job.spec.model.path)
-    return fetch(job, job.spec.model.name)
+    return find_downloaded(job.spec.model.name) if downloaded else fetch(job, job.spec.model.name)
 
 
-def find_reward_model(job: Job) -> Path | None:
+def find_reward_model(job: Job, downloaded: bool) -> Path | None:
     """The directory of the job's reward model (a directory, or owner/name), or None."""
     named = job.settings.reward_model
     if named is None:
         return None
-    return Path(named) if Path(named).is_dir() else fetch(job, named)
+    if Path(named).is_dir():
+        return Path(named)
+    return find_downloaded(named) if downloaded else fetch(job, named)
 
 
 def fetch(job: Job, name: str) -> Path:
@@ -63,10 +79,35 @@ def fetch(job: Job, name: str) -> Path:
     return Path(path)
 
 
-def forget_token() -> None:
-    """Removes the hub token from the environment, before files of a model are read."""
-    for name in TOKEN_VARIABLES:
-        os.environ.pop(name, None)
+def find_downloaded(name: str, wanted: list[str] = WANTED) -> Path:
+    """The directory of a model in the hub cache."""
+    from huggingface_hub import snapshot_download
+
+    # With other patterns the client reports the cached files as incomplete.
+    return Path(
+        snapshot_download(name, local_files_only=True, allow_patterns=wanted, ignore_patterns=UNWANTED)
+    )
+
+
+def forget_secrets() -> bool:
+    """Removes the hub token and proxies from the environment; whether there were any.
+
+    The memory of this process and /proc/self/environ still have them: see `replace_process`.
+    """
+    found = [name for name in os.environ if name.upper() in SECRETS]
+    for name in found:
+        del os.environ[name]
+    return bool(found)
+
+
+def replace_process(*arguments: str) -> None:
+    """Replaces this process (exec, same pid) by `python -m trainer` with `arguments`, offline and without
+    secrets."""
+    forget_secrets()
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "trainer", *arguments])
 
 
 def go_offline() -> None:

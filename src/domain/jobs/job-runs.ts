@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { activeStates, unfinishedStates } from '../../contract/jobs.ts';
 import { asAppError } from '../../errors.ts';
 import type { Launcher } from '../../trainer/launcher.ts';
@@ -36,6 +37,12 @@ export interface JobRuns {
   close(): Promise<void>;
 }
 
+/** Whether a job's model, or its reward model, is on the hub. */
+function mayDownload({ model, settings }: JobSpec): boolean {
+  const { reward_model: reward } = settings;
+  return model.path === null || (typeof reward === 'string' && !isAbsolute(reward));
+}
+
 /** @param folder returns the folder of a job. */
 export function createJobRuns(
   options: JobRunsOptions,
@@ -58,7 +65,7 @@ export function createJobRuns(
     const { spec } = records.move(id, 'starting', { startedAt: new Date().toISOString() });
     let trainer: Trainer;
     try {
-      trainer = await launcher.launch(folder(id), (spec as JobSpec).model.path === null);
+      trainer = await launcher.launch(folder(id), mayDownload(spec as JobSpec));
     } catch (error) {
       return fail(id, { kind: 'not_started', reason: (error as Error).message });
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { type Preview, previewRows } from '../../trainer/preview.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
-import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import { downloadSecrets, type TrainerCommand } from '../../trainer/supervisor.ts';
 import { writeSpec } from './job-spec.ts';
 import { type Judges, judgeRequest } from './judge-request.ts';
 import type { TrainingRequest } from './training-request.ts';
@@ -47,8 +47,8 @@ export function createPreviewer(options: {
     try {
       await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
       const { command, timeoutMs } = options;
-      const hubToken = judged.base.path === null ? options.hubToken : null;
-      return await previewRows(command, folder, rows, { hubToken, timeoutMs, signal });
+      const secrets = judged.base.path === null ? downloadSecrets(command, options.hubToken) : null;
+      return await previewRows(command, folder, rows, { secrets, timeoutMs, signal });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -88,6 +91,14 @@ def hub(models, tmp_path):
     server.shutdown()
 
 
+# Writes the environment that each Python process of the job begins with.
+HOOK = """
+import json, os, sys
+with open(os.environ["HONE_TEST_BEGUN"], "a") as file:
+    file.write(json.dumps([sys.orig_argv, open("/proc/self/environ").read()]) + "\\n")
+"""
+
+
 def hub_job(folder):
     spec = jobs.make(folder, "unused", top={}, max_steps=1)
     value = json.loads(spec.read_text())
@@ -103,7 +114,11 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
         "HF_HOME": str(tmp_path / "hf"),
         "HF_HUB_OFFLINE": "0",
         "HF_TOKEN": TOKEN,
+        "https_proxy": f"http://ada:{TOKEN}@127.0.0.1:9",
+        "HONE_TEST_BEGUN": str(tmp_path / "begun.txt"),
+        "PYTHONPATH": f"{tmp_path}:{jobs.ROOT}",
     }
+    (tmp_path / "sitecustomize.py").write_text(HOOK)
     child = jobs.spawn(spec, **environment)
     assert child.wait(120) == 0, (spec.parent / "log.txt").read_text()[-3000:]
     wanted = {
@@ -115,12 +130,29 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
     }
     assert set(hub.asked) == wanted
     assert not [path for path, token in hub.tokens if token != f"Bearer {TOKEN}"]
+    # The process that downloaded was replaced by one that never had the token.
+    begun = [json.loads(line) for line in (tmp_path / "begun.txt").read_text().splitlines()]
+    assert [TOKEN in environ for _, environ in begun] == [True, False]
+    assert begun[1][0][-2:] == [str(spec), "--downloaded"]
+    assert [line["phase"] for line in jobs.journal(spec, "phase")][:2] == ["check", "download"]
+    assert len(jobs.journal(spec, "hello")) == 1
     told = [line for line in jobs.journal(spec, "phase") if line["phase"] == "download"]
     assert told[0]["progress"] == 0 and told[-1]["progress"] == 1
     sizes = [line["detail"] for line in told if line["detail"]]
     assert sizes and all("MB" in detail for detail in sizes)
     for path in spec.parent.rglob("*"):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
+
+    # A preview does the same.
+    shown = subprocess.run(
+        [sys.executable, "-m", "trainer", "preview", str(spec), "--rows", "1"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert len(json.loads(shown.stdout)["rows"]) == 1, shown.stdout + shown.stderr
+    begun = [json.loads(line) for line in (tmp_path / "begun.txt").read_text().splitlines()]
+    assert [TOKEN in environ for _, environ in begun[2:]] == [True, False]
 
     # What is cached trains again without any hub.
     again = hub_job(tmp_path / "again")
@@ -131,8 +163,6 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
 
 
 def test_the_token_leaves_the_environment_before_the_model_s_files_are_read(models, tmp_path, monkeypatch):
-    import os
-
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUB_TOKEN", "HUGGINGFACE_TOKEN"):
         monkeypatch.setenv(name, TOKEN)
     assert jobs.train(jobs.make(tmp_path, models("llama"), max_steps=1)) == 0
