@@ -120,7 +120,7 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
     }
     (tmp_path / "sitecustomize.py").write_text(HOOK)
     child = jobs.spawn(spec, **environment)
-    assert child.wait(120) == 0, (spec.parent / "log.txt").read_text()[-3000:]
+    assert child.wait(600) == 0, (spec.parent / "log.txt").read_text()[-3000:]
     wanted = {
         "config.json",
         "generation_config.json",
@@ -158,7 +158,7 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
     again = hub_job(tmp_path / "again")
     hub.shutdown()
     child = jobs.spawn(again, **{**environment, "HF_HUB_OFFLINE": "1"})
-    assert child.wait(120) == 0, (again.parent / "log.txt").read_text()[-3000:]
+    assert child.wait(600) == 0, (again.parent / "log.txt").read_text()[-3000:]
     assert jobs.losses(again) == jobs.losses(spec)
 
 
