@@ -1,4 +1,5 @@
 import { readLines } from './read-lines.ts';
+import { maximumLineBytes } from './row-validator.ts';
 
 /** Some rows of a dataset, as they are displayed. */
 export interface RowPage {
@@ -10,12 +11,11 @@ export interface RowPage {
   readonly next: number | null;
 }
 
-/** A longer line is not parsed, only its beginning is displayed. */
-const maximumLineBytes = 2 ** 20;
 /** Characters of a row that are displayed. */
 const rowLength = 2 ** 14;
-/** A page ends after the row with which it reaches this number of characters. */
+/** A page ends after the row with which it displays, or has read, this number of characters. */
 const pageLength = 2 ** 20;
+const pageReadLength = 2 ** 26;
 const unparsedLength = 1000;
 /** Of the fields of a row, this many are displayed at least, each with this many characters at least. */
 const leastFields = 64;
@@ -29,14 +29,17 @@ export async function readRowPage(path: string, from: number, count: number): Pr
   const cut: number[] = [];
   let number = 0;
   let length = 0;
+  let readLength = 0;
   for await (const line of readLines(path, maximumLineBytes)) {
     if (!line.isCut && line.text.trim() === '') continue;
     if (number >= from) {
-      if (rows.length >= count || length >= pageLength) return { rows, cut, next: number };
+      const isFull = rows.length >= count || length >= pageLength || readLength >= pageReadLength;
+      if (isFull) return { rows, cut, next: number };
       const shown = line.isCut ? beginningOf(line.text) : display(line.text);
       if (shown.isCut) cut.push(rows.length);
       rows.push(shown.row);
       length += shown.length;
+      readLength += line.text.length;
     }
     number += 1;
   }

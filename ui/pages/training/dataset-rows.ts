@@ -44,10 +44,13 @@ export function datasetRows(
     <p class="note">Showing ${formatCount(objects.length)} of ${formatCount(num_examples)} rows.</p>`;
 }
 
+/** How the service marks a text that it has cut. */
+const cutMark = /… \((\d+) characters\)$/;
+
 /** A cell's text, truncated to fit. */
 function cell(value: unknown): string {
   const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-  return text.length > cellLimit
-    ? `${text.slice(0, cellLimit)}… (${formatCount(text.length)} characters)`
-    : text;
+  if (text.length <= cellLimit) return text;
+  const length = Number(cutMark.exec(text)?.[1] ?? text.length);
+  return `${text.slice(0, cellLimit)}… (${formatCount(length)} characters)`;
 }
