@@ -31,9 +31,12 @@ function peakOf(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
 }
 
-/** The pid of the service's trainer. */
-const untilTrainer = (service: TestService): Promise<number> =>
-  until(() => trainersOf(service.dataDir)[0] ?? 0, 'there is a trainer');
+/** The pid of the service's new trainer; the one before it may not have exited yet. */
+const untilTrainer = (service: TestService, earlier: readonly number[]): Promise<number> =>
+  until(
+    () => trainersOf(service.dataDir).find((pid) => !earlier.includes(pid)) ?? 0,
+    'there is a new trainer',
+  );
 
 /** Estimates a training, then runs it. */
 export async function measure(
@@ -42,8 +45,9 @@ export async function measure(
 ): Promise<{ estimated: number; peak: number }> {
   const request = quickRequest({ dataset: 'long.jsonl', max_steps: 2, export: 'none', ...changes });
   const { body } = await service.call('POST', '/api/estimate', request);
+  const earlier = trainersOf(service.dataDir);
   assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
-  const pid = await untilTrainer(service);
+  const pid = await untilTrainer(service, earlier);
   let peak = 0;
   const watch = setInterval(() => {
     try {
