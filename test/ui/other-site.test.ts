@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, supportRows, type TestService, temporaryFolder } from '../service.ts';
+import { endAll, startService, supportRows, type TestService, temporaryFolder, until } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
 import { closeBrowser, theBrowser } from './browser.ts';
 
@@ -146,36 +146,40 @@ for (const [what, attackerHost, targetHost] of [
     const before = await state();
     const target = service.url.replace('127.0.0.1', targetHost);
     const page = await newPage();
-    const answers: string[] = [];
+    const heard: string[] = [];
     page.on('response', (response) => {
       if (!response.url().startsWith(target)) return;
       const request = response.request();
-      answers.push(`${response.status()} ${request.resourceType()} ${request.method()} ${response.url()}`);
+      heard.push(`${response.status()} ${request.resourceType()} ${request.method()} ${response.url()}`);
     });
-    // Answers that the browser keeps from the page are seen here alone.
+    // Answers that the browser keeps from the page are seen here alone; their events come in any order.
     const session = await page.context().newCDPSession(page);
     const asked = new Map<string, string>();
+    const statuses: [requestId: string, status: number][] = [];
     session.on('Network.requestWillBeSent', ({ requestId, request, type }) => {
       if (request.url.startsWith(target)) asked.set(requestId, `${type?.toLowerCase()} ${request.url}`);
     });
     session.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
-      const request = asked.get(requestId);
-      if (request !== undefined) answers.push(`${statusCode} ${request}`);
+      statuses.push([requestId, statusCode]);
     });
+    const answersOf = () => [
+      ...heard,
+      ...statuses.filter(([id]) => asked.has(id)).map(([id, status]) => `${status} ${asked.get(id)}`),
+    ];
     await session.send('Network.enable');
     await page.goto(`http://${attackerHost}:${sitePort}/`);
     assert.equal(await page.evaluate(attack, { target, modelId: model.modelId }), []);
+    // Preflights have the type `other`.
+    const types = ['fetch', 'other', 'image', 'script', 'stylesheet', 'document'];
+    const missing = () =>
+      types.filter((type) => !answersOf().some((answer) => answer.split(' ')[1] === type));
+    await until(() => missing().length === 0, 'each kind of request was answered').catch((error) => {
+      throw new Error(`${error.message}: no ${missing().join(', ')} in ${answersOf().join('\n')}`);
+    });
     assert.equal(
-      answers.filter((answer) => !answer.startsWith('403 ')),
+      answersOf().filter((answer) => !answer.startsWith('403 ')),
       [],
     );
-    // Preflights have the type `other`.
-    for (const type of ['fetch', 'other', 'image', 'script', 'stylesheet', 'document']) {
-      assert.ok(
-        answers.some((answer) => answer.split(' ')[1] === type),
-        `${type} in ${answers.join('\n')}`,
-      );
-    }
     assert.equal(await state(), before);
     await page.close();
   });
