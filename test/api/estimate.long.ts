@@ -1,4 +1,4 @@
-/** The estimate of memory for a tiny model, and for one with a large vocabulary. */
+/** The estimate of memory for a tiny model, for one with a large vocabulary, and in full precision. */
 import { test } from 'uvu';
 import { model } from '../models.ts';
 import { endAll, tinyModel } from '../service.ts';
@@ -6,7 +6,7 @@ import { estimatingService, factor, measure, within } from './measured-memory.ts
 
 test.after(endAll);
 
-test(`the estimate is within ${factor} times the peak of a tiny model, and of one with many tokens`, async () => {
+test(`the estimate is within ${factor} times the peak of a tiny model, of one with many tokens, and in full precision`, async () => {
   const service = await estimatingService();
   const tiny = await measure(service, { model_name: tinyModel('llama'), max_seq_length: 128 });
   const many = await measure(service, {
@@ -14,7 +14,13 @@ test(`the estimate is within ${factor} times the peak of a tiny model, and of on
     per_device_train_batch_size: 8,
     max_seq_length: 512,
   });
-  for (const { estimated, peak } of [tiny, many]) within(estimated, peak, factor);
+  const full = await measure(service, {
+    model_name: model('small'),
+    per_device_train_batch_size: 8,
+    max_seq_length: 512,
+    bf16: false,
+  });
+  for (const { estimated, peak } of [tiny, many, full]) within(estimated, peak, factor);
 });
 
 test.run();

@@ -6,14 +6,13 @@ import { estimatingService, factor, growthFactor, measure, within } from './meas
 
 test.after(endAll);
 
-test(`the estimate is within ${factor} times the peak, of a small step and of a large one in either precision`, async () => {
+test(`the estimate is within ${factor} times the peak, of a small step and of a large one`, async () => {
   const service = await estimatingService();
   const small = { model_name: model('small'), per_device_train_batch_size: 1, max_seq_length: 64 };
   const large = { ...small, per_device_train_batch_size: 8, max_seq_length: 512 };
   const short = await measure(service, small);
   const long = await measure(service, large);
-  const full = await measure(service, { ...large, bf16: false });
-  for (const { estimated, peak } of [short, long, full]) within(estimated, peak, factor);
+  for (const { estimated, peak } of [short, long]) within(estimated, peak, factor);
   within(long.estimated - short.estimated, long.peak - short.peak, growthFactor);
 });
 

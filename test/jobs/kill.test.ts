@@ -16,7 +16,7 @@ import {
 import { journalOf, stepsOf, upTo } from './journal.ts';
 
 /** `npm run test:long` sets more kills. */
-const kills = Number(process.env.HONE_COUNT ?? 5);
+const kills = Number(process.env.HONE_COUNT ?? 3);
 
 test.after(endAll);
 

@@ -80,14 +80,14 @@ def extend(path, fields):
 class Watched:
     """Runs verbs of the trainer and keeps what they open."""
 
-    def __init__(self, folder, home):
-        self.folder, self.home = folder, home
+    def __init__(self, folder, home, native):
+        self.folder, self.home, self.native = folder, home, native
         (folder / "hook").mkdir(parents=True)
         (folder / "hook" / "sitecustomize.py").write_text(HOOK)
         self.opened, self.trace = folder / "opened.txt", folder / "trace.txt"
 
     def run(self, verb, spec, *more):
-        tracer = strace(self.trace)
+        tracer = strace(self.trace) if self.native else []
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "XDG_"))},
             "HOME": str(self.home),
@@ -134,9 +134,16 @@ def strace(out):
     return [] if subprocess.run([*command, "true"], capture_output=True).returncode else command
 
 
-def test_training_and_export_open_files_of_the_model_the_job_and_the_installation_alone(hostile, tmp_path):
+# Tracing makes a run several times slower.
+native = pytest.mark.parametrize("native", [False, pytest.param(True, marks=pytest.mark.long)])
+
+
+@native
+def test_training_and_export_open_files_of_the_model_the_job_and_the_installation_alone(
+    hostile, tmp_path, native
+):
     model, home = hostile
-    watched = Watched(tmp_path / "watched", home)
+    watched = Watched(tmp_path / "watched", home, native)
     top = {"export": {"quantizations": ["Q8_0"]}, "tools": export_fixture.TOOLS}
     spec = jobs.make(tmp_path / "job", model, top=top, max_steps=1)
     ended = watched.run("run", spec)
@@ -150,9 +157,10 @@ def test_training_and_export_open_files_of_the_model_the_job_and_the_installatio
         assert CANARY.encode() not in path.read_bytes(), path
 
 
-def test_a_preview_shows_no_line_of_a_file_that_a_tokenizer_names(hostile, tmp_path):
+@native
+def test_a_preview_shows_no_line_of_a_file_that_a_tokenizer_names(hostile, tmp_path, native):
     model, home = hostile
-    watched = Watched(tmp_path / "watched", home)
+    watched = Watched(tmp_path / "watched", home, native)
     spec = jobs.make(tmp_path / "job", shutil.copytree(model, tmp_path / "model", symlinks=True))
     folder = tmp_path / "model"
     for vocab in (str(home / "secret.txt"), "/proc/self/environ"):

@@ -154,13 +154,6 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
     begun = [json.loads(line) for line in (tmp_path / "begun.txt").read_text().splitlines()]
     assert [TOKEN in environ for _, environ in begun[2:]] == [True, False]
 
-    # What is cached trains again without any hub.
-    again = hub_job(tmp_path / "again")
-    hub.shutdown()
-    child = jobs.spawn(again, **{**environment, "HF_HUB_OFFLINE": "1"})
-    assert child.wait(600) == 0, (again.parent / "log.txt").read_text()[-3000:]
-    assert jobs.losses(again) == jobs.losses(spec)
-
 
 def test_the_token_leaves_the_environment_before_the_model_s_files_are_read(models, tmp_path, monkeypatch):
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUB_TOKEN", "HUGGINGFACE_TOKEN"):
