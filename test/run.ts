@@ -129,6 +129,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const measured: Durations = {};
+/** What long tests measured: their output lines `figure: …`. */
+const figures: string[] = [];
 
 /** Runs a job, prints its line, and its output if it failed. */
 function run(job: Job): Promise<Counts> {
@@ -158,6 +160,7 @@ function run(job: Job): Promise<Counts> {
         `${failed ? 'FAIL' : ' ok '} ${seconds.toFixed(1).padStart(6)} s  ${job.name}  ${counts.passed} passed, ${counts.failed} failed`,
       );
       if (failed) console.log(output.replace(/^/gm, '    '));
+      for (const [, figure] of output.matchAll(/\bfigure: (.+)$/gm)) figures.push(`${job.name}: ${figure}`);
       resolve(counts);
     };
     child.on('error', (error) => finish(1, `${error.message}\n`));
@@ -200,6 +203,7 @@ if (jobs.length === 0) {
   console.log(`No test matches ${patterns.join(' ') || 'this'}.`);
   process.exitCode = 1;
 }
+for (const figure of figures) console.log(figure);
 if (failures.length > 0) console.log(`Failed: ${failures.join(' ')}`);
 console.log(`${Math.round((performance.now() - began) / 1000)} s with ${workerCount()} processes at a time`);
 console.log(`${total.passed} passed, ${total.failed} failed`);

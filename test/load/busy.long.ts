@@ -93,7 +93,7 @@ test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets d
   await service.call('POST', '/api/stop_training');
   await until(() => resourcesOf(pid).descriptors <= before.descriptors + 20, 'every socket was closed');
   console.log(
-    `  answers ${JSON.stringify(Object.fromEntries(statuses))}; status p50 ${percentile(latencies, 0.5).toFixed(1)} ms, ` +
+    `figure: answers ${JSON.stringify(Object.fromEntries(statuses))}; status p50 ${percentile(latencies, 0.5).toFixed(1)} ms, ` +
       `p99 ${percentile(latencies, 0.99).toFixed(1)} ms; training at ${(100 * middle(ratios)).toFixed(1)} % ` +
       `of its speed; memory ${inMegabytes(before.residentBytes)} → at most ${inMegabytes(most)}`,
   );

@@ -63,7 +63,7 @@ export function fuzz(engine: 'uws' | 'node', count: number): void {
     assert.is((await service.call('GET', '/api/health')).status, 200);
     const after = resourcesOf(pid);
     console.log(
-      `  ${engine}: ${sent} requests, answers ${JSON.stringify(Object.fromEntries([...statuses].sort()))}, ` +
+      `figure: ${engine}: ${sent} requests, answers ${JSON.stringify(Object.fromEntries([...statuses].sort()))}, ` +
         `memory ${inMegabytes(before.residentBytes)} → ${inMegabytes(after.residentBytes)}, ` +
         `descriptors ${before.descriptors} → ${after.descriptors}`,
     );

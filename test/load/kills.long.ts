@@ -210,7 +210,7 @@ test(`${kills} kills at random moments (seed ${seed})`, async () => {
     assert.ok(hellos <= (launches.get(job.job_id) ?? 1), `${job.job_id} was launched once for each request`);
   }
   await check();
-  console.log(`  ${JSON.stringify(done)}; jobs ${JSON.stringify(states)}`);
+  console.log(`figure: ${JSON.stringify(done)}; jobs ${JSON.stringify(states)}`);
   assert.equal(
     Object.keys(states).filter((state) => state !== 'completed'),
     [],

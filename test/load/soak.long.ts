@@ -112,7 +112,7 @@ test(`${minutes} minutes of mixed load leave memory and descriptors flat`, async
   const memory = [median('residentBytes', 0.2, 0.6), median('residentBytes', 0.6, 1)] as const;
   const descriptors = [median('descriptors', 0.2, 0.6), median('descriptors', 0.6, 1)] as const;
   console.log(
-    `  rounds: training ${trained}, upload ${uploaded}, answer ${asked}, socket ${watched}, page ${browsed}; ` +
+    `figure: rounds: training ${trained}, upload ${uploaded}, answer ${asked}, socket ${watched}, page ${browsed}; ` +
       `memory ${inMegabytes(memory[0])} → ${inMegabytes(memory[1])}, descriptors ${descriptors[0]} → ${descriptors[1]}`,
   );
   assert.ok(memory[1] - memory[0] < growthBytes, 'memory is flat');

@@ -79,7 +79,7 @@ for (const engine of ['uws', 'node']) {
     const answers = await all;
     const growth = most - before.residentBytes;
     console.log(
-      `  ${engine}: memory ${inMegabytes(before.residentBytes)}, at most ${inMegabytes(growth)} more`,
+      `figure: ${engine}: memory ${inMegabytes(before.residentBytes)}, at most ${inMegabytes(growth)} more`,
     );
     assert.equal(
       answers.map(({ status, body }) => [status, body.num_examples]),
