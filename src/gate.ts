@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Config } from './config.ts';
 import type { Access } from './domain/access/access.ts';
 import { createPathRule } from './domain/access/allowed-paths.ts';
-import { createConceal } from './http/conceal.ts';
-import type { Gate } from './http/gate.ts';
+import { createConceal } from './http/access/conceal.ts';
+import type { Gate } from './http/access/gate.ts';
 
 /** The HTTP server's gate, by the rules of the domain. */
 export function composeGate(config: Config, access: Access): Gate {

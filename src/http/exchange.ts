@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
+import type { Peer } from './access/peers.ts';
 import { BodyPieces } from './body-pieces.ts';
 import type { Call } from './engines/engine.ts';
-import type { Peer } from './peers.ts';
 import { type Reply, withCommonHeaders } from './reply.ts';
 
 const keptHeaders = [

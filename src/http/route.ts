@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
+import type { Area, PathKind } from './access/gate.ts';
 import type { Exchange } from './exchange.ts';
-import type { Area, PathKind } from './gate.ts';
 import { accept, type MoreFaults, parseInput, refuseWith } from './parse-input.ts';
 import { parseJson } from './parse-json.ts';
 import { Reply } from './reply.ts';

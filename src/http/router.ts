@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Area } from './gate.ts';
+import type { Area } from './access/gate.ts';
 import type { Face, Route } from './route.ts';
 
 /** A route found for a path, with the face that it belongs to. */

@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts';
-import { type Credentials, credentialsOf } from './credentials.ts';
+import { type Credentials, credentialsOf } from './access/credentials.ts';
+import type { Gate } from './access/gate.ts';
+import { guardOrigin } from './access/guard.ts';
+import { scanHead } from './access/head-scan.ts';
+import type { Peer } from './access/peers.ts';
 import type { App, Call, Frame, Socket, SocketHandlers } from './engines/engine.ts';
 import { withErrorHeaders } from './error-reply.ts';
-import type { Gate } from './gate.ts';
-import { guardOrigin } from './guard.ts';
-import { scanHead } from './head-scan.ts';
-import type { Peer } from './peers.ts';
 import type { Reply } from './reply.ts';
 
 /** Above this a socket gets no more droppable frames; above `hardLimitBytes` it is closed. */

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { createConceal } from '../../src/http/conceal.ts';
+import { createConceal } from '../../src/http/access/conceal.ts';
 
 const conceal = createConceal(['/srv/hone', '/home/ada', '/']);
 

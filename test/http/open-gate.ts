@@ -1,4 +1,4 @@
-import type { Gate } from '../../src/http/gate.ts';
+import type { Gate } from '../../src/http/access/gate.ts';
 
 /** A gate that lets everyone in, for tests of what lies behind it. */
 export const openGate: Gate = {

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { scanHead } from '../../src/http/head-scan.ts';
-import { canonicalAddress, createPeers } from '../../src/http/peers.ts';
+import { scanHead } from '../../src/http/access/head-scan.ts';
+import { canonicalAddress, createPeers } from '../../src/http/access/peers.ts';
 
 const peerOf = (
   remote: string,

@@ -1,7 +1,7 @@
 import type { KeyHolder } from '../../domain/access/access-keys.ts';
 import { sessionDays } from '../../domain/access/sessions.ts';
 import type { Services } from '../../domain/services.ts';
-import { credentialsOf, sessionCookie } from '../../http/credentials.ts';
+import { credentialsOf, sessionCookie } from '../../http/access/credentials.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { Reply } from '../../http/reply.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';

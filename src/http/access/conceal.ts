@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 /** What comes before a path below a folder, up to where the path ends. */
 const restOfPath = '(?:[/\\\\][^\\s"\'`,;:()]*)?';

@@ -1,4 +1,4 @@
-import type { AppError } from '../errors.ts';
+import type { AppError } from '../../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Peer } from './peers.ts';
 

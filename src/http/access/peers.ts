@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Call } from './engines/engine.ts';
+import type { Call } from '../engines/engine.ts';
 import { isFromProxy } from './head-scan.ts';
 
 /** The client of a request. */

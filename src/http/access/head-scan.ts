@@ -1,4 +1,4 @@
-import type { Call } from './engines/engine.ts';
+import type { Call } from '../engines/engine.ts';
 
 /** What must be known of all headers of a request before anything else: found in one pass. */
 export interface HeadScan {

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 /**
  * Rejects requests that the page of another site made a browser send, by the header that browsers add (Fetch Metadata

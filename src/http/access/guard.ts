@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 /** The host name of a `Host` header, without port and brackets, in lower case. */
 function hostName(host: string): string {
