@@ -5,7 +5,7 @@ import { createDiskReserve, type DiskReserve } from './db/reserve.ts';
 import { prepareDatabase, type Restoration } from './db/restore.ts';
 import { openStore, type Store } from './db/store.ts';
 import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
-import { describeModels, type Registered, registerFolders } from './domain/jobs/found-folders.ts';
+import { type Registered, registerFolders } from './domain/jobs/found-folders.ts';
 import type { Logger } from './logger.ts';
 
 /** The open database. */
@@ -50,7 +50,6 @@ export async function openRecords(
   const notice =
     restoration === null && registered === null ? null : describe(config, restoration, registered);
   if (notice !== null) logger.warn({ databasePath, restoration, registered }, notice);
-  await describeModels(store.models.list());
   reserve.keep();
   return { store, frames, reserve, notice };
 }

@@ -9,6 +9,7 @@ import { removeLocalService, writeLocalService } from './client/local-service.ts
 import { compose, version } from './compose.ts';
 import type { Config } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
+import { describeModels } from './domain/models/model-file.ts';
 import type { Services } from './domain/services.ts';
 import { greet } from './domain/snapshot.ts';
 import { AppError, asAppError } from './errors.ts';
@@ -94,6 +95,8 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   });
   services.registry.get().catch((error) => logger.error(asAppError(error).message));
   await services.jobs.recover();
+  // After the port is open, because there may be thousands.
+  await describeModels(services.models.list());
 }
 
 /** A full disk must not keep the service from starting, so that things can be deleted. */

@@ -22,6 +22,7 @@ import {
   trainersOf,
   until,
 } from '../service.ts';
+import { storeModel } from '../stored-model.ts';
 import { littleInstallation } from './little-installation.ts';
 import { line, makeArtifacts, makeJobFolder } from './made-folders.ts';
 
@@ -191,6 +192,23 @@ test('two services do not open one database', async () => {
   );
   assert.match(message, first.url);
   await first.end();
+});
+
+test('a model of an earlier version is described in its folder, and found again by that', async () => {
+  const dataDir = temporaryFolder();
+  const { modelId } = storeModel(dataDir);
+  const described = join(dataDir, 'model_checkpoints', modelId, 'model.json');
+  rmSync(described, { force: true });
+  let service = await startService({ dataDir });
+  await until(() => existsSync(described), 'the model is described');
+  const [before] = await modelsOf(service);
+  await service.end();
+  for (const name of readdirSync(join(dataDir, 'database'))) {
+    if (name.startsWith('hone.sqlite')) rmSync(join(dataDir, 'database', name), { recursive: true });
+  }
+  service = await startService({ dataDir });
+  const [after] = await modelsOf(service);
+  assert.equal({ ...after, id: before.id }, before);
 });
 
 test.run();

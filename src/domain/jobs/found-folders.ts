@@ -10,7 +10,7 @@ import type { Store } from '../../db/store.ts';
 import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';
-import { modelFileName, readModelFile, writeModelFile } from '../models/model-file.ts';
+import { readModelFile } from '../models/model-file.ts';
 import { applyLines } from './job-journal.ts';
 import { type EndLine, outcomeOf } from './run-outcome.ts';
 
@@ -100,11 +100,6 @@ export async function registerFolders(places: Places, also: () => void): Promise
       unreadable,
     };
   });
-}
-
-/** Writes the description of every model that has none, such as those of earlier versions. */
-export async function describeModels(models: readonly ModelRow[]): Promise<void> {
-  for (const model of models) if (!existsSync(join(model.path, modelFileName))) await writeModelFile(model);
 }
 
 function readJobFolder(folder: string): FoundJob {

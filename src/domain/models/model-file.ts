@@ -1,4 +1,4 @@
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import * as v from 'valibot';
 import type { ModelRow } from '../../db/models.ts';
@@ -58,6 +58,20 @@ export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void>
   } catch {
     // The next start writes it. A model must not be lost because this file could not be written.
     await rm(`${path}.partial`, { force: true }).catch(() => undefined);
+  }
+}
+
+/** Writes the description of every model that has a folder but none, such as those of earlier versions. */
+export async function describeModels(models: readonly ModelRow[]): Promise<void> {
+  const exists = (path: string) =>
+    access(path).then(
+      () => true,
+      () => false,
+    );
+  for (const model of models) {
+    if (!(await exists(join(model.path, modelFileName))) && (await exists(model.path))) {
+      await writeModelFile(model);
+    }
   }
 }
 
