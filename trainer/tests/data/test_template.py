@@ -35,6 +35,9 @@ ENDLESS = (
     "{% for m in messages %}{{ m.role }}: {{ m.content }}{% if not loop.last %}\n{% endif %}{% endfor %}"
     + ("{% if add_generation_prompt %}\nassistant: {% endif %}")
 )
+MARKED = CHATML.replace(
+    "{{ message['content'] }}", "{% generation %}{{ message['content'] }}{% endgeneration %}"
+)
 STRICT = (
     "{% if messages[0].role == 'user' %}{{ raise_exception('A system message must come first') }}{% endif %}"
 )
@@ -100,7 +103,7 @@ def test_thinking_is_off_and_the_date_stands_still_in_the_template_itself():
 
 
 def test_our_rendering_is_transformers_own():
-    for text in (CHATML, ENDLESS, None):
+    for text in (CHATML, ENDLESS, MARKED, None):
         tokenizer, made = chosen(text)
         for messages, generate in ((MESSAGES[:1], True), (MESSAGES, False)):
             theirs = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=generate)
