@@ -140,13 +140,12 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
             f"The prompt continues with {prompt[at : at + 60]!r}, with an answer {whole[at : at + 60]!r}.",
         )
     completion = whole[len(prompt) :]
-    ends = [stop for stop in template.stop if stop in completion]
-    if ends:
-        # Text after the end of the turn, mostly a newline, is never generated: generation stops before it.
-        last = max(completion.rindex(stop) + len(stop) for stop in ends)
-        if not completion[last:].strip():
-            return prompt, completion[:last]
-    return prompt, completion + (template.eos_token or "")
+    # Text after the end of the turn, mostly a newline, is never generated: generation stops before it.
+    kept, end = completion.rstrip(), None
+    while stop := next((stop for stop in template.stop if kept.endswith(stop)), None):
+        end = len(kept)
+        kept = kept.removesuffix(stop).rstrip()
+    return prompt, completion[:end] if end is not None else completion + (template.eos_token or "")
 
 
 def save(template: Template, task: str, path: Path) -> None:

@@ -95,6 +95,12 @@ def test_a_token_that_ends_an_answer_need_not_be_marked_special():
     assert template.split(made, MESSAGES)[1] == "team: shipping<|end|>"
 
 
+def test_an_end_of_text_behind_the_end_of_the_turn_is_not_learned():
+    _, made = chosen(CHATML + "{% if not add_generation_prompt %}{{ eos_token }}{% endif %}")
+    assert made.stop == ["<|im_end|>", "</s>"]
+    assert template.split(made, MESSAGES)[1] == "team: shipping<|im_end|>"
+
+
 def test_thinking_is_off_and_the_date_stands_still_in_the_template_itself():
     _, thinking = chosen(THINKING)
     assert template.render(thinking, MESSAGES[:1], True).endswith("</think>\n\n")
