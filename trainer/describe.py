@@ -60,7 +60,12 @@ def describe(converter: str | None) -> dict[str, Any]:
     optimizer_names = optimizers()
     return {
         "tasks": [
-            {**_words(task), "row_shape": task.row_shape, "metrics": list(task.metrics)}
+            {
+                **_words(task),
+                "row_shape": task.row_shapes[0],
+                "row_shapes": list(task.row_shapes),
+                "metrics": list(task.metrics),
+            }
             for task in tasks.values()
         ],
         "strategies": [

@@ -1,12 +1,17 @@
-/** The row shapes for training, with the required fields of each (all strings). */
+/** The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. */
 export const rowShapes = {
   'input-output': ['input', 'output'],
   'question-answer': ['context', 'question', 'answer'],
   preference: ['prompt', 'chosen', 'rejected'],
+  messages: ['messages'],
+  text: ['text'],
 } as const satisfies Record<string, readonly string[]>;
 
 export type RowShape = keyof typeof rowShapes;
 export const rowShapeNames = Object.keys(rowShapes) as [RowShape, ...RowShape[]];
+
+/** The roles of a conversation, in OpenAI's format. */
+export const messageRoles = ['system', 'user', 'assistant'] as const;
 
 /** The minimum number of rows for training (docs/specification.md, Limits). */
 export const minimumRows = 10;

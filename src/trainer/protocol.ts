@@ -9,7 +9,7 @@ import {
   type Verification,
 } from '../contract/journal.ts';
 import type { Quantization } from '../contract/quantizations.ts';
-import { rowShapeNames } from '../contract/rows.ts';
+import { type RowShape, rowShapeNames } from '../contract/rows.ts';
 import type { Settings } from '../contract/settings.ts';
 
 const finite = v.pipe(v.number(), v.finite());
@@ -88,7 +88,12 @@ export interface JobSpec {
   readonly provider: string;
   readonly strategy: string;
   readonly model: { readonly name: string; readonly path: string | null };
-  readonly dataset: { readonly name: string; readonly path: string; readonly rows: number };
+  readonly dataset: {
+    readonly name: string;
+    readonly path: string;
+    readonly rows: number;
+    readonly shape: RowShape;
+  };
   readonly settings: Settings;
   /** If no GGUF is `required`, a model that llama.cpp does not support is trained without one. */
   readonly export: { readonly quantizations: readonly Quantization[]; readonly required: boolean } | null;
@@ -113,7 +118,14 @@ const words = { name: v.string(), label: v.string(), description: v.string() };
 
 /** The output of `python -m trainer describe`. */
 export const description = v.looseObject({
-  tasks: v.array(v.looseObject({ ...words, row_shape: v.picklist(rowShapeNames) })),
+  tasks: v.array(
+    v.looseObject({
+      ...words,
+      row_shape: v.picklist(rowShapeNames),
+      /** Every shape that the task takes, `row_shape` first. */
+      row_shapes: v.array(v.picklist(rowShapeNames)),
+    }),
+  ),
   strategies: v.array(
     v.looseObject({
       ...words,

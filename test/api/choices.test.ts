@@ -112,11 +112,11 @@ test('choices are the names that a start accepts', async () => {
 test('choices tell which rows each task and strategy takes', async () => {
   const { tasks, strategies, providers } = await get('/api/choices');
   assert.equal(
-    tasks.map(({ name, row_shape }: Json) => [name, row_shape]),
+    tasks.map(({ name, row_shape, row_shapes }: Json) => [name, row_shape, row_shapes]),
     [
-      ['text-generation', 'input-output'],
-      ['summarization', 'input-output'],
-      ['extractive-question-answering', 'question-answer'],
+      ['text-generation', 'input-output', ['input-output']],
+      ['summarization', 'input-output', ['input-output']],
+      ['extractive-question-answering', 'question-answer', ['question-answer']],
     ],
   );
   assert.equal(

@@ -75,23 +75,6 @@ test('rows of other tools are named, and converted without losing a turn', async
   const shapes: [string, string, unknown, unknown[]][] = [
     ['alpaca', 'Alpaca', { instruction: 'Say it', output: 'it' }, [{ input: 'Say it', output: 'it' }]],
     [
-      'messages',
-      'OpenAI messages',
-      {
-        messages: [
-          { role: 'system', content: 'S' },
-          { role: 'user', content: 'U' },
-          { role: 'assistant', content: 'A' },
-          { role: 'user', content: 'V' },
-          { role: 'assistant', content: 'B' },
-        ],
-      },
-      [
-        { input: 'S\n\nU', output: 'A' },
-        { input: 'S\n\nU\n\nA\n\nV', output: 'B' },
-      ],
-    ],
-    [
       'sharegpt',
       'ShareGPT',
       {
@@ -114,6 +97,25 @@ test('rows of other tools are named, and converted without losing a turn', async
     assert.equal(body.rows.slice(0, converted.length), converted);
   }
   assert.is((await service.call('POST', '/api/datasets/support.jsonl/convert')).status, 400);
+});
+
+test('conversations and plain text are stored as they are, and faults are told by line', async () => {
+  const user = { role: 'user', content: 'U' };
+  const messages = [user, { role: 'assistant', content: 'A' }];
+  const chats = await service.upload('chats.jsonl', lines(Array(12).fill({ messages })));
+  assert.equal([chats.body.validation.valid, chats.body.num_examples], [true, 12]);
+  const { validation, rows } = (await service.call('GET', '/api/datasets/chats.jsonl')).body;
+  assert.is(validation.shape, 'messages');
+  assert.equal(rows[0], { messages });
+  const texts = await service.upload('texts.jsonl', lines(Array(12).fill({ text: 'Once.' })));
+  assert.is(texts.body.validation.valid, true);
+  const bad = await service.upload(
+    'chats.jsonl',
+    lines([...Array(12).fill({ messages }), { messages: [user] }]),
+  );
+  assert.equal(bad.body.validation.errors, [
+    'Line 13: field "messages" has no message of the assistant to learn',
+  ]);
 });
 
 test('after a crash between file and table, both agree again', async () => {

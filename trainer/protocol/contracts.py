@@ -56,11 +56,13 @@ class Model(Strict):
 
 
 class DatasetFile(Strict):
-    """The job's own copy of the rows, one JSON object a line."""
+    """The job's own copy of the rows, one JSON object a line; `shape` is one of ROW_SHAPES, None in older job
+    folders: that of the strategy or the task."""
 
     name: str
     path: str
     rows: int
+    shape: str | None = None
 
 
 def _setting(name: str, row: dict[str, Any]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ class ExtractiveQuestionAnswering:
     order = 3
     label = "Question answering"
     description = "A context and a question; the answer is taken from the context."
-    row_shape = "question-answer"
+    row_shapes = ("question-answer",)
     families = ("causal", "extractive")
     metrics = ("eval_loss", "perplexity", "exact_match", "f1")
     scored = ("exact_match", "f1")

@@ -12,7 +12,7 @@ class Summarization:
     order = 2
     label = "Summarization"
     description = "A long text and its summary."
-    row_shape = "input-output"
+    row_shapes = ("input-output",)
     families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity", "rouge1", "rouge2", "rougeL")
     scored = ("rouge1", "rouge2", "rougeL")

@@ -12,7 +12,7 @@ class TextGeneration:
     order = 1
     label = "Text generation"
     description = "An input and an output: replies, classification, rewriting, extraction."
-    row_shape = "input-output"
+    row_shapes = ("input-output",)
     families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity")
     # Only the loss is evaluated; no answers are generated.

@@ -33,9 +33,14 @@ class Job(JobContext):
         return self.spec.settings
 
     @property
+    def shape(self) -> str:
+        """The shape of the rows, one of ROW_SHAPES."""
+        return self.spec.dataset.shape or self.strategy.row_shape or self.task.row_shapes[0]
+
+    @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that every row has: the strategy's own, or the task's."""
-        return ROW_SHAPES[self.strategy.row_shape or self.task.row_shape]
+        """The fields that every row has."""
+        return ROW_SHAPES[self.shape]
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation of a row, the answer last."""

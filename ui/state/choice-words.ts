@@ -15,9 +15,14 @@ export const strategyName = (name: string) => strategyOf(name)?.label ?? name;
 /** Whether a strategy trains a task. */
 export const trains = (strategy: string, task: string) => strategyOf(strategy)?.tasks.includes(task) ?? true;
 
-/** The shape that rows must have for a task and a strategy; `null` until the trainer has told it. */
-export const shapeFor = ({ task, strategy }: Pick<Draft, 'task' | 'strategy'>): RowShape | null =>
-  strategyOf(strategy)?.row_shape ?? taskOf(task)?.row_shape ?? null;
+/** The shapes that rows may have for a task and a strategy; `null` until the trainer has told them. */
+export function shapesFor({ task, strategy }: Pick<Draft, 'task' | 'strategy'>): readonly RowShape[] | null {
+  const own = strategyOf(strategy)?.row_shape;
+  return own == null ? (taskOf(task)?.row_shapes ?? null) : [own];
+}
 
 /** The fields of a shape, in words. */
 export const shapeFields = (shape: string) => rowShapes[shape as RowShape]?.join(', ') ?? shape;
+
+/** The fields of several shapes, in words. */
+export const shapesFields = (shapes: readonly RowShape[]) => shapes.map(shapeFields).join(', or ');

@@ -33,7 +33,11 @@ export function choiceRoutes({ expectTraining, machine, planner, registry }: Ser
           machine(),
         ]);
         return {
-          tasks: tasks.map((task) => ({ ...wordsOf(task), row_shape: task.row_shape })),
+          tasks: tasks.map((task) => ({
+            ...wordsOf(task),
+            row_shape: task.row_shape,
+            row_shapes: task.row_shapes,
+          })),
           strategies: strategies.map((strategy) => ({
             ...wordsOf(strategy),
             row_shape: strategy.row_shape,

@@ -59,7 +59,7 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       method: 'POST',
       path: '/api/datasets/{name}/convert',
       tag,
-      summary: 'Convert Alpaca, OpenAI messages or ShareGPT rows to input and output',
+      summary: 'Convert Alpaca or ShareGPT rows to input and output',
       responses: {
         200: { description: 'The new dataset', schema: s.dataset },
         400: { description: 'Unsupported format, or nothing to convert', schema: s.error },

@@ -201,6 +201,7 @@ export const examples: Readonly<Record<string, unknown>> = {
         label: 'Summarization',
         description: 'A long text and its summary.',
         row_shape: 'input-output',
+        row_shapes: ['input-output'],
       },
     ],
     strategies: [

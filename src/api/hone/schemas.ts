@@ -238,7 +238,14 @@ export const examples = v.object({
 export const usedExample = v.object({ filename: v.string() });
 const words = { name: v.string(), label: v.string(), description: v.string() };
 export const choices = v.object({
-  tasks: v.array(v.object({ ...words, row_shape: v.picklist(rowShapeNames) })),
+  tasks: v.array(
+    v.object({
+      ...words,
+      row_shape: v.picklist(rowShapeNames),
+      /** Every shape that the task takes, `row_shape` first. */
+      row_shapes: v.array(v.picklist(rowShapeNames)),
+    }),
+  ),
   strategies: v.array(
     v.object({
       ...words,

@@ -1,5 +1,7 @@
+import { type RowShape, rowShapes } from '../../contract/rows.ts';
 import { refusalOf } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
+import type { ModelKind } from './gguf-verdict.ts';
 import { readModelJson } from './model-file.ts';
 
 /** The class suffix of text generation models in transformers. */
@@ -30,4 +32,17 @@ export async function checkPair(
     types.length === 0 ? '' : `, or one of these types: ${[...new Set(types)].sort().join(', ')}`;
   const msg = `${architecture} cannot be trained for ${task} with the strategy ${strategy}. Choose a text generation model (…ForCausalLM)${others}`;
   throw refusalOf('model_name', msg);
+}
+
+/** Shapes of rows that only a decoder can be trained on. */
+const ofDecoders: readonly RowShape[] = ['messages', 'text'];
+
+/** Why a model cannot be trained on rows of a shape, as far as known before loading it; `null` if it can. */
+export function whyNotShape({ architecture }: ModelKind, shape: RowShape): string | null {
+  if (!ofDecoders.includes(shape) || architecture === null || continues.test(architecture)) return null;
+  const why =
+    shape === 'messages'
+      ? 'reads one input and writes one output, so a conversation of several turns has no place in it'
+      : 'reads one input and writes one output, so it cannot be trained to continue text';
+  return `${architecture} ${why}. Choose a text generation model (…ForCausalLM), or a dataset with the fields ${rowShapes['input-output'].join(', ')}`;
 }

@@ -23,6 +23,7 @@ export interface TrainingData {
   readonly name: string;
   readonly path: string;
   readonly numExamples: number;
+  readonly shape: RowShape;
   /** Whether the file is managed by Hone and replaced by renaming, so that a hard link keeps its rows. */
   readonly stored: boolean;
 }
@@ -45,10 +46,10 @@ export interface Datasets {
   convert(name: string): Promise<Dataset>;
   /**
    * Finds a dataset for training by name or path, and validates every row.
-   * @param shape the required shape of the rows; `null` for that of the first row.
+   * @param shapes the shapes that the rows may have; `null` for every shape.
    * @throws AppError `invalid` with the first errors, or `not_found`.
    */
-  forTraining(reference: string, shape: RowShape | null): Promise<TrainingData>;
+  forTraining(reference: string, shapes: readonly RowShape[] | null): Promise<TrainingData>;
   /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
   reconcile(): Promise<void>;
 }
@@ -170,7 +171,7 @@ export function createDatasets(
       if (convert === null) {
         throw new AppError(
           'invalid',
-          `The rows of ${name} are in none of the formats that can be converted (Alpaca, OpenAI messages, ShareGPT).`,
+          `The rows of ${name} are in none of the formats that can be converted (Alpaca, ShareGPT).`,
         );
       }
       async function* converted() {
@@ -195,7 +196,7 @@ export function createDatasets(
       return datasets.upload(datasetName(name, '-converted'), converted());
     },
 
-    async forTraining(reference, shape) {
+    async forTraining(reference, shapes) {
       if (isNetworkPath(reference)) throw refusalOf('dataset', networkPathRefusal(reference));
       const stored = store.get(reference) ?? (await storedByPath(reference));
       const path = stored === null ? reference : join(dir, stored.name);
@@ -204,8 +205,11 @@ export function createDatasets(
       }
       const known = stored === null ? null : (await current(typed(stored))).validation;
       const validation =
-        known?.valid && (shape === null || known.shape === shape) ? known : await validateFile(path, shape);
-      if (!validation.valid) {
+        known?.valid && (shapes === null || shapes.some((shape) => shape === known.shape))
+          ? known
+          : await validateFile(path, shapes);
+      const { shape } = validation;
+      if (!validation.valid || shape === null) {
         const first = validation.errors.slice(0, 5).map((error) => error.message);
         const more =
           validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
@@ -213,7 +217,13 @@ export function createDatasets(
           details: { validation },
         });
       }
-      return { name: basename(path), path, numExamples: validation.numExamples, stored: stored !== null };
+      return {
+        name: basename(path),
+        path,
+        numExamples: validation.numExamples,
+        shape,
+        stored: stored !== null,
+      };
     },
 
     async reconcile() {
@@ -265,13 +275,13 @@ function missing(reference: string, advice: string): AppError {
  * Validates the rows of a file.
  * @throws AppError `not_found`, or `invalid` for what is no `.jsonl` file.
  */
-export async function validateFile(path: string, shape: RowShape | null): Promise<Validation> {
+export async function validateFile(path: string, shapes: readonly RowShape[] | null): Promise<Validation> {
   const file = await stat(path).catch(() => null);
   if (file === null || path.includes('\0')) throw missing(path, 'check the path');
   if (!file.isFile() || !path.toLowerCase().endsWith('.jsonl')) {
     throw new AppError('invalid', `The dataset must be a .jsonl file; "${path.slice(0, 200)}" is not one.`);
   }
-  const validator = createRowValidator(shape);
+  const validator = createRowValidator(shapes);
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 18 }))
     validator.push(chunk as Buffer);
   return validator.finish();

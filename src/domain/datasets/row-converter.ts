@@ -46,9 +46,6 @@ function fromAlpaca(row: unknown): ConvertedRow[] {
   return [{ input, output: text(row.output) }];
 }
 
-const fromMessages = (row: unknown) =>
-  isRow(row) ? fromTurns(turnsOf(row.messages, 'role', 'content', {})) : [];
-
 /** ShareGPT: `conversations` of `from` (system, human, gpt) and `value`. */
 const fromShareGpt = (row: unknown) =>
   isRow(row)
@@ -59,7 +56,6 @@ const fromShareGpt = (row: unknown) =>
 export function converterFor(first: unknown): ((row: unknown) => ConvertedRow[]) | null {
   if (!isRow(first)) return null;
   if ('instruction' in first && 'output' in first) return fromAlpaca;
-  if ('messages' in first) return fromMessages;
   if ('conversations' in first) return fromShareGpt;
   return null;
 }

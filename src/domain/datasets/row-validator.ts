@@ -1,6 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { minimumRows, type RowShape, rowShapeNames, rowShapes } from '../../contract/rows.ts';
 import { scanRows } from '../../native/scan-rows.ts';
+import {
+  conversationFaults,
+  halfCharacter,
+  hasHalfCharacter,
+  kindOf,
+  toolFault,
+} from './conversation-rules.ts';
 
 /** An error in a dataset. `line` starts at 1 and is `null` for an error of the whole file. */
 export interface RowError {
@@ -28,16 +35,16 @@ const maximumDepth = 100;
 /** Formats of other tools, detected by the fields of the first row. */
 const foreignShapes: readonly { readonly name: string; readonly fields: readonly string[] }[] = [
   { name: 'Alpaca', fields: ['instruction', 'output'] },
-  { name: 'OpenAI messages', fields: ['messages'] },
   { name: 'ShareGPT', fields: ['conversations'] },
 ];
 
 /**
- * Validates JSONL in chunks, with memory bounded by the longest line.
- * @param expected the required shape of every row; `null` for that of the first readable row.
+ * Validates JSONL in chunks, with memory bounded by the longest line. All rows must have the shape of the first
+ * readable one.
+ * @param allowed the shapes that it may have; `null` for every shape.
  */
-export function createRowValidator(expected: RowShape | null) {
-  let shape = expected;
+export function createRowValidator(allowed: readonly RowShape[] | null) {
+  let shape: RowShape | null = allowed?.length === 1 ? (allowed[0] ?? null) : null;
   let line = 0;
   let numExamples = 0;
   let totalErrors = 0;
@@ -61,24 +68,30 @@ export function createRowValidator(expected: RowShape | null) {
   }
 
   function checkRow(row: Record<string, unknown>): void {
-    shape ??= shapeOf(row);
+    shape ??= shapeOf(row, allowed);
     if (shape === null) {
-      fail(line, null, describeUnknown(row));
+      fail(line, null, describeUnknown(row, allowed));
       return;
     }
     for (const field of rowShapes[shape]) {
-      if (!Object.hasOwn(row, field)) fail(line, field, `missing required field "${field}"`);
-      else if (typeof row[field] !== 'string') {
-        fail(line, field, `field "${field}" must be a string, found ${kindOf(row[field])}`);
-      } else if (/\p{Surrogate}/u.test(row[field] as string)) {
+      const value = row[field];
+      if (!Object.hasOwn(row, field)) {
+        fail(line, field, `missing required field "${field}"${otherShape(row, shape)}`);
+      } else if (field === 'messages') {
+        for (const fault of conversationFaults(value, field)) fail(line, field, fault);
+      } else if (typeof value !== 'string') {
+        fail(line, field, `field "${field}" must be a string, found ${kindOf(value)}`);
+      } else if (hasHalfCharacter(value)) {
         fail(line, field, `field "${field}" ${halfCharacter}`);
       }
     }
+    const tools = shape === 'messages' ? toolFault(row) : null;
+    if (tools !== null) fail(line, null, tools);
   }
 
   /** Counts valid rows on a fast path, which covers nearly all rows of a valid file. */
   function passOver(chunk: Buffer, start: number): number {
-    if (shape === null) return start;
+    if (shape === null || shape === 'messages') return start;
     const { rows, offset } = scanRows(chunk, start, chunk.length, rowShapes[shape]);
     line += rows;
     numExamples += rows;
@@ -119,21 +132,11 @@ export function createRowValidator(expected: RowShape | null) {
   };
 }
 
-const halfCharacter =
-  'contains half of a surrogate pair (such as \\ud83d without \\ude00), which is no character; remove it';
-
 /** Whether a parsed value has arrays or objects in more than `levels` levels. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
-
-const kindOf = (value: unknown) =>
-  value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'an array'
-      : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
 
 /** A line's row, `null` for a blank line, or an error message. */
 function readRow(bytes: Buffer, line: number): Record<string, unknown> | string | null {
@@ -157,15 +160,28 @@ function readRow(bytes: Buffer, line: number): Record<string, unknown> | string 
   return isObject ? (row as Record<string, unknown>) : `expected a JSON object, found ${kindOf(row)}`;
 }
 
-function shapeOf(row: Record<string, unknown>): RowShape | null {
-  return rowShapeNames.find((name) => rowShapes[name].every((field) => Object.hasOwn(row, field))) ?? null;
+const hasShape = (row: Record<string, unknown>, shape: RowShape) =>
+  rowShapes[shape].every((field) => Object.hasOwn(row, field));
+
+/** The first allowed shape that a row has; if it has another, the first allowed one, which names what is missing. */
+function shapeOf(row: Record<string, unknown>, allowed: readonly RowShape[] | null): RowShape | null {
+  const found = (allowed ?? rowShapeNames).find((shape) => hasShape(row, shape));
+  return found ?? (allowed !== null && !isForeign(row) ? (allowed[0] ?? null) : null);
 }
 
-function describeUnknown(row: Record<string, unknown>): string {
-  const foreign = foreignShapes.find(({ fields }) => fields.every((field) => Object.hasOwn(row, field)));
-  const wanted = Object.values(rowShapes)
-    .map((fields) => fields.join(' + '))
-    .join(', or ');
+const isForeign = (row: Record<string, unknown>) => foreignShapeOf(row) !== undefined;
+const foreignShapeOf = (row: Record<string, unknown>) =>
+  foreignShapes.find(({ fields }) => fields.every((field) => Object.hasOwn(row, field)));
+
+/** Names the shape of a row that has another one than it should. */
+function otherShape(row: Record<string, unknown>, wanted: RowShape): string {
+  const other = rowShapeNames.find((shape) => shape !== wanted && hasShape(row, shape));
+  return other === undefined ? '' : ` (the row is of another shape: ${rowShapes[other].join(', ')})`;
+}
+
+function describeUnknown(row: Record<string, unknown>, allowed: readonly RowShape[] | null): string {
+  const foreign = foreignShapeOf(row);
+  const wanted = (allowed ?? rowShapeNames).map((shape) => rowShapes[shape].join(' + ')).join(', or ');
   if (foreign)
     return `the row is in ${foreign.name} format; convert the dataset (POST /api/datasets/{name}/convert) to the fields ${wanted}`;
   return `found ${Object.keys(row).slice(0, 8).join(', ').slice(0, 200) || 'no fields'}; required: ${wanted}`;

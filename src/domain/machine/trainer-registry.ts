@@ -83,13 +83,14 @@ export function createTrainerRegistry(describe: () => Promise<Description>): Tra
   };
 }
 
-/** Which shape of rows a task and strategy train on; `null` where too little of them is known. */
-export function rowShapeFor(
+/** Which shapes of rows a task and strategy train on; `null` where too little of them is known. */
+export function rowShapesFor(
   { tasks, strategies }: Pick<Description, 'tasks' | 'strategies'>,
   task: string | null,
   strategy: string | null,
-): RowShape | null {
+): readonly RowShape[] | null {
   const found = strategies.find(({ name }) => name === strategy);
   if (found === undefined) return null;
-  return found.row_shape ?? tasks.find(({ name }) => name === task)?.row_shape ?? null;
+  if (found.row_shape !== null) return [found.row_shape];
+  return tasks.find(({ name }) => name === task)?.row_shapes ?? null;
 }

@@ -28,7 +28,7 @@ export async function writeSpec(
     provider: judged.provider,
     strategy: judged.strategy,
     model: judged.base,
-    dataset: { name: data.name, path: rowsPath, rows: data.numExamples },
+    dataset: { name: data.name, path: rowsPath, rows: data.numExamples, shape: data.shape },
     settings: judged.settings,
     // If no GGUF was requested, the trainer decides whether one can be made, and reports it.
     export:

@@ -4,11 +4,11 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
 import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
-import { checkPair } from '../base-models/model-pair.ts';
+import { checkPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
 import { codeRefusal } from '../base-models/own-code.ts';
 import type { Datasets, TrainingData } from '../datasets/datasets.ts';
-import { rowShapeFor } from '../machine/trainer-registry.ts';
+import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './disk-need.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
 import { promptsPerStep, type StepSettings, trainingRows } from './steps.ts';
@@ -94,11 +94,13 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
   }
   const leftOpen = !refused.has('export') && fields.export == null;
   const { dataset } = fields;
-  const shape = rowShapeFor(description, task, strategy);
+  const shapes = rowShapesFor(description, task, strategy);
   const data =
     dataset === undefined
       ? null
-      : await faults.of('dataset', () => judges.datasets.forTraining(dataset, shape));
+      : await faults.of('dataset', () => judges.datasets.forTraining(dataset, shapes));
+  const whyNot = data === null || model === null ? null : whyNotShape(model.kind, data.shape);
+  if (whyNot !== null) faults.add('dataset', whyNot);
   if (data !== null && strategy === 'rlhf' && !stepFields.some((field) => refused.has(field)))
     judgeStep(settings, data, faults);
   return {

@@ -3,9 +3,13 @@ import * as assert from 'uvu/assert';
 import type { RowShape } from '../../../src/contract/rows.ts';
 import { createRowValidator, type Validation } from '../../../src/domain/datasets/row-validator.ts';
 
-function validate(content: string | Buffer, expected: RowShape | null = null, pieceBytes = 7): Validation {
+function validate(
+  content: string | Buffer,
+  allowed: readonly RowShape[] | null = null,
+  pieceBytes = 7,
+): Validation {
   const bytes = Buffer.from(content);
-  const validator = createRowValidator(expected);
+  const validator = createRowValidator(allowed);
   for (let start = 0; start < bytes.length; start += pieceBytes) {
     validator.push(bytes.subarray(start, start + pieceBytes));
   }
@@ -100,16 +104,116 @@ test('the shape is that of the first row, or the expected one', () => {
   assert.is(validate(Array(10).fill(preference).join('\n')).shape, 'preference');
   const answer = JSON.stringify({ context: 'c', question: 'q', answer: 'a' });
   assert.is(validate(Array(10).fill(answer).join('\n')).shape, 'question-answer');
-  const wrong = validate(rows(10).join('\n'), 'question-answer');
+  const wrong = validate(rows(10).join('\n'), ['question-answer']);
   assert.is(wrong.totalErrors, 30);
   assert.is(wrong.errors[0]?.field, 'context');
+});
+
+test('of several allowed shapes the first row decides, and another shape is named', () => {
+  const of = (value: unknown) => Array(10).fill(JSON.stringify(value)).join('\n');
+  const conversation = { messages: [{ role: 'assistant', content: 'a' }] };
+  const allowed = ['input-output', 'messages', 'text'] as const;
+  assert.is(validate(of(conversation), allowed).shape, 'messages');
+  assert.is(validate(of({ text: 't' }), allowed).shape, 'text');
+  assert.is(validate(of({ text: 't' })).shape, 'text');
+  const preference = validate(of({ prompt: 'p', chosen: 'c', rejected: 'r' }), allowed);
+  assert.is(
+    preference.errors[0]?.message,
+    'Line 1: missing required field "input" (the row is of another shape: prompt, chosen, rejected)',
+  );
+  const mixed = validate(`${of(conversation)}\n${row(1)}`);
+  assert.equal(messages(mixed), [
+    'Line 11: missing required field "messages" (the row is of another shape: input, output)',
+  ]);
+  const text = validate(`${of({ text: 't' })}\n{"text":1}`);
+  assert.equal(messages(text), ['Line 11: field "text" must be a string, found a number']);
+});
+
+test('a conversation is a list of messages, and each fault is told with its line and message', () => {
+  const user = { role: 'user', content: 'q' };
+  const answer = { role: 'assistant', content: 'a' };
+  const good = [
+    { messages: [user, answer], source: 'kept beside' },
+    { messages: [{ role: 'system', content: '' }, user, answer, user, { ...answer, weight: 1 }] },
+    { messages: [user, { ...answer, weight: 0 }, user, { ...answer, weight: null, tool_calls: null }] },
+    { messages: [answer], tools: [] },
+  ];
+  const bad: [unknown, string][] = [
+    [{ messages: [] }, 'field "messages" has no messages'],
+    [{ messages: 'hello' }, 'field "messages" must be a list of messages, found a string'],
+    [{ messages: null }, 'field "messages" must be a list of messages, found null'],
+    [{ messages: [user] }, 'field "messages" has no message of the assistant to learn'],
+    [
+      { messages: [user, { ...answer, weight: 0 }] },
+      'field "messages" has no message to learn: every message of the assistant has the weight 0',
+    ],
+    [
+      { messages: [user, { ...answer, weight: 0.5 }] },
+      'messages[1]: weight must be 0 (not learned) or 1 (learned), found 0.5',
+    ],
+    [
+      { messages: [user, { ...answer, weight: true }] },
+      'messages[1]: weight must be 0 (not learned) or 1 (learned), found true',
+    ],
+    [
+      { messages: [{ ...user, weight: 1 }, answer] },
+      'messages[0]: weight is only for messages of the assistant; remove it',
+    ],
+    [
+      { messages: [{ ...user, role: 'human' }, answer] },
+      'messages[0]: role must be one of system, user, assistant, found "human"',
+    ],
+    [
+      { messages: [{ ...user, role: 'developer' }, answer] },
+      'messages[0]: role must be one of system, user, assistant, found "developer"; importing the dataset turns developer into system',
+    ],
+    [
+      { messages: [{ content: 'q' }, answer] },
+      'messages[0]: role must be one of system, user, assistant, found null',
+    ],
+    [
+      { messages: [user, { ...answer, tool_calls: [{ id: 'c' }] }] },
+      'messages[1]: "tool_calls": tool calls are not supported yet; remove the row, or its tool calls',
+    ],
+    [
+      { messages: [user, answer, { role: 'tool', content: '{}' }] },
+      'messages[2]: role "tool": tool calls are not supported yet; remove the row, or its tool calls',
+    ],
+    [
+      { messages: [user, answer], tools: [{ type: 'function' }] },
+      '"tools": tool calls are not supported yet; remove the row, or its tool calls',
+    ],
+    [
+      { messages: [user, 'a'] },
+      'messages[1]: a message must be an object with role and content, found a string',
+    ],
+    [{ messages: [{ role: 'user' }, answer] }, 'messages[0]: missing required field "content"'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }] }, answer] },
+      'messages[0]: content must be a string, found an array; importing the dataset joins the text of its parts',
+    ],
+    [{ messages: [user, { ...answer, content: null }] }, 'messages[1]: content must be a string, found null'],
+  ];
+  const lines = [...good, ...good, ...good, ...bad.map(([value]) => value)].map((value) =>
+    JSON.stringify(value),
+  );
+  const validation = validate(lines.join('\n'));
+  assert.is(validation.shape, 'messages');
+  assert.equal(
+    messages(validation),
+    bad.map(([, fault], index) => `Line ${index + 13}: ${fault}`),
+  );
+  const half = '{"messages":[{"role":"assistant","content":"\\ud83d"}]}';
+  assert.match(
+    messages(validate(`${lines.slice(0, 12).join('\n')}\n${half}`))[0] as string,
+    /half of a surrogate/,
+  );
 });
 
 test('shapes of other tools are named', () => {
   for (const [other, name] of [
     [{ instruction: 'i', input: '', output: 'o' }, 'input-output'],
     [{ instruction: 'i', output: 'o' }, 'Alpaca'],
-    [{ messages: [] }, 'OpenAI messages'],
     [{ conversations: [] }, 'ShareGPT'],
   ] as const) {
     const validation = validate(Array(10).fill(JSON.stringify(other)).join('\n'));

@@ -8,7 +8,7 @@ import { uploadDataset } from '../../api/upload.ts';
 import { formatAgo, formatBytes, formatCount } from '../../elements/format.ts';
 import { nameText, option, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, datasets, toasts } from '../../state/app.ts';
-import { shapeFields, shapeFor } from '../../state/choice-words.ts';
+import { shapeFields, shapesFields, shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
@@ -124,7 +124,7 @@ export class DatasetPicker extends LitElement {
   }
 
   private _invitation(): TemplateResult {
-    const shape = shapeFor(draft.value);
+    const shapes = shapesFor(draft.value);
     return html`<p>
         <label class="button" for="dataset-file">Choose a file</label>
         <input
@@ -141,7 +141,7 @@ export class DatasetPicker extends LitElement {
         <span class="muted">or drop it here</span>
       </p>
       <p class="muted">
-        JSONL, at least ${minimumRows} rows.${shape === null ? '' : ` Each line is an object with the fields ${shapeFields(shape)}.`}
+        JSONL, at least ${minimumRows} rows.${shapes === null ? '' : ` Each line is an object with the fields ${shapesFields(shapes)}.`}
       </p>`;
   }
 
@@ -174,7 +174,7 @@ export class DatasetPicker extends LitElement {
       shape === null
         ? html`<p>
             <button type="button" class="small" ?disabled=${this._busy} @click=${() => this._convert(filename)}>
-              Convert from Alpaca, messages or ShareGPT
+              Convert from Alpaca or ShareGPT
             </button>
           </p>`
         : nothing;
@@ -184,10 +184,10 @@ export class DatasetPicker extends LitElement {
   private _list(): TemplateResult | typeof nothing {
     const known = datasets.value.value ?? [];
     if (known.length === 0) return nothing;
-    const wanted = shapeFor(draft.value);
+    const wanted = shapesFor(draft.value);
     return html`<div class="options stacked" role="radiogroup" aria-label="Uploaded datasets">
       ${known.map((entry) => {
-        const fits = entry.valid && (wanted === null || entry.shape === wanted);
+        const fits = entry.valid && (wanted === null || wanted.some((shape) => shape === entry.shape));
         return option(
           'dataset',
           entry.filename,

@@ -7,7 +7,7 @@ import type { Estimate } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { modelName, nameText, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
-import { shapeFields, shapeFor, taskName, trains } from '../../state/choice-words.ts';
+import { shapeFields, shapesFields, shapesFor, taskName, trains } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { isActive } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -76,10 +76,11 @@ export class Training extends LitElement {
     if (model.trim() === '') return 'Choose a model.';
     if (dataset === '') return 'Choose a dataset.';
     const known = datasets.value.value?.find(({ filename }) => filename === dataset);
-    const wanted = shapeFor(draft.value);
+    const wanted = shapesFor(draft.value);
     if (known?.valid === false) return 'The dataset has errors. Fix it or choose another one.';
-    if (known !== undefined && known.shape !== null && wanted !== null && known.shape !== wanted) {
-      return `This task and strategy need the fields ${shapeFields(wanted)}, but the dataset has ${shapeFields(known.shape)}.`;
+    const shape = known?.shape ?? null;
+    if (shape !== null && wanted !== null && !wanted.some((one) => one === shape)) {
+      return `This task and strategy need the fields ${shapesFields(wanted)}, but the dataset has ${shapeFields(shape)}.`;
     }
     return null;
   }

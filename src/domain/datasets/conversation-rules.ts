@@ -1,0 +1,80 @@
+import { messageRoles } from '../../contract/rows.ts';
+
+/** The kind of a value, for messages. */
+export const kindOf = (value: unknown): string =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'an array'
+      : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
+
+/** Why a text with a lone surrogate is refused. */
+export const halfCharacter =
+  'contains half of a surrogate pair (such as \\ud83d without \\ude00), which is no character; remove it';
+
+export const hasHalfCharacter = (text: string): boolean => /\p{Surrogate}/u.test(text);
+
+/** Fields of a row or message that would change what is learned. */
+const toolFields = ['tools', 'functions', 'tool_calls', 'function_call'];
+const toolRoles = ['tool', 'function'];
+const toolAdvice = 'tool calls are not supported yet; remove the row, or its tool calls';
+
+const isEmpty = (value: unknown) =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+
+/** The first field of a row or message that belongs to tool calls, as an error; `null` without one. */
+export function toolFault(entry: Readonly<Record<string, unknown>>): string | null {
+  const found = toolFields.find((name) => Object.hasOwn(entry, name) && !isEmpty(entry[name]));
+  return found === undefined ? null : `"${found}": ${toolAdvice}`;
+}
+
+/**
+ * The errors of a conversation for training; empty if it has none.
+ * @param field its name in the row, for messages.
+ */
+export function conversationFaults(value: unknown, field: string): string[] {
+  if (!Array.isArray(value)) return [`field "${field}" must be a list of messages, found ${kindOf(value)}`];
+  if (value.length === 0) return [`field "${field}" has no messages`];
+  const faults = value.flatMap((message: unknown, index) =>
+    messageFaults(message).map((fault) => `${field}[${index}]: ${fault}`),
+  );
+  const answers = value.filter((message) => message?.role === 'assistant');
+  if (faults.length > 0) return faults;
+  if (answers.length === 0) return [`field "${field}" has no message of the assistant to learn`];
+  if (answers.every(({ weight }) => weight === 0))
+    return [`field "${field}" has no message to learn: every message of the assistant has the weight 0`];
+  return [];
+}
+
+function messageFaults(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [`a message must be an object with role and content, found ${kindOf(value)}`];
+  const message = value as Readonly<Record<string, unknown>>;
+  const { role, content } = message;
+  const tools = toolFault(message);
+  if (tools !== null) return [tools];
+  if (toolRoles.includes(String(role))) return [`role "${role}": ${toolAdvice}`];
+  return [roleFault(role), contentFault(content), weightFault(message)].filter((fault) => fault !== null);
+}
+
+function roleFault(role: unknown): string | null {
+  if (messageRoles.some((known) => known === role)) return null;
+  const found = typeof role === 'string' ? `"${role.slice(0, 40)}"` : kindOf(role ?? null);
+  const advice = role === 'developer' ? '; importing the dataset turns developer into system' : '';
+  return `role must be one of ${messageRoles.join(', ')}, found ${found}${advice}`;
+}
+
+function contentFault(content: unknown): string | null {
+  if (typeof content === 'string') return hasHalfCharacter(content) ? `content ${halfCharacter}` : null;
+  if (content === undefined) return 'missing required field "content"';
+  const advice = Array.isArray(content) ? '; importing the dataset joins the text of its parts' : '';
+  return `content must be a string, found ${kindOf(content)}${advice}`;
+}
+
+function weightFault({ role, weight }: Readonly<Record<string, unknown>>): string | null {
+  if (weight === undefined || weight === null) return null;
+  if (role !== 'assistant') return 'weight is only for messages of the assistant; remove it';
+  return weight === 0 || weight === 1
+    ? null
+    : `weight must be 0 (not learned) or 1 (learned), found ${JSON.stringify(weight).slice(0, 40)}`;
+}
