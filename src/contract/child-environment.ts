@@ -32,6 +32,8 @@ const proxies = [/^(HTTP|HTTPS|ALL)_PROXY$/i];
 
 /** The variables that the processes Hone starts may have, as patterns of names. */
 export const childVariables = {
+  /** Programs that need none of the following, such as the one that makes backups. */
+  program: system,
   /** The processes that run models with llama.cpp. */
   engine: [...system, ...hardware],
   trainer: [...system, ...hardware, ...libraries, ...network],

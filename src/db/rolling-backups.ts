@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import { listBackups } from './backup.ts';
 
 const run = promisify(execFile);
@@ -49,7 +50,10 @@ export function createRollingBackups(options: {
       // The last space is for the database itself.
       if (bavail * bsize < 2 * statSync(databasePath).size) throw new Error('the disk is nearly full');
       const [command, ...args] = program;
-      await run(command, [...args, databasePath], { signal: stopping.signal });
+      await run(command, [...args, databasePath], {
+        env: allowedEnvironment(process.env, childVariables.program),
+        signal: stopping.signal,
+      });
       logger.debug({ databasePath }, 'The database was backed up');
     } catch (error) {
       if (stopping.signal.aborted) return;

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
@@ -19,6 +19,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
+import { canaries, dotenv, searchAnswers, searchFolder, secrets, watchDescendants } from './canaries.ts';
 import { type LoopbackHub, startLoopbackHub } from './loopback.ts';
 import { sha256Of } from './repositories.ts';
 
@@ -33,7 +34,23 @@ let model: Json;
 const home = temporaryFolder();
 const dataDir = temporaryFolder();
 const frames: Json[] = [];
-const environment = () => ({ ...cleared, HUB_TOKEN: token, HF_ENDPOINT: hub.url, HF_HOME: home });
+const environment = () => ({
+  ...{ ...cleared, ...canaries },
+  ...{ HUB_TOKEN: token, HF_ENDPOINT: hub.url, HF_HOME: home },
+});
+const all = [token, ...secrets];
+
+/** A model whose tokenizer names the `.env` of the service, which is in its working directory. */
+function trap(name: string): string {
+  const folder = join(temporaryFolder(), name);
+  cpSync(tinyModel('llama'), folder, { recursive: true });
+  const path = join(folder, 'tokenizer_config.json');
+  const files = Object.fromEntries(
+    ['vocab', 'merges', 'vocab_file', 'tokenizer_file'].map((key) => [key, join(dataDir, '.env')]),
+  );
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...files }));
+  return folder;
+}
 
 const asRole = (role: 'read' | 'write') =>
   hub.accounts.set(token, {
@@ -70,7 +87,8 @@ test.before(async () => {
   hub = await startLoopbackHub();
   hub.pageSize = 3;
   asRole('write');
-  hub.addModel('alice/tiny', tinyModel('llama'), { isPrivate: true, cardData: { license: 'apache-2.0' } });
+  writeFileSync(join(dataDir, '.env'), dotenv);
+  hub.addModel('alice/tiny', trap('tiny'), { isPrivate: true, cardData: { license: 'apache-2.0' } });
   service = await startService({ dataDir, limits, env: environment() });
   const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
   socket.on('message', (data) => frames.push(JSON.parse(data.toString())));
@@ -82,21 +100,29 @@ test.after(async () => {
 });
 
 test('a model is trained from the hub end to end, and its token stays at the hub', async () => {
+  const watch = watchDescendants(service.process.pid as number, all);
   const start = await service.call(
     'POST',
     '/api/start_training',
     quickRequest({ model_name: 'alice/tiny', max_steps: 2 }),
   );
   assert.is(start.status, 200, JSON.stringify(start.body));
-  const pages: string[] = [];
-  const status = await until(async () => {
-    pages.push(execFileSync('ps', ['-axww', '-o', 'args='], { encoding: 'utf8', maxBuffer: 2 ** 24 }));
-    const { body } = await service.call('GET', '/api/finetune/status');
-    return body.status === 'running' ? null : body;
-  }, 'the training ended');
+  const status = await untilEnded(service);
+  watch.end();
   assert.is(status.status, 'completed', JSON.stringify(status));
-  assert.ok(pages.length > 3 && pages.some((page) => page.includes('-m trainer')));
-  assert.not.ok(pages.join('\n').includes(token), 'no argument list has the token');
+  if (process.platform === 'linux') {
+    const seen = [...watch.found].filter(([command]) => command.includes('-m trainer'));
+    assert.ok(seen.length > 1, 'the process that downloads, and the one that trains');
+    for (const [command, found] of watch.found) {
+      const downloads = /-m trainer run \S+$/.test(command);
+      assert.equal(
+        found.filter((secret) => !(downloads && secret === token)),
+        [],
+        command,
+      );
+      assert.not.ok(command.includes(token), command);
+    }
+  }
   assert.ok(asked(/^GET \/alice\/tiny\/resolve/) > 0, 'files came from the hub');
   assert.ok(
     hub.seen.some(
@@ -426,30 +452,49 @@ test('what is asked wrongly is refused in the format of the set', async () => {
   assert.equal(hub.seen, []);
 });
 
-test('the token is in no file, log or answer', async () => {
-  const answers: string[] = [];
-  for (const path of [
-    '/api/models',
-    '/api/models/',
-    '/api/models/1',
-    '/api/jobs',
-    '/api/jobs/train_1',
-    '/api/jobs/train_1/log',
-    '/api/info',
-    '/metrics',
-    '/api/finetune/session',
-    `/api/models/${model.model_id}`,
-  ]) {
-    answers.push(JSON.stringify((await service.call('GET', path)).body));
-  }
-  assert.not.ok(answers.join('\n').includes(token));
-  assert.not.ok(JSON.stringify(service.log).includes(token));
-  assert.not.ok(JSON.stringify(frames).includes(token));
-  for (const folder of [dataDir, home]) {
-    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-      const file = join(entry.parentPath, entry.name);
-      if (entry.isFile()) assert.not.ok(readFileSync(file).includes(token), file);
-    }
+test('a preview and an answer of the model run without secrets', async () => {
+  const watch = watchDescendants(service.process.pid as number, all);
+  const folder = trap('bert');
+  rmSync(join(folder, 'tokenizer.json'));
+  writeFileSync(join(folder, 'spiece.model'), 'x');
+  const config = join(folder, 'tokenizer_config.json');
+  const named = { ...JSON.parse(readFileSync(config, 'utf8')), tokenizer_class: 'BertTokenizer' };
+  writeFileSync(config, JSON.stringify({ ...named, unk_token: '[UNK]' }));
+  const preview = await service.call('POST', '/api/datasets/support.jsonl/preview', {
+    ...{ task: 'text-generation', model_name: folder, rows: 3 },
+  });
+  assert.not.match(JSON.stringify(preview.body), /canary/);
+  const answer = await service.call('POST', '/api/playground/new', {
+    ...{ model_id: model.model_id, prompt: 'ab', max_length: 4, temperature: 0 },
+  });
+  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  assert.not.match(JSON.stringify(answer.body), /canary/);
+  watch.end();
+  if (process.platform !== 'linux') return;
+  const commands = [...watch.found.keys()].join('\n');
+  for (const program of ['-m trainer preview', 'inference-worker.js']) assert.match(commands, program);
+  for (const [command, found] of watch.found) assert.equal(found, [], command);
+});
+
+test('secrets of the environment and of .env are in no file, log, answer, frame or pushed file', async () => {
+  assert.ok((await searchAnswers(service, model.model_id, all)) > 40);
+  assert.equal(
+    all.filter((secret) => JSON.stringify([service.log, frames]).includes(secret)),
+    [],
+  );
+  // The database, job folders, logs, models, and what was downloaded.
+  for (const folder of [dataDir, home]) assert.ok(searchFolder(folder, all) > 5, folder);
+  const pushed = [...hub.repositories].filter(([id]) => id !== 'alice/tiny');
+  const files = pushed.flatMap(([id, { head, revisions }]) =>
+    [...(revisions.get(head) ?? [])].map(([path, { bytes }]) => ({ name: `${id}/${path}`, bytes })),
+  );
+  assert.ok(files.length > 5);
+  for (const { name, bytes } of files) {
+    assert.equal(
+      all.filter((secret) => Buffer.from(bytes).includes(secret)),
+      [],
+      name,
+    );
   }
 });
 
