@@ -11,6 +11,8 @@ import { createSelection } from './domain/base-models/selection.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
+import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
+import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createLive } from './domain/machine/live.ts';
@@ -81,6 +83,7 @@ export async function compose(
   const machine = composeMachine(ground);
   const models = composeModels(ground);
   const training = composeTraining(ground, machine, models);
+  const fineTuning = composeFineTuning(ground, training);
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
   const { warm, ...trainingServices } = training;
@@ -89,6 +92,7 @@ export async function compose(
       ...machineServices,
       ...modelServices,
       ...trainingServices,
+      ...fineTuning,
       // On a full disk, these must still be possible.
       removeModel: reserve.around(modelServices.removeModel),
       datasets: { ...training.datasets, remove: reserve.around(training.datasets.remove) },
@@ -231,6 +235,12 @@ function composeTraining(
       logger,
     }),
   };
+}
+
+/** OpenAI's fine-tuning API over the same datasets and jobs. */
+function composeFineTuning({ store }: Ground, { datasets }: ReturnType<typeof composeTraining>) {
+  const results = createResultFiles(store);
+  return { fineTuningFiles: createFineTuningFiles({ store: store.fineTuning, datasets, results }) };
 }
 
 function composeWarmTrainer(

@@ -93,6 +93,8 @@ export interface Limits {
   readonly uploadsAtOnce: number;
   /** The least time between two backups of the database. */
   readonly backupEveryMs: number;
+  /** The time between two deletions of what has expired. */
+  readonly tidyMs: number;
 }
 
 const defaultLimits: Limits = {
@@ -115,6 +117,7 @@ const defaultLimits: Limits = {
   queuedJobs: 50,
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
+  tidyMs: 3_600_000,
 };
 
 /** The platform's per-user data directory (XDG Base Directory Specification on Linux). */

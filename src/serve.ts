@@ -95,8 +95,19 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   });
   services.registry.get().catch((error) => logger.error(asAppError(error).message));
   await services.jobs.recover();
+  tidyEvery(config.limits.tidyMs, services, logger);
   // After the port is open, because there may be thousands.
   await describeModels(services.models.list());
+}
+
+/** Deletes what has expired, now and regularly. */
+function tidyEvery(everyMs: number, { fineTuningFiles }: Services, logger: Logger): void {
+  const tidy = () =>
+    fineTuningFiles
+      .tidy()
+      .catch((error) => logger.warn(`Expired files could not be deleted: ${asAppError(error).message}`));
+  void tidy();
+  setInterval(tidy, everyMs).unref();
 }
 
 /** A full disk must not keep the service from starting, so that things can be deleted. */

@@ -43,6 +43,7 @@ const floors: Record<string, readonly string[]> = {
     'models',
     'playground',
     'jobs',
+    'fine-tuning',
   ],
   ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
 };

@@ -1,6 +1,7 @@
 import { type AccessStore, createAccessStore } from './access.ts';
 import { createDatasetStore, type DatasetStore } from './datasets.ts';
 import { createEventStore, type EventStore } from './events.ts';
+import { createFineTuningStore, type FineTuningStore } from './fine-tuning.ts';
 import { createJobStore, type JobStore } from './jobs.ts';
 import { createModelStore, type ModelStore } from './models.ts';
 import { openDatabase } from './open.ts';
@@ -14,6 +15,7 @@ export interface Store {
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
   readonly access: AccessStore;
+  readonly fineTuning: FineTuningStore;
   /** Whether this database has never had a job or a model. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
@@ -33,6 +35,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
     access: createAccessStore(db),
+    fineTuning: createFineTuningStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),

@@ -6,6 +6,7 @@ import type { Selection } from './base-models/selection.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { FrameLog } from './events/frame-log.ts';
+import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
@@ -24,6 +25,7 @@ export interface Services {
   readonly registry: TrainerRegistry;
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
+  readonly fineTuningFiles: FineTuningFiles;
   readonly frames: FrameLog;
   readonly hubPush: HubPush;
   readonly jobs: Jobs;

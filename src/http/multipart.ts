@@ -7,6 +7,8 @@ import type { Exchange } from './exchange.ts';
 export interface FilePart {
   readonly filename: string;
   readonly content: AsyncIterable<Buffer>;
+  /** The form's other fields; those behind the file are known once its content has been read. */
+  readonly fields: () => Readonly<Record<string, string>>;
 }
 
 /** Room for the form's boundaries, headers and small fields around the file. */
@@ -44,7 +46,9 @@ export async function withFilePart<T>(
   try {
     const delimiter = delimiterOf(contentType);
     const first = (await pieces.next()).value ?? Buffer.alloc(0);
-    const { filename, start } = findFile(first, delimiter, contentType, name);
+    const { filename, at, start } = findFile(first, delimiter, contentType, name);
+    const before = Buffer.from(first.subarray(0, at));
+    let after: Buffer | null = null;
     let bytes = 0;
     async function* counted(content: AsyncIterable<Buffer>) {
       for await (const piece of content) {
@@ -55,7 +59,12 @@ export async function withFilePart<T>(
     }
     return await use({
       filename,
-      content: counted(untilDelimiter(first.subarray(start), pieces, delimiter)),
+      content: counted(
+        untilDelimiter(first.subarray(start), pieces, delimiter, (end) => {
+          after = end;
+        }),
+      ),
+      fields: () => readFields(before, after, delimiter, contentType),
     });
   } catch (error) {
     if (error instanceof AppError && error.kind === 'too_large') throw tooLarge();
@@ -80,7 +89,7 @@ function delimiterOf(contentType: string): Buffer {
   return Buffer.from(`\r\n--${boundary}`, 'latin1');
 }
 
-/** Finds the part `name` that is a file in the beginning of a form: its name, and where its content starts. */
+/** Finds the part `name` that is a file in the beginning of a form: its name, and where it and its content start. */
 function findFile(form: Buffer, delimiter: Buffer, contentType: string, name: string) {
   const opening = delimiter.subarray(2);
   let at = form.indexOf(opening);
@@ -91,7 +100,7 @@ function findFile(form: Buffer, delimiter: Buffer, contentType: string, name: st
     if (end < 0 || form.subarray(from, from + 2).equals(closing)) break;
     const start = end + blankLine.length;
     const file = readHeader(form.subarray(from, start), delimiter, contentType);
-    if (file?.field === name) return { filename: file.filename, start };
+    if (file?.field === name) return { filename: file.filename, at, start };
     at = form.indexOf(delimiter, start);
     if (at >= 0) at += 2;
   }
@@ -111,11 +120,38 @@ function readHeader(header: Buffer, delimiter: Buffer, contentType: string) {
   return files[0] ?? null;
 }
 
-/** The bytes before the delimiter, which may span chunks. */
+/**
+ * The fields of a form around its file.
+ * @param before the form up to the file's boundary.
+ * @param after what follows the boundary after the file; `null` if it has not come yet.
+ */
+function readFields(
+  before: Buffer,
+  after: Buffer | null,
+  delimiter: Buffer,
+  contentType: string,
+): Record<string, string> {
+  const fields: Record<string, string> = Object.create(null);
+  const parser = busboy({ headers: { 'content-type': contentType }, defParamCharset: 'utf8' });
+  parser.on('field', (name, value) => {
+    fields[name] = value;
+  });
+  parser.on('file', (_name, content) => content.resume());
+  parser.on('error', () => undefined);
+  const opening = delimiter.subarray(2);
+  const from = before.indexOf(opening);
+  parser.end(
+    Buffer.concat([from < 0 ? before.subarray(0, 0) : before.subarray(from), opening, after ?? closing]),
+  );
+  return fields;
+}
+
+/** The bytes before the delimiter, which may span chunks; then tells `onEnd` what follows it. */
 async function* untilDelimiter(
   first: Buffer,
   pieces: AsyncGenerator<Buffer>,
   delimiter: Buffer,
+  onEnd: (rest: Buffer) => void,
 ): AsyncGenerator<Buffer> {
   let bytes = first;
   while (true) {
@@ -123,7 +159,8 @@ async function* untilDelimiter(
     if (at >= 0) {
       const rest = Buffer.from(bytes.subarray(at + delimiter.length));
       yield bytes.subarray(0, at);
-      return await readEnd(rest, pieces, delimiter);
+      onEnd(await readEnd(rest, pieces, delimiter));
+      return;
     }
     // Keeps a possible start of the delimiter for the next chunk; a boundary contains no line break.
     const end = bytes.subarray(1 - delimiter.length);
@@ -137,13 +174,15 @@ async function* untilDelimiter(
 }
 
 /** Reads what follows the file: the form's end, or small fields before it. */
-async function readEnd(rest: Buffer, pieces: AsyncGenerator<Buffer>, delimiter: Buffer): Promise<void> {
-  const parts = [delimiter, rest];
+async function readEnd(rest: Buffer, pieces: AsyncGenerator<Buffer>, delimiter: Buffer): Promise<Buffer> {
+  const parts = [rest];
   let bytes = rest.length;
   for await (const piece of pieces) {
     bytes += piece.length;
     if (bytes > overheadBytes) throw invalid(`more than ${overheadBytes} bytes follow the file`);
     parts.push(Buffer.from(piece));
   }
-  if (!Buffer.concat(parts).includes(Buffer.concat([delimiter, closing]))) throw cutShort();
+  const end = Buffer.concat(parts);
+  if (!Buffer.concat([delimiter, end]).includes(Buffer.concat([delimiter, closing]))) throw cutShort();
+  return end;
 }

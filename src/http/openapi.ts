@@ -38,7 +38,7 @@ export function buildOpenApi(
   for (const face of faces) {
     for (const entry of face.routes) {
       const described = operation(entry, face);
-      const path = entry.path.replaceAll(':digits}', '}');
+      const path = entry.path.replaceAll(/:(digits|path)\}/g, '}');
       paths[path] ??= {};
       const operations = paths[path];
       const method = entry.method.toLowerCase();
@@ -86,12 +86,14 @@ function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, 
 }
 
 function operation(entry: Route, face: Face): Json {
-  const parameters: Json[] = [...entry.path.matchAll(/\{(\w+)(:digits)?\}/g)].map(([, name, digits]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1, ...(digits ? { pattern: '^[0-9]+$' } : {}) },
-  }));
+  const parameters: Json[] = [...entry.path.matchAll(/\{(\w+)(:digits)?(?::path)?\}/g)].map(
+    ([, name, digits]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string', minLength: 1, ...(digits ? { pattern: '^[0-9]+$' } : {}) },
+    }),
+  );
   if (entry.query !== undefined) {
     const { properties = {}, required = [] } = schemaOf(entry.query) as {
       properties?: Record<string, Json>;
@@ -119,7 +121,11 @@ function operation(entry: Route, face: Face): Json {
 function requestBody(entry: Route): Json {
   if (entry.upload) {
     const file = { type: 'string', contentMediaType: 'application/octet-stream' };
-    const schema = { type: 'object', properties: { file }, required: ['file'] };
+    const { properties = {}, required = [] } = (entry.form === undefined ? {} : schemaOf(entry.form)) as {
+      properties?: Json;
+      required?: string[];
+    };
+    const schema = { type: 'object', properties: { file, ...properties }, required: ['file', ...required] };
     return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
   }
   if (entry.body === undefined) return {};

@@ -11,7 +11,9 @@ type Schema = v.GenericSchema<unknown, unknown>;
 
 /** The parameters of a path by name: those of `/api/jobs/{job_id}` are `{ job_id: string }`. */
 export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
-  ? { readonly [N in Name extends `${infer Bare}:digits` ? Bare : Name]: string } & PathParams<Rest>
+  ? {
+      readonly [N in Name extends `${infer Bare}:${'digits' | 'path'}` ? Bare : Name]: string;
+    } & PathParams<Rest>
   : unknown;
 
 /** What a status of a route means, and the shape of its body, for the OpenAPI document. */
@@ -29,7 +31,10 @@ export interface ResponseDoc {
 /** A route with its types erased, as the router and the OpenAPI document see it. */
 export interface Route {
   readonly method: Method;
-  /** Segments `{name}` match anything, `{name:digits}` digits alone (and before the former). */
+  /**
+   * Segments `{name}` match anything, `{name:digits}` digits alone (and before the former), and a last `{name:path}` the
+   * rest of the path with its slashes.
+   */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
@@ -48,6 +53,8 @@ export interface Route {
   readonly moreFaults?: MoreFaults;
   /** The handler reads the body itself: a multipart upload with one part `file`. */
   readonly upload?: boolean;
+  /** The fields of that form beside the file, for the OpenAPI document. */
+  readonly form?: Schema;
   readonly responses: Readonly<Record<number, ResponseDoc>>;
   /** Returns the body of a 200 answer, a Reply, or `undefined` when it has streamed the answer itself. */
   readonly handle: (input: {

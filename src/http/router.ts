@@ -71,20 +71,28 @@ const decodeUnreserved = (path: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
+/** What a kind of parameter matches, and how specific it is. */
+const patternsOf: Readonly<Record<string, readonly [string, number]>> = {
+  ':digits': ['(\\d+)', 2],
+  '': ['([^/]+)', 1],
+  ':path': ['(.+)', 0],
+};
+
 function compile(path: string, patterns: Map<string, Pattern>): Pattern {
   const names: string[] = [];
   let specificity = 0;
   const source = path
     .split('/')
     .map((segment) => {
-      const parameter = /^\{(\w+)(:digits)?\}$/.exec(segment);
+      const parameter = /^\{(\w+)(:digits|:path)?\}$/.exec(segment);
       if (parameter === null) {
         specificity += 4;
         return segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
       }
       names.push(parameter[1] as string);
-      specificity += parameter[2] ? 2 : 1;
-      return parameter[2] ? '(\\d+)' : '([^/]+)';
+      const [text, worth] = patternsOf[parameter[2] ?? ''] as readonly [string, number];
+      specificity += worth;
+      return text;
     })
     .join('/');
   const pattern: Pattern = { expression: new RegExp(`^${source}$`), names, specificity, methods: new Map() };

@@ -8,7 +8,10 @@ const codes: Partial<Record<ErrorKind, string>> = {
   too_many: 'rate_limit_exceeded',
 };
 
-/** The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. */
+/**
+ * The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. An error's `details` may name
+ * the code.
+ */
 export function errorBody(error: AppError) {
   const status = statusOf(error);
   return {
@@ -16,7 +19,7 @@ export function errorBody(error: AppError) {
       message: error.message,
       type: status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error',
       param: error.issues[0]?.loc.slice(1).join('.') ?? null,
-      code: codes[error.kind] ?? null,
+      code: 'code' in error.details ? (error.details.code as string | null) : (codes[error.kind] ?? null),
     },
   };
 }

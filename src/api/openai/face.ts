@@ -4,6 +4,7 @@ import type { Services } from '../../domain/services.ts';
 import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { chatSpelling, complete, textSpelling } from './completions.ts';
 import { presentError } from './errors.ts';
+import { fileRoutes } from './files.ts';
 import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 
@@ -14,7 +15,8 @@ const noModel: ResponseDoc = { description: 'Model not found', schema: s.error }
 const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 
 /** `/v1`: the OpenAI-compatible API. A model is named by its name or either id. */
-export function createOpenAiFace({ models, playground }: Services) {
+export function createOpenAiFace(services: Services) {
+  const { models, playground } = services;
   const present = (model: Model) => ({
     id: model.name,
     object: 'model',
@@ -131,7 +133,7 @@ export function createOpenAiFace({ models, playground }: Services) {
   ];
   return {
     name: 'openai',
-    routes: withExamples(routes, examples),
+    routes: withExamples([...routes, ...fileRoutes(services)], examples),
     presentError,
     error: s.error,
   } satisfies Face;

@@ -28,16 +28,26 @@ export interface TrainingData {
   readonly stored: boolean;
 }
 
+/** How an upload differs from that of the page. */
+export interface UploadOptions {
+  /** Store it under a name that is free, instead of replacing a dataset of this name. */
+  readonly keepOthers?: boolean;
+  /** Called before it is stored, and may throw to store nothing. */
+  readonly check?: (validation: Validation) => void;
+}
+
 export interface Datasets {
   /**
    * Stores an upload as it arrives, atomically. Chunks should be large, because each is written by another thread; their
    * memory may change once the next one is requested. @throws AppError `unavailable` when there are too many at once.
    */
-  upload(filename: string, pieces: AsyncIterable<Buffer>): Promise<Dataset>;
+  upload(filename: string, pieces: AsyncIterable<Buffer>, options?: UploadOptions): Promise<Dataset>;
   list(): Dataset[];
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
   remove(name: string): Promise<void>;
+  /** A dataset's file. @throws AppError `not_found`, or `invalid` if it cannot be read. */
+  file(name: string): Promise<{ readonly path: string; readonly bytes: number }>;
   /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
   holds(name: string, bytes: Buffer): Promise<boolean>;
   /** The rows from number `from`, for display. */
@@ -85,7 +95,21 @@ export function createDatasets(
     return dataset;
   }
 
-  async function receive(name: string, pieces: AsyncIterable<Buffer>): Promise<Dataset> {
+  /** The names that uploads in progress will have. */
+  const coming = new Set<string>();
+
+  function freeName(filename: string): string {
+    for (let count = 1; ; count += 1) {
+      const name = datasetName(filename, count === 1 ? '' : `-${count}`);
+      if (store.get(name) === null && !coming.has(name)) return name;
+    }
+  }
+
+  async function receive(
+    name: string,
+    pieces: AsyncIterable<Buffer>,
+    check: UploadOptions['check'],
+  ): Promise<Dataset> {
     await mkdir(dir, { recursive: true });
     const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
     const validator = createRowValidator(null);
@@ -110,6 +134,7 @@ export function createDatasets(
         await file.close();
       }
       const validation = validator.finish();
+      check?.(validation);
       await rename(aside, join(dir, name)).catch(refuseFolder(name));
       return await record(name, validation);
     } catch (error) {
@@ -119,8 +144,8 @@ export function createDatasets(
   }
 
   const datasets: Datasets = {
-    async upload(filename, pieces) {
-      const name = datasetName(filename);
+    async upload(filename, pieces, options = {}) {
+      const name = options.keepOthers ? freeName(filename) : datasetName(filename);
       if (uploads >= limits.uploadsAtOnce) {
         throw new AppError(
           'unavailable',
@@ -129,10 +154,12 @@ export function createDatasets(
         );
       }
       uploads += 1;
+      coming.add(name);
       try {
-        return await receive(name, pieces);
+        return await receive(name, pieces, options.check);
       } finally {
         uploads -= 1;
+        coming.delete(name);
       }
     },
 
@@ -151,6 +178,11 @@ export function createDatasets(
         if (error.code !== 'ERR_FS_EISDIR') throw error;
       });
       store.remove(name);
+    },
+
+    async file(name) {
+      const bytes = await check(datasets.get(name).name);
+      return { path: join(dir, name), bytes };
     },
 
     async holds(name, bytes) {

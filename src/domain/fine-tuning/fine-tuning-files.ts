@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import type { FineTuningStore } from '../../db/fine-tuning.ts';
+import { AppError } from '../../errors.ts';
+import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Validation } from '../datasets/row-validator.ts';
+import type { FineTuningFile } from './fine-tuning-file.ts';
+import { type ResultFiles, resultsFilename } from './result-files.ts';
+
+/** Where a file's content is. */
+export type FileContent =
+  | { readonly kind: 'stored'; readonly name: string; readonly path: string; readonly bytes: number }
+  | { readonly kind: 'text'; readonly text: string };
+
+/** The datasets and results as files with IDs. */
+export interface FineTuningFiles {
+  /**
+   * Stores an upload as a dataset under a name that is free.
+   * @param lifetime returns the seconds after which the file expires, or `null`; called once the upload has been read,
+   * and may throw to store nothing.
+   * @throws AppError `invalid` for rows that cannot be read.
+   */
+  upload(
+    filename: string,
+    pieces: AsyncIterable<Buffer>,
+    lifetime: () => number | null,
+  ): Promise<FineTuningFile>;
+  /** All files, newest first. */
+  list(): FineTuningFile[];
+  /** @throws AppError `not_found`. */
+  get(id: string): FineTuningFile;
+  /** @throws AppError `not_found`, or `invalid` if the file can no longer be read. */
+  content(id: string): Promise<FileContent>;
+  /** Deletes a file; jobs keep their own copy of the rows. @throws AppError `not_found`. */
+  remove(id: string): Promise<void>;
+  /** The name of the dataset that a file is. @throws AppError `not_found` or `invalid`. */
+  datasetOf(id: string): string;
+  /** The ID of a stored dataset, or `null` if there is none of this name. */
+  idOf(datasetName: string): string | null;
+  /** Deletes the files whose time is over, and what belongs to jobs that are gone. */
+  tidy(): Promise<void>;
+}
+
+/** A dataset's ID. A later upload under the same name is another file. */
+const idOf = ({ name, uploadedAt }: Dataset): string =>
+  `file-${createHash('sha256').update(`${name}\0${uploadedAt}`).digest('hex').slice(0, 24)}`;
+
+/** The first errors of rows that cannot be trained on. */
+const shownErrors = 5;
+
+export function createFineTuningFiles(options: {
+  readonly store: FineTuningStore;
+  readonly datasets: Datasets;
+  readonly results: ResultFiles;
+}): FineTuningFiles {
+  const { store, datasets, results } = options;
+
+  function present(dataset: Dataset): FineTuningFile {
+    const id = idOf(dataset);
+    const known = store.getFile(id);
+    return {
+      id,
+      filename: known?.filename ?? dataset.name,
+      purpose: 'fine-tune',
+      bytes: dataset.sizeBytes,
+      createdAt: dataset.uploadedAt,
+      expiresAt: known?.expiresAt ?? null,
+      fault: rowFaults(dataset.validation),
+    };
+  }
+  const isOver = ({ expiresAt }: { expiresAt: string | null }) =>
+    expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+
+  /** The dataset with an ID, unless its time is over. */
+  function find(id: string): Dataset | null {
+    const dataset = datasets.list().find((candidate) => idOf(candidate) === id);
+    return dataset === undefined || isOver(present(dataset)) ? null : dataset;
+  }
+
+  const files: FineTuningFiles = {
+    async upload(named, pieces, lifetime) {
+      const filename = withEnding(named);
+      if (!/\.jsonl$/i.test(filename)) {
+        throw refuse(
+          'file',
+          `The file must be a .jsonl file (one JSON object per line), not "${named.slice(0, 100)}".`,
+        );
+      }
+      let seconds: number | null = null;
+      const dataset = await datasets.upload(filename, pieces, {
+        keepOthers: true,
+        check(validation) {
+          seconds = lifetime();
+          const fault = rowFaults(validation);
+          if (fault !== null) throw refuse('file', `The file cannot be used for training. ${fault}`);
+        },
+      });
+      const { uploadedAt } = dataset;
+      const expiresAt =
+        seconds === null ? null : new Date(Date.parse(uploadedAt) + seconds * 1000).toISOString();
+      store.putFile({ id: idOf(dataset), filename, expiresAt });
+      return present(dataset);
+    },
+
+    list: () =>
+      [...datasets.list().map(present), ...results.list()]
+        .filter((file) => !isOver(file))
+        .sort((a, b) =>
+          a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : a.id < b.id ? -1 : 1,
+        ),
+
+    get(id) {
+      const dataset = find(id);
+      const file = dataset === null ? results.get(id) : present(dataset);
+      if (file === null) throw missing(id);
+      return file;
+    },
+
+    async content(id) {
+      const dataset = find(id);
+      if (dataset !== null) {
+        return { kind: 'stored', name: files.get(id).filename, ...(await datasets.file(dataset.name)) };
+      }
+      const text = results.content(id);
+      if (text === null) throw missing(id);
+      return { kind: 'text', text };
+    },
+
+    async remove(id) {
+      const dataset = find(id);
+      if (dataset === null) {
+        if (!results.remove(id)) throw missing(id);
+        return;
+      }
+      await datasets.remove(dataset.name);
+      store.removeFile(id);
+    },
+
+    datasetOf(id) {
+      const dataset = find(id);
+      if (dataset !== null) return dataset.name;
+      if (results.get(id) === null) throw missing(id);
+      throw new AppError(
+        'invalid',
+        `${id} holds the results of a job (${resultsFilename}), not rows to train on.`,
+      );
+    },
+
+    idOf(datasetName) {
+      const dataset = datasets.list().find(({ name }) => name === datasetName);
+      return dataset === undefined ? null : idOf(dataset);
+    },
+
+    async tidy() {
+      store.prune();
+      const known = new Map(datasets.list().map((dataset) => [idOf(dataset), dataset]));
+      for (const file of store.files()) {
+        const dataset = known.get(file.id);
+        if (dataset !== undefined && !isOver(file)) continue;
+        if (dataset !== undefined) await datasets.remove(dataset.name);
+        store.removeFile(file.id);
+      }
+    },
+  };
+  return files;
+}
+
+/** What is wrong with rows, or `null`; that there are too few of them is for the job to say. */
+function rowFaults({ errors, totalErrors }: Validation): string | null {
+  const inRows = errors.filter(({ line }) => line !== null);
+  if (inRows.length === 0) return null;
+  const first = inRows.slice(0, shownErrors).map(({ message }) => message);
+  const more = totalErrors > first.length ? ` (and ${totalErrors - first.length} more)` : '';
+  return `${first.join('; ')}${more}.`;
+}
+
+/** Clients that send bytes name them `upload` or `blob`. */
+const withEnding = (filename: string) => (/\.[^./\\]*$/.test(filename) ? filename : `${filename}.jsonl`);
+
+const refuse = (param: string, msg: string) =>
+  new AppError('invalid', msg, { issues: [{ loc: ['body', param], msg, type: 'value_error' }] });
+
+function missing(id: string): AppError {
+  const msg = `No such File object: ${id.slice(0, 100)}`;
+  return new AppError('not_found', msg, {
+    issues: [{ loc: ['path', 'id'], msg, type: 'value_error' }],
+    details: { code: null },
+  });
+}

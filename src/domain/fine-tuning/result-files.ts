@@ -1,0 +1,97 @@
+import type { FineTuningResultRow } from '../../db/fine-tuning.ts';
+import type { Store } from '../../db/store.ts';
+import { type Point, readSeries } from '../events/series.ts';
+import type { Job } from '../job-record/job.ts';
+import type { FineTuningFile } from './fine-tuning-file.ts';
+
+/** The name of every result file, as OpenAI's. */
+export const resultsFilename = 'step_metrics.csv';
+const columns = 'step,train_loss,train_accuracy,valid_loss,valid_mean_token_accuracy';
+
+/** The curves of completed jobs as CSV files. */
+export interface ResultFiles {
+  /** The ID of a completed job's file, which is written the first time; `null` once it was deleted. */
+  of(job: Job): string | null;
+  list(): FineTuningFile[];
+  get(id: string): FineTuningFile | null;
+  content(id: string): string | null;
+  /** @returns whether there was one. */
+  remove(id: string): boolean;
+}
+
+const idOf = (jobId: number) => `file-results-${jobId}`;
+
+export function createResultFiles(store: Pick<Store, 'events' | 'fineTuning' | 'jobs'>): ResultFiles {
+  const { fineTuning } = store;
+
+  function read(id: string): (FineTuningResultRow & { content: string }) | null {
+    const number = /^file-results-(\d{1,15})$/.exec(id)?.[1];
+    const row = number === undefined ? null : fineTuning.getResult(Number(number));
+    return row === null || row.content === null || store.jobs.get(row.jobId) === null
+      ? null
+      : { ...row, content: row.content };
+  }
+
+  const present = ({ jobId, createdAt, content }: FineTuningResultRow): FineTuningFile => ({
+    id: idOf(jobId),
+    filename: resultsFilename,
+    purpose: 'fine-tune-results',
+    bytes: Buffer.byteLength(content ?? ''),
+    createdAt,
+    expiresAt: null,
+    fault: null,
+  });
+
+  return {
+    of(job) {
+      let row = fineTuning.getResult(job.id);
+      if (row === null) {
+        const { train, eval: evaluations } = readSeries(store.events, job.id, 0);
+        row = {
+          jobId: job.id,
+          createdAt: job.endedAt ?? new Date().toISOString(),
+          content: toCsv(train, evaluations),
+        };
+        try {
+          fineTuning.putResult(row);
+        } catch {
+          // A full disk: it is written once there is room.
+          return null;
+        }
+      }
+      return row.content === null ? null : idOf(job.id);
+    },
+    list: () =>
+      fineTuning
+        .results()
+        .filter(({ content }) => content !== null)
+        .map(present),
+    get(id) {
+      const row = read(id);
+      return row === null ? null : present(row);
+    },
+    content: (id) => read(id)?.content ?? null,
+    remove(id) {
+      const row = read(id);
+      if (row === null) return false;
+      fineTuning.putResult({ ...row, content: null });
+      return true;
+    },
+  };
+}
+
+/** One line per step with a loss of either part; figures that were not measured are empty. */
+function toCsv(train: readonly Point[], evaluations: readonly Point[]): string {
+  const losses = new Map<number, { train: unknown; valid: unknown }>();
+  for (const { step, loss } of train) losses.set(step, { train: loss, valid: null });
+  for (const { step, metrics } of evaluations) {
+    const { eval_loss: valid } = (metrics ?? {}) as Record<string, unknown>;
+    losses.set(step, { train: losses.get(step)?.train ?? null, valid });
+  }
+  const lines = [...losses]
+    .sort(([a], [b]) => a - b)
+    .map(([step, { train: loss, valid }]) => `${step},${figure(loss)},,${figure(valid)},`);
+  return `${[columns, ...lines].join('\n')}\n`;
+}
+
+const figure = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? String(value) : '');
