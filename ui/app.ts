@@ -9,12 +9,15 @@ import { type Theme, theme } from './state/theme.ts';
 import './pages/access/access.ts';
 import './pages/runs/compare.ts';
 import './pages/dashboard/dashboard.ts';
+import './pages/datasets/dataset.ts';
+import './pages/datasets/datasets.ts';
 import './pages/runs/history.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
 import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
 import './pages/training/training.ts';
+import './views/database-notice.ts';
 import './views/sign-in.ts';
 
 const tabs = [
@@ -100,7 +103,7 @@ export class App extends LitElement {
         <nav class="tabs" aria-label="Main">
           ${tabs.map(
             (tab) =>
-              html`<a href=${tab.path} aria-current=${tab.first === first ? 'page' : nothing}>${tab.name}</a>`,
+              html`<a href=${tab.path} aria-current=${tab.first === tabOf(first) ? 'page' : nothing}>${tab.name}</a>`,
           )}
         </nav>
         <div class="top-end">
@@ -127,6 +130,7 @@ export class App extends LitElement {
         </div>
       </header>
       ${openBanner()}
+      <hone-database-notice></hone-database-notice>
       <main id="content" tabindex="-1">${this._page()}</main>
       <div class="off-screen" aria-live="polite">${this._said}</div>
       <hone-toasts></hone-toasts>
@@ -147,6 +151,11 @@ export class App extends LitElement {
       if (second === 'runs') return html`<hone-history></hone-history>`;
       if (second === 'compare') return html`<hone-compare></hone-compare>`;
       return html`<hone-run .jobId=${second}></hone-run>`;
+    }
+    if (first === 'datasets') {
+      return second === undefined
+        ? html`<hone-datasets></hone-datasets>`
+        : html`<hone-dataset name=${second}></hone-dataset>`;
     }
     if (first === 'playground') return html`<hone-playground .modelId=${second ?? ''}></hone-playground>`;
     if (first === 'models') {
@@ -170,6 +179,9 @@ declare global {
   }
 }
 
+/** The tab that an address belongs to: datasets are among the pages of trainings. */
+const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
+
 /** Warns where everyone who reaches this service can use it. */
 function openBanner(): TemplateResult | typeof nothing {
   const { value } = session.value;
@@ -187,5 +199,6 @@ function pageTitle([first, second]: readonly string[]): string {
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';
+  if (first === 'datasets') return second ?? 'Datasets';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

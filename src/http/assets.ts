@@ -16,6 +16,9 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.ico': 'image/x-icon',
 };
 
+/** Extensions of addresses of the page: none, and that of a dataset's name. */
+const pageExtensions: ReadonlySet<string> = new Set(['', '.jsonl']);
+
 /** The page may load resources from this service only, and may not run inline scripts or styles. */
 const contentSecurityPolicy =
   "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
@@ -28,7 +31,7 @@ interface Asset {
   readonly contentType: string;
 }
 
-/** The page's files, read once and served from memory. Any other path returns the page itself. */
+/** The page's files, read once and served from memory. Any other path returns the page itself, unless it ends like a file's. */
 export function createAssets(dir: string): (exchange: Exchange) => Reply | null {
   const assets = new Map<string, Asset>();
   for (const path of listFiles(dir)) {
@@ -43,7 +46,8 @@ export function createAssets(dir: string): (exchange: Exchange) => Reply | null 
   return (exchange) => {
     if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return null;
     const asset =
-      assets.get(exchange.path) ?? (extname(exchange.path) === '' ? assets.get('/index.html') : undefined);
+      assets.get(exchange.path) ??
+      (pageExtensions.has(extname(exchange.path)) ? assets.get('/index.html') : undefined);
     if (asset === undefined) return null;
     const headers = {
       'content-type': asset.contentType,

@@ -1,5 +1,5 @@
 import { call, pathOf } from './call.ts';
-import type { Body } from './routes.ts';
+import type { Body, Input } from './routes.ts';
 
 /** A training request: the three required fields and the changed settings. */
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
@@ -23,7 +23,12 @@ export const service = {
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   checkModel: (name: string, signal: AbortSignal) =>
     call('POST /api/finetune/validate_custom_model', { body: { repo_name: name }, signal }),
-  dataset: (name: string) => call('GET /api/datasets/{name}', { path: { name }, query: { rows: 8 } }),
+  /** A dataset with some of its rows: by default the first few. */
+  dataset: (
+    name: string,
+    query: Input<'GET /api/datasets/{name}'>['query'] = { rows: 8 },
+    signal?: AbortSignal,
+  ) => call('GET /api/datasets/{name}', { path: { name }, query, ...(signal ? { signal } : {}) }),
   preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
     call('POST /api/datasets/{name}/preview', { path: { name }, body }),
   convertDataset: (name: string) => call('POST /api/datasets/{name}/convert', { path: { name } }),

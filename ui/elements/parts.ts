@@ -45,7 +45,7 @@ export function skeleton(lines: number): TemplateResult {
 }
 
 /** An empty state. */
-export function empty(title: string, body: Child): TemplateResult {
+export function empty(title: Child, body: Child): TemplateResult {
   return html`<div class="empty">
     <p class="empty-title">${title}</p>
     <div>${body}</div>

@@ -6,6 +6,9 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
+/** The address of a dataset's page. */
+export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
+
 /** Client-side routing. */
 export class Router extends Store<Place> {
   constructor() {

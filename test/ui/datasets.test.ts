@@ -1,0 +1,128 @@
+/** The pages of datasets: the list, the rows by page, what an upload leads to; names and cells are text. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { makeJobFolder } from '../jobs/made-folders.ts';
+import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+
+const hostile = '<img src=x onerror=alert(1)>';
+let service: TestService;
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test.before(async () => {
+  // A job that is in no database: the service tells about it.
+  const dataDir = temporaryFolder();
+  makeJobFolder(dataDir, 2, null);
+  service = await startService({ dataDir });
+  const rows = Array.from({ length: 120 }, (_, index) =>
+    JSON.stringify({ input: `${hostile} ${index + 1} ${'x'.repeat(400)}`, output: 'b', [hostile]: 'c' }),
+  );
+  await service.upload('rows.jsonl', rows.join('\n'));
+});
+
+test('the pages of datasets in both themes: axe finds nothing, nothing scrolls sideways, hostile names are text', async () => {
+  const found: string[] = [];
+  const pages = [
+    { name: 'datasets', path: '/datasets', text: '120' },
+    { name: 'dataset', path: '/datasets/rows.jsonl', text: 'Rows 1 to 25 of 120' },
+    { name: 'dataset-missing', path: '/datasets/none.jsonl', text: 'Dataset not found' },
+  ];
+  for (const theme of ['light', 'dark'] as const) {
+    const { page, context, faults } = await openPage(service.url, '/', { theme });
+    page.on('dialog', (dialog) => {
+      found.push('a script of a cell ran');
+      void dialog.dismiss();
+    });
+    for (const { name, path, text } of pages) {
+      await page.goto(service.url + path);
+      await sees(page, text);
+      await page.waitForFunction(() => document.querySelector('.skeleton') === null);
+      for (const width of theme === 'light' ? [1440, 1280, 640, 360, 320] : [1280, 360]) {
+        await page.setViewportSize({ width, height: 900 });
+        const wide = await sidewaysPixels(page);
+        if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
+        if (width === 1280 || width === 360) await keepPicture(page, `${name}-${theme}-${width}`);
+      }
+      await page.setViewportSize({ width: 1280, height: 900 });
+      found.push(...(await axeViolations(page)).map((violation) => `${name}: ${violation}`));
+    }
+    found.push(...faults);
+    await context.close();
+  }
+  assert.equal(found, []);
+});
+
+test('the notice of the database is shown on every page until it is dismissed', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  const { database_notice: notice } = (await service.call('GET', '/api/info')).body;
+  await sees(page, notice);
+  await page.goto(`${service.url}/models`);
+  await sees(page, notice);
+  await page.getByRole('button', { name: 'Dismiss' }).focus();
+  await page.keyboard.press('Enter');
+  assert.is(await page.getByText(notice).count(), 0);
+  await page.reload();
+  await sees(page, 'No models yet');
+  await page.locator('.connection[data-state="live"]').waitFor();
+  await page.waitForLoadState('networkidle');
+  assert.is(await page.getByText(notice).count(), 0);
+  assert.equal(faults, []);
+});
+
+test('all rows are read by page, with the keyboard alone, and a refresh stays at the page', async () => {
+  const { page, faults } = await openPage(service.url, '/training');
+  await page.getByRole('link', { name: 'Datasets' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'rows.jsonl' }).focus();
+  await page.keyboard.press('Enter');
+  await sees(page, 'Rows 1 to 25 of 120');
+  await page.getByRole('button', { name: 'Next' }).focus();
+  await page.keyboard.press('Enter');
+  await sees(page, 'Rows 26 to 50 of 120');
+  await page.reload();
+  await sees(page, 'Rows 26 to 50 of 120');
+  await page.getByLabel('Row', { exact: true }).fill('119');
+  await page.keyboard.press('Enter');
+  await sees(page, 'Rows 119 to 120 of 120');
+  assert.ok(await page.getByRole('button', { name: 'Next' }).isDisabled());
+  await page.getByRole('button', { name: 'Row 120' }).focus();
+  await page.keyboard.press('Enter');
+  assert.match((await page.locator('.whole-row').textContent()) ?? '', 'x'.repeat(400));
+  assert.is(await page.locator('.preview img').count(), 0);
+  await page.getByRole('button', { name: 'Previous' }).focus();
+  await page.keyboard.press('Enter');
+  await sees(page, 'Rows 94 to 118 of 120');
+  assert.equal(faults, []);
+});
+
+test('a file with errors leads to its page, which tells them; from there it is deleted, or a good one is trained on', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  const bad = [...Array(11).fill('{"input":"a","output":"b"}'), '{"input":"a"}'];
+  await page.setInputFiles('#dataset-file', {
+    name: 'bad.jsonl',
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(bad.join('\n')),
+  });
+  await page.waitForURL(/\/datasets\/bad\.jsonl$/);
+  await sees(page, 'bad.jsonl has 1 error');
+  assert.is(await page.getByRole('button', { name: 'Train on it' }).count(), 0);
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Delete dataset' }).click();
+  await page.waitForURL(/\/datasets$/);
+  await until(async () => (await page.getByText('bad.jsonl').count()) <= 1, 'the list has it no more');
+  assert.is((await service.call('GET', '/api/datasets/bad.jsonl')).status, 404);
+  await page.getByRole('link', { name: 'rows.jsonl' }).click();
+  await page.getByRole('button', { name: 'Train on it' }).click();
+  await page
+    .getByRole('radio', { name: /^rows\.jsonl/ })
+    .and(page.locator(':checked'))
+    .waitFor();
+  assert.equal(faults, []);
+});
+
+test.run();

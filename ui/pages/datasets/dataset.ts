@@ -1,0 +1,144 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { DatasetDetail } from '../../api/types.ts';
+import { formatBytes, formatCount, formatMoment } from '../../elements/format.ts';
+import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { datasets, router } from '../../state/app.ts';
+import { shapeFields } from '../../state/choice-words.ts';
+import { draft } from '../../state/draft.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { datasetPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import '../../views/dataset-faults.ts';
+import '../../views/delete-dataset.ts';
+import './row-pages.ts';
+
+/** A dataset: its figures, errors and rows, and what can be done with it. */
+@customElement('hone-dataset')
+export class DatasetPage extends LitElement {
+  @property() name = '';
+  @state() private _detail: DatasetDetail | null = null;
+  @state() private _error: ServiceError | null = null;
+  @state() private _deleting = false;
+  private _of = '';
+
+  constructor() {
+    super();
+    new Watch(this, router);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override willUpdate(): void {
+    if (this._of === this.name) return;
+    this._of = this.name;
+    this._detail = null;
+    this._error = null;
+    void this._read();
+  }
+
+  private async _read(): Promise<void> {
+    const { name } = this;
+    try {
+      const detail = await service.dataset(name, { rows: 1 });
+      if (name === this.name) this._detail = detail;
+    } catch (error) {
+      if (name === this.name) this._error = asServiceError(error);
+    }
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">${trainingTabs('')} ${this._body()}</div>`;
+  }
+
+  private _body(): TemplateResult {
+    const detail = this._detail;
+    if (this._error?.status === 404) {
+      return html`<h1>Dataset not found</h1>
+        <section class="card">
+          ${empty(html`There is no dataset ${nameText(this.name)}`, html`<a href="/datasets">Show all datasets</a>`)}
+        </section>`;
+    }
+    const { valid, shape } = detail?.validation ?? {};
+    return html`<header class="page-head">
+        <div>
+          <h1>${nameText(this.name)}</h1>
+          ${valid === false ? html`<p><span class="badge" data-state="failed">invalid</span></p>` : nothing}
+        </div>
+        <div class="actions">
+          ${valid ? html`<button type="button" class="primary" @click=${this._train}>Train on it</button>` : nothing}
+          ${
+            detail === null
+              ? nothing
+              : html`<button
+                  type="button"
+                  @click=${() => {
+                    this._deleting = true;
+                  }}
+                >
+                  Delete…
+                </button>`
+          }
+        </div>
+      </header>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not load the dataset', this._error)}
+      <section class="card" aria-label="Dataset">
+        ${
+          detail === null
+            ? this._error === null
+              ? skeleton(2)
+              : nothing
+            : html`<dl class="figures-grid">
+                ${figure('Rows', formatCount(detail.num_examples))} ${figure('Size', formatBytes(detail.size_mb * 1e6))}
+                ${figure('Fields', shape == null ? '–' : shapeFields(shape))}
+                ${figure('Uploaded', formatMoment(detail.uploaded_at))}
+              </dl>`
+        }
+        ${(detail?.warnings ?? []).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
+        ${
+          detail === null
+            ? nothing
+            : html`<hone-dataset-faults
+                .detail=${detail}
+                @converted=${({ detail: name }: CustomEvent<string>) => router.go(datasetPath(name))}
+              ></hone-dataset-faults>`
+        }
+      </section>
+      ${
+        detail === null
+          ? nothing
+          : html`<section class="card" aria-label="Rows of the dataset">
+              <hone-row-pages name=${this.name} .total=${detail.num_examples}></hone-row-pages>
+            </section>`
+      }
+      ${this._dialog()}`;
+  }
+
+  private _dialog(): TemplateResult | typeof nothing {
+    if (!this._deleting) return nothing;
+    return html`<hone-delete-dataset
+      name=${this.name}
+      @deleted=${() => router.go('/datasets', { replace: true })}
+      @dismiss=${() => {
+        this._deleting = false;
+      }}
+    ></hone-delete-dataset>`;
+  }
+
+  private _train(): void {
+    draft.change({ dataset: this.name });
+    void datasets.refresh();
+    router.go('/training');
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dataset': DatasetPage;
+  }
+}

@@ -1,0 +1,119 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import type { Dataset, Uploaded } from '../../api/types.ts';
+import { keyedRow } from '../../elements/child.ts';
+import { formatBytes, formatCount, formatMoment } from '../../elements/format.ts';
+import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { datasets, router } from '../../state/app.ts';
+import { shapeFields } from '../../state/choice-words.ts';
+import { datasetPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import '../../views/dataset-upload.ts';
+import '../../views/delete-dataset.ts';
+
+/** All datasets, and the ways to add one. */
+@customElement('hone-datasets')
+export class DatasetList extends LitElement {
+  @state() private _deleting: string | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, datasets);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void datasets.refresh();
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">
+      ${trainingTabs('/datasets')}
+      <header class="page-head"><h1>Datasets</h1></header>
+      <section class="card" aria-labelledby="add-dataset">
+        <h2 id="add-dataset">Add a dataset</h2>
+        <hone-dataset-upload
+          @uploaded=${({ detail }: CustomEvent<Uploaded>) => {
+            if (!detail.validation.valid) router.go(datasetPath(detail.filename));
+          }}
+        ></hone-dataset-upload>
+      </section>
+      <section class="card" aria-label="Datasets">${this._body()}</section>
+      ${
+        this._deleting === null
+          ? nothing
+          : html`<hone-delete-dataset
+              name=${this._deleting}
+              @dismiss=${() => {
+                this._deleting = null;
+              }}
+            ></hone-delete-dataset>`
+      }
+    </div>`;
+  }
+
+  private _body(): TemplateResult {
+    const { value, error } = datasets.value;
+    if (value === null) {
+      return error === null ? skeleton(6) : serviceErrorPanel('Could not load the datasets', error);
+    }
+    if (value.length === 0) return empty('No datasets yet', 'Choose a file above, or drop it there.');
+    return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of datasets">
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col" class="right">Rows</th>
+            <th scope="col">Fields</th>
+            <th scope="col" class="right spare">Size</th>
+            <th scope="col" class="right spare">Uploaded</th>
+            <th scope="col"><span class="off-screen">Delete</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${keyedRow(
+            value,
+            ({ filename }) => filename,
+            (dataset) => this._row(dataset),
+          )}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  private _row({ filename, num_examples, size_mb, uploaded_at, valid, shape }: Dataset): TemplateResult {
+    return html`<tr>
+      <th scope="row" class="named"><a href=${datasetPath(filename)}>${nameText(filename)}</a></th>
+      <td class="right">${formatCount(num_examples)}</td>
+      <td class="wrap">
+        ${valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
+        ${shape === null ? nothing : shapeFields(shape)}
+      </td>
+      <td class="right spare">${formatBytes(size_mb * 1e6)}</td>
+      <td class="right spare">${formatMoment(uploaded_at)}</td>
+      <td class="right">
+        <button
+          type="button"
+          class="small"
+          aria-label="Delete ${filename}…"
+          @click=${() => {
+            this._deleting = filename;
+          }}
+        >
+          Delete…
+        </button>
+      </td>
+    </tr>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-datasets': DatasetList;
+  }
+}
