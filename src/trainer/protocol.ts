@@ -79,6 +79,14 @@ export const journalLine = v.variant(
   ),
 ) as unknown as v.GenericSchema<unknown, JournalLine>;
 
+/** A job's own copy of a dataset's rows. */
+export interface RowsFile {
+  readonly name: string;
+  readonly path: string;
+  readonly rows: number;
+  readonly shape: RowShape;
+}
+
 /** The specification of a run; names in `settings` are those of the training request. */
 export interface JobSpec {
   readonly protocol: typeof protocolVersion;
@@ -88,12 +96,9 @@ export interface JobSpec {
   readonly provider: string;
   readonly strategy: string;
   readonly model: { readonly name: string; readonly path: string | null };
-  readonly dataset: {
-    readonly name: string;
-    readonly path: string;
-    readonly rows: number;
-    readonly shape: RowShape;
-  };
+  readonly dataset: RowsFile;
+  /** The rows to validate on, if they are not a part of the dataset; absent in older job folders. */
+  readonly validation: RowsFile | null;
   readonly settings: Settings;
   /** If no GGUF is `required`, a model that llama.cpp does not support is trained without one. */
   readonly export: { readonly quantizations: readonly Quantization[]; readonly required: boolean } | null;

@@ -40,9 +40,22 @@ test.before(async () => {
 test.after(endAll);
 
 test('a job keeps its rows when its dataset is replaced and deleted while it runs', async () => {
-  const request = quickRequest({ export: 'none', max_steps: 200, eval_split: 0.5, eval_steps: 100 });
+  const heldOut = supportRows().split('\n').slice(0, 12).join('\n');
+  await service.upload('held-out.jsonl', heldOut);
+  const request = quickRequest({
+    export: 'none',
+    max_steps: 200,
+    validation_dataset: 'held-out.jsonl',
+    keep_best: true,
+    eval_steps: 100,
+  });
+  const { body: needed } = await ask('POST', '/api/estimate', request);
+  assert.is(needed.steps.held_out_rows, 12);
   const { job_id: jobId } = (await ask('POST', '/api/start_training', request)).body;
   const own = join(service.dataDir, 'jobs', jobId, 'dataset.jsonl');
+  assert.is((await ask('DELETE', '/api/datasets/held-out.jsonl')).status, 200);
+  assert.is(readFileSync(join(service.dataDir, 'jobs', jobId, 'validation.jsonl'), 'utf8'), heldOut);
+  assert.is((await ask('GET', `/api/jobs/${jobId}`)).body.validation_dataset, 'held-out.jsonl');
   await until(async () => (await ask('GET', `/api/jobs/${jobId}`)).body.state === 'running', 'it runs');
   const other = Array.from({ length: 12 }, () => JSON.stringify({ input: 'x', output: 'y' })).join('\n');
   assert.is((await service.upload('support.jsonl', other)).body.num_examples, 12);
@@ -50,6 +63,11 @@ test('a job keeps its rows when its dataset is replaced and deleted while it run
   assert.is((await ask('DELETE', '/api/datasets/support.jsonl')).status, 200);
   assert.is(readFileSync(own, 'utf8'), supportRows());
   assert.is((await untilEnded(service)).status, 'completed');
+  const evaluations = (await ask('GET', `/api/jobs/${jobId}/metrics`)).body.eval;
+  assert.equal(
+    evaluations.map(({ step }: Json) => step),
+    [100, 200],
+  );
   await service.upload('support.jsonl', supportRows());
 });
 

@@ -111,6 +111,21 @@ test('faults between fields, of names, of the dataset and of the model', async (
     ['dataset', /\b4 examples; at least 10/],
     ['task', 'text-generation'],
   ]);
+  // The dataset to validate on: without a part held out, not the same rows, of the same shape.
+  await refused(quickRequest({ validation_dataset: 'support.jsonl', eval_split: 0.1 }), [
+    ['eval_split', 'validation_dataset exclude each other'],
+    ['validation_dataset', 'is the dataset itself'],
+  ]);
+  const pairs = Array.from({ length: 12 }, () => '{"prompt":"a","chosen":"b","rejected":"c"}').join('\n');
+  await service.upload('pairs.jsonl', pairs);
+  await refused(quickRequest({ validation_dataset: 'pairs.jsonl', keep_best: true, seed: -1 }), [
+    ['validation_dataset', '"input"'],
+    ['seed', 'at least 0'],
+  ]);
+  await refused(quickRequest({ validation_dataset: 'four.jsonl', dataset: 'nowhere.jsonl' }), [
+    ['validation_dataset', /\b4 examples; at least 10/],
+    ['dataset', 'nowhere.jsonl'],
+  ]);
   // The rows of a preference are missing, whatever else is wrong with the task.
   await refused(quickRequest({ task: 'summarization', strategy: 'dpo', per_device_train_batch_size: 3 }), [
     ['strategy', 'text-generation'],

@@ -24,8 +24,13 @@ REPORT_ROWS = BATCH_ROWS * 40
 CHUNK_ROWS = 10_000
 
 
-def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row with its line number (from 1); Failure `bad_dataset_row` names the line and the field."""
+def read_rows(
+    path: str | os.PathLike[str], fields: tuple[str, ...], dataset: str = "dataset"
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row with its line number (from 1); Failure `bad_dataset_row` names the line and the field.
+
+    `dataset` is what messages call the file.
+    """
     with open(path, encoding="utf-8-sig") as file:
         lines = enumerate(file, 1)
         while True:
@@ -34,13 +39,13 @@ def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator
             except StopIteration:
                 return
             except UnicodeDecodeError as error:
-                raise _bad("The dataset", f"it is not UTF-8: {error.reason}", "Save it as UTF-8.") from error
+                raise _bad(None, dataset, f"it is not UTF-8: {error.reason}", "Save it as UTF-8.") from error
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise _bad(f"Line {number}", f"not JSON: {error}", "Write one JSON object a line.") from error
+                raise _bad(number, dataset, f"not JSON: {error}", "Write one JSON object a line.") from error
             for name in fields:
                 value = row.get(name) if isinstance(row, dict) else None
                 if not isinstance(value, str):
@@ -48,18 +53,28 @@ def read_rows(path: str | os.PathLike[str], fields: tuple[str, ...]) -> Iterator
                         "an object without it" if isinstance(row, dict) and name not in row else repr(value)
                     )
                     raise _bad(
-                        f"Line {number}",
+                        number,
+                        dataset,
                         f"the field {name} must be a string, found {found[:80]}",
                         "Correct it.",
                     )
             yield number, row
 
 
+def job_rows(job: Job) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of the dataset with their line numbers (from 1), then those of the validation dataset, if the
+    job has one, with their line numbers negated."""
+    yield from read_rows(job.spec.dataset.path, job.fields)
+    if job.spec.validation is not None:
+        for number, row in read_rows(job.spec.validation.path, job.fields, "validation dataset"):
+            yield -number, row
+
+
 def row_at(job: Job, numbers: list[int]) -> list[dict[str, Any]]:
-    """The job's rows with these line numbers, in the given order."""
+    """The rows that `job_rows` numbers so, in the given order."""
     wanted, found = set(numbers), {}
-    for number, row in read_rows(job.spec.dataset.path, job.fields):
-        if number % BATCH_ROWS == 0:
+    for count, (number, row) in enumerate(job_rows(job)):
+        if count % BATCH_ROWS == 0:
             job.beat_or_stop()
         if number in wanted:
             found[number] = row
@@ -78,24 +93,23 @@ def build_dataset(
     """A memory-mapped Dataset of the job's rows, and the number of rows that were dropped.
 
     `produce` turns a batch of rows into records with the fields of `columns` (a name to `int`, `ints` or
-    `string`), or None for a row to drop. Each record also gets `row`, its line number. A resumed job reuses
-    what was built with an equal `key`.
+    `string`), or None for a row to drop. Each record also gets `row`, its number (`job_rows`). A resumed job
+    reuses what was built with an equal `key`.
     """
     from datasets import Dataset, Features, Sequence, Value
     from datasets.arrow_writer import ArrowWriter
 
     kinds = {"int": Value("int32"), "ints": Sequence(Value("int32")), "string": Value("string")}
     features = Features({"row": Value("int64"), **{column: kinds[kind] for column, kind in columns.items()}})
-    source = Path(job.spec.dataset.path)
-    stat = source.stat()
-    digest = hashlib.sha256(json.dumps([*key, stat.st_size, columns], default=str).encode()).hexdigest()[:16]
+    sizes = [Path(file.path).stat().st_size for file in (job.spec.dataset, job.spec.validation) if file]
+    digest = hashlib.sha256(json.dumps([*key, *sizes, columns], default=str).encode()).hexdigest()[:16]
     cache = job.folder / "cache"
     cache.mkdir(exist_ok=True)
     path, note = cache / f"{name}-{digest}.arrow", cache / f"{name}-{digest}.json"
     if not (path.exists() and note.exists()):
         left_out = 0
         writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
-        rows = read_rows(source, job.fields)
+        rows = job_rows(job)
         done = 0
         while batch := list(islice(rows, BATCH_ROWS)):
             job.beat_or_stop()
@@ -134,26 +148,50 @@ def pack(job: Job, dataset: Any, length: int) -> Any:
 
 def report_progress(job: Job, done: int, what: str) -> None:
     """Reports how many of the job's rows are done."""
-    total = max(job.spec.dataset.rows, done)
+    validation = job.spec.validation
+    total = max(job.spec.dataset.rows + (validation.rows if validation else 0), done)
     job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
 
 
-def train_test_split(dataset: Any, eval_split: float, seed: int) -> tuple[Any, Any]:
-    """The training and the validation split (None without `eval_split`), each with at least one row."""
-    if eval_split <= 0:
-        return dataset, None
+def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
+    """The rows of `dataset` (`build_dataset`) to train on, and those held out for validation: the rows of the
+    validation dataset, or a random part by `eval_split`, or None. Each has at least one row."""
+    settings = job.settings
+    if job.spec.validation is None:
+        return (
+            random_split(dataset, settings.eval_split, settings.seed)
+            if settings.eval_split
+            else (dataset, None)
+        )
+    numbers = dataset.data.column("row").to_numpy()
+    if dataset._indices is not None:
+        numbers = numbers[dataset._indices.column(0).to_numpy()]
+    # Those of the validation dataset follow the others.
+    trained = int((numbers > 0).sum())
+    for count, name in ((trained, "dataset"), (len(dataset) - trained, "validation dataset")):
+        if count == 0:
+            raise Failure(
+                "bad_dataset_row",
+                f"No row of the {name} is usable; the warnings say why rows were dropped.",
+                "Raise max_seq_length, or add shorter rows.",
+            )
+    return dataset.select(range(trained)), dataset.select(range(trained, len(dataset)))
+
+
+def random_split(dataset: Any, share: float, seed: int) -> tuple[Any, Any]:
+    """`dataset` without a random `share` of its rows, and that share, each with at least one row."""
     if len(dataset) < 2:
         raise Failure(
             "bad_dataset_row",
             "eval_split needs at least two usable rows, one for each split.",
             "Set eval_split to 0, or add rows.",
         )
-    held_out = held_out_rows(len(dataset), eval_split)
+    held_out = held_out_rows(len(dataset), share)
     parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
     return parts["train"], parts["test"]
 
 
-def _bad(where: str, what: str, advice: str) -> Failure:
-    """A Failure for a row."""
-    message = f"{where} of the dataset: {what}." if where != "The dataset" else f"The dataset: {what}."
-    return Failure("bad_dataset_row", message, advice)
+def _bad(line: int | None, dataset: str, what: str, advice: str) -> Failure:
+    """A Failure for a row, or for the whole file."""
+    where = f"The {dataset}" if line is None else f"Line {line} of the {dataset}"
+    return Failure("bad_dataset_row", f"{where}: {what}.", advice)

@@ -32,7 +32,7 @@ def train(job: Job) -> dict[str, Any]:
 
     settings = job.settings
     dataset, max_length = encoded_rows(job)
-    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.training_and_held_out(job, dataset)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")

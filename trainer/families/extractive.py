@@ -42,7 +42,7 @@ def train(job: Job) -> dict[str, Any]:
             "Choose a model with a tokenizer.json.",
         )
     dataset, length = encoded_rows(job)
-    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.training_and_held_out(job, dataset)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
@@ -142,7 +142,7 @@ def token_counts(job: Job) -> Any:
 
     import numpy
 
-    counts, every = array("i"), rows.read_rows(job.spec.dataset.path, job.fields)
+    counts, every = array("i"), rows.job_rows(job)
     while batch := [row for _, row in islice(every, rows.BATCH_ROWS)]:
         job.beat_or_stop()
         encoded = job.tokenizer([row["question"] for row in batch], [row["context"] for row in batch])

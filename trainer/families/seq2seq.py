@@ -33,7 +33,7 @@ def train(job: Job) -> dict[str, Any]:
             "Leave packing out.",
         )
     dataset, length = encoded_rows(job)
-    training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
+    training, held_out = rows.training_and_held_out(job, dataset)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForSeq2SeqLM")
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")

@@ -126,6 +126,7 @@ class Spec(Strict):
     tensorboard_dir: str | None
     tools: Tools | None
     disk: Disk | None = None
+    validation: DatasetFile | None = None
 
     @property
     def folder(self) -> Path:

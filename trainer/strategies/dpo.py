@@ -51,7 +51,7 @@ class Dpo:
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
-        training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
+        training, held_out = rows.training_and_held_out(job, dataset)
         hardware = choose(settings, job.config)
         model = job.provider.base(job, hardware, "AutoModelForCausalLM")
         model, lora = job.provider.adapt_for_pairs(job, model)

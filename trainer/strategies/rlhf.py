@@ -53,7 +53,7 @@ class Rlhf:
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
-        training, held_out = rows.train_test_split(dataset, settings.eval_split, settings.seed)
+        training, held_out = rows.training_and_held_out(job, dataset)
         hardware = choose(settings, job.config)
         count = _generations(settings, len(training))
         score, accuracy = reward_function(job, hardware, training, held_out)

@@ -18,23 +18,34 @@ GOLDEN = ROOT / "test" / "contract" / "spec.golden.json"
 
 
 def make(
-    folder: Path, model: Path | str, rows: list[dict] | None = None, top: dict | None = None, **settings: Any
+    folder: Path,
+    model: Path | str,
+    rows: list[dict] | None = None,
+    top: dict | None = None,
+    validation: list[dict] | None = None,
+    **settings: Any,
 ) -> Path:
     """A job folder with a specification for a tiny model; returns the path of the specification.
 
-    `top` replaces fields of the specification itself, `settings` those of the training request. Small and
-    quick unless told otherwise: 32 rows, batches of 4, no export.
+    `validation` are the rows of its validation dataset; `top` replaces fields of the specification itself,
+    `settings` those of the training request. Small and quick unless told otherwise: 32 rows, batches of 4, no
+    export.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if rows is None:
         rows = [{"input": text, "output": reply} for text, reply in sentences(32)]
-    data = folder / "dataset.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def freeze(name: str, frozen: list[dict]) -> dict[str, Any]:
+        path = folder / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in frozen), encoding="utf-8")
+        return {"name": f"uploaded-{name}", "path": str(path), "rows": len(frozen)}
+
     spec = json.loads(GOLDEN.read_text())
     spec.update(
         job_dir=str(folder),
         model={"name": "tests/tiny", "path": str(model)},
-        dataset={"name": "rows.jsonl", "path": str(data), "rows": len(rows)},
+        dataset=freeze("dataset.jsonl", rows),
+        validation=None if validation is None else freeze("validation.jsonl", validation),
         export=None,
         tensorboard_dir=None,
     )

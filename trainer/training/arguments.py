@@ -38,8 +38,9 @@ def training_arguments(
     if wanting and not validated:
         raise Failure(
             "unsupported",
-            f"{wanting[0]} needs a validation split, and eval_split is 0.",
-            f"Set eval_split, for example to 0.1, or leave out {wanting[0].partition('=')[0]}.",
+            f"{wanting[0]} needs validation rows, and there are none.",
+            "Set eval_split, for example to 0.1, or validation_dataset, or leave out "
+            f"{wanting[0].partition('=')[0]}.",
         )
     schedule = dict(SCHEDULE_ARGUMENTS.get(settings.lr_scheduler_type, {}))
     if settings.lr_scheduler_type == "warmup_stable_decay":

@@ -33,7 +33,7 @@ def reward_function(job: Job, hardware: Any, training: Any, held_out: Any) -> tu
     if not (folder / "done.json").exists():
         if held_out is None:
             split = min(REWARD_TEST_SPLIT, REWARD_TEST_ROWS / len(training))
-            training, held_out = rows.train_test_split(training, split, job.settings.seed)
+            training, held_out = rows.random_split(training, split, job.settings.seed)
         model = _train(job, hardware, model, training, held_out, folder)
     else:
         from peft import PeftModel

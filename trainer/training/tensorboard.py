@@ -27,6 +27,8 @@ class TensorBoardLog:
         self._writer = SummaryWriter(spec.tensorboard_dir, purge_step=step + 1 if step else None)
         values = {"task": spec.task, "strategy": spec.strategy, "provider": spec.provider}
         values.update(model=spec.model.name, dataset=spec.dataset.name)
+        if spec.validation is not None:
+            values["validation_dataset"] = spec.validation.name
         for name, value in msgspec.structs.asdict(spec.settings).items():
             values[name] = value if isinstance(value, (bool, int, float, str)) else str(value)
         for summary in hparams(values, {"train/loss": 0}):

@@ -83,6 +83,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
   'GET /api/jobs/{job_id}': {
     ...job,
+    validation_dataset: null,
     settings,
     export: { quantizations: ['Q8_0'] },
     artifacts: [],

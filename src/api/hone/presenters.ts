@@ -52,9 +52,11 @@ export function presentJobDetail(job: Job, consumption: Consumption) {
   const spec = job.spec as {
     settings: Record<string, unknown>;
     export: Record<string, unknown> | null;
+    validation?: { readonly name: string } | null;
   } | null;
   return {
     ...presentJob(job),
+    validation_dataset: spec?.validation?.name ?? null,
     settings: spec?.settings ?? {},
     export: spec?.export ?? null,
     artifacts: job.artifacts,

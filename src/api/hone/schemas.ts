@@ -101,6 +101,8 @@ export const job = v.object({
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
 export const jobDetail = v.object({
   ...job.entries,
+  /** The dataset that it validates on, if that is not a part of `dataset`. */
+  validation_dataset: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),
   export: v.nullable(v.looseObject({})),
   artifacts: v.array(v.looseObject({})),

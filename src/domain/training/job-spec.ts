@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { protocolVersion } from '../../contract/journal.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
-import { freezeRows } from '../datasets/datasets.ts';
+import { freezeRows, type TrainingData } from '../datasets/datasets.ts';
 import { exportTypes, type JudgedRequest } from './judge-request.ts';
 
 /** Recreates a job's folder with its own copy of the rows and its specification. */
@@ -15,11 +15,14 @@ export async function writeSpec(
     readonly tools: JobSpec['tools'];
   },
 ): Promise<JobSpec> {
-  const { request, data, disk } = judged;
+  const { request, data, validation, disk } = judged;
   await rm(job.folder, { recursive: true, force: true });
   await mkdir(job.folder, { recursive: true });
-  const rowsPath = join(job.folder, 'dataset.jsonl');
-  await freezeRows(data, rowsPath);
+  const freeze = async (rows: TrainingData, file: string) => {
+    const path = join(job.folder, file);
+    await freezeRows(rows, path);
+    return { name: rows.name, path, rows: rows.numExamples, shape: rows.shape };
+  };
   const spec: JobSpec = {
     protocol: protocolVersion,
     job_id: job.name,
@@ -28,7 +31,8 @@ export async function writeSpec(
     provider: judged.provider,
     strategy: judged.strategy,
     model: judged.base,
-    dataset: { name: data.name, path: rowsPath, rows: data.numExamples, shape: data.shape },
+    dataset: await freeze(data, 'dataset.jsonl'),
+    validation: validation === null ? null : await freeze(validation, 'validation.jsonl'),
     settings: judged.settings,
     // If no GGUF was requested, the trainer decides whether one can be made, and reports it.
     export:

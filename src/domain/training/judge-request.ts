@@ -1,7 +1,9 @@
+import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { defaultQuantizations, type Quantization } from '../../contract/quantizations.ts';
+import type { RowShape } from '../../contract/rows.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
-import { createFaults, type Faults } from '../../faults.ts';
+import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { checkPair, whyNotShape } from '../base-models/model-pair.ts';
@@ -20,6 +22,8 @@ export interface JudgedRequest extends JudgedChoices {
   readonly size: ModelSize;
   readonly base: BaseModel;
   readonly data: TrainingData;
+  /** The rows to validate on, if they are not a part of `data`. */
+  readonly validation: TrainingData | null;
   readonly disk: DiskNeed;
   /** Warnings that do not prevent a start. */
   readonly warnings: readonly string[];
@@ -52,7 +56,7 @@ export async function judgeRequest(request: TrainingRequest, judges: Judges): Pr
   const faults = createFaults();
   const judged = await judge({ fields: request, refused: new Set() }, judges, faults);
   faults.raise();
-  const { choices, model, data, disk } = judged;
+  const { choices, model, data, validation, disk } = judged;
   if (
     choices.strategy === null ||
     choices.provider === null ||
@@ -62,7 +66,8 @@ export async function judgeRequest(request: TrainingRequest, judges: Judges): Pr
   )
     throw new AppError('internal', 'A request without errors was not fully validated.');
   const { base, size } = model;
-  return { ...(choices as JudgedChoices), request, base, size, data, disk, warnings: judged.warnings };
+  const { warnings } = judged;
+  return { ...(choices as JudgedChoices), request, base, size, data, validation, disk, warnings };
 }
 
 /** Every error in a request, as far as it can be read. */
@@ -93,7 +98,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
     );
   }
   const leftOpen = !refused.has('export') && fields.export == null;
-  const { dataset } = fields;
+  const { dataset, validation_dataset: validationDataset } = fields;
   const shapes = rowShapesFor(description, task, strategy);
   const data =
     dataset === undefined
@@ -101,12 +106,19 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
       : await faults.of('dataset', () => judges.datasets.forTraining(dataset, shapes));
   const whyNot = data === null || model === null ? null : whyNotShape(model.kind, data.shape);
   if (whyNot !== null) faults.add('dataset', whyNot);
+  const validation =
+    validationDataset == null
+      ? null
+      : await faults.of('validation_dataset', () =>
+          judgeValidation(validationDataset, data, shapes, judges.datasets),
+        );
   if (data !== null && strategy === 'rlhf' && !stepFields.some((field) => refused.has(field)))
     judgeStep(settings, data, faults);
   return {
     choices,
     model,
     data,
+    validation,
     disk:
       strategy === null || data === null
         ? null
@@ -135,6 +147,25 @@ async function judgeModel(
     if (size.withCode.length > 0) faults.add('model_name', codeRefusal(reference, size.withCode));
     return { base, size, kind: size.kind };
   });
+}
+
+/** The dataset to validate on: of the shape of `data`, and another file. */
+async function judgeValidation(
+  reference: string,
+  data: TrainingData | null,
+  shapes: readonly RowShape[] | null,
+  datasets: Datasets,
+): Promise<TrainingData> {
+  const validation = await datasets.forTraining(reference, data === null ? shapes : [data.shape]);
+  if (data === null) return validation;
+  const [one, other] = await Promise.all([data.path, validation.path].map((path) => stat(path)));
+  if (one?.dev === other?.dev && one?.ino === other?.ino) {
+    throw refusalOf(
+      'validation_dataset',
+      'validation_dataset is the dataset itself, which would say nothing about rows that were not trained on. Split it (POST /api/datasets/{name}/split), or set eval_split instead',
+    );
+  }
+  return validation;
 }
 
 const stepFields = [

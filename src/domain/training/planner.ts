@@ -79,8 +79,10 @@ export function createPlanner(
       const { strategy, settings, context } = choices;
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description.export_architectures);
-      const dataset = options.datasets.list().find(({ name }) => name === request.dataset);
-      const rows = dataset?.numExamples ?? null;
+      const rowsOf = (reference: string) =>
+        options.datasets.list().find(({ name }) => name === reference)?.numExamples ?? null;
+      const rows = rowsOf(request.dataset);
+      const { validation_dataset: validation } = request;
       const disk = diskNeed(
         settings,
         context.optimizerStateBytes[settings.optim] ?? 0,
@@ -108,7 +110,8 @@ export function createPlanner(
           rows === null
             ? null
             : {
-                heldOutRows: heldOutRows(rows, settings.eval_split),
+                heldOutRows:
+                  validation == null ? heldOutRows(rows, settings.eval_split) : (rowsOf(validation) ?? 0),
                 total: totalSteps(settings, strategy, rows),
               },
         fits,

@@ -9,6 +9,7 @@ interface Judged {
   readonly asked: Partial<SettingValues>;
   /** The request's settings merged with the recommended ones. */
   readonly settings: Settings;
+  readonly validationDataset: string | null | undefined;
   readonly strategy: string | null | undefined;
   readonly provider: string | null;
   readonly context: SettingsContext;
@@ -81,10 +82,17 @@ const rules: readonly Rule[] = [
     },
   },
   {
-    fields: ['eval_split'],
-    broken: (judged) => validated(judged).length > 0 && !judged.asked.eval_split,
+    fields: ['eval_split', 'validation_dataset'],
+    broken: (judged) =>
+      validated(judged).length > 0 && !judged.asked.eval_split && judged.validationDataset == null,
     message: (judged) =>
-      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} a validation split: set eval_split, for example to 0.1`,
+      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} a validation split: set eval_split, for example to 0.1, or validation_dataset`,
+  },
+  {
+    fields: ['eval_split', 'validation_dataset'],
+    broken: ({ asked, validationDataset }) => asked.eval_split && validationDataset != null,
+    message:
+      'eval_split and validation_dataset exclude each other; set eval_split to 0 to validate on the validation_dataset, or leave that out',
   },
   {
     fields: ['use_8bit', 'strategy'],
@@ -140,7 +148,8 @@ export function judgeSettings(
   faults: Faults,
 ): void {
   const settings = settingsOf(fields, context);
-  const judged = { asked: askedOf(fields), settings, strategy: fields.strategy, provider, context };
+  const { strategy, validation_dataset: validationDataset } = fields;
+  const judged = { asked: askedOf(fields), settings, validationDataset, strategy, provider, context };
   for (const { fields: spoken, broken, message } of rules) {
     if (spoken.some((field) => refused.has(field)) || !broken(judged)) continue;
     faults.add(spoken[0], typeof message === 'string' ? message : message(judged));

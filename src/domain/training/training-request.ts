@@ -98,6 +98,12 @@ export const trainingRequest = v.strictObject({
   task: text(64),
   model_name: text(1024),
   dataset: text(4096),
+  validation_dataset: v.pipe(
+    or(text(4096)),
+    v.description(
+      'A dataset to validate on, with rows like those of `dataset`; instead of a part of it (`eval_split`).',
+    ),
+  ),
   provider: or(text(64)),
   strategy: or(text(64)),
   /** Wait for the running job instead of being rejected. */
@@ -130,7 +136,12 @@ export interface ReadRequest {
 }
 
 /** Its fields that may name a file or folder of this machine. */
-export const trainingPaths = { model_name: 'model', reward_model: 'model', dataset: 'file' } as const;
+export const trainingPaths = {
+  model_name: 'model',
+  reward_model: 'model',
+  dataset: 'file',
+  validation_dataset: 'file',
+} as const;
 
 /** An example request for the API description. */
 export const trainingExample = {

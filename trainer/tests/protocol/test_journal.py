@@ -145,7 +145,7 @@ def test_the_heartbeat_moves_the_time_of_its_file(tmp_path):
 
 def test_a_specification_of_an_earlier_service_is_still_read(tmp_path):
     value = spec_value()
-    del value["disk"], value["export"]["required"]
+    del value["disk"], value["export"]["required"], value["validation"]
     spec = read(tmp_path, value)
     # Whether a GGUF was asked for was known to that service alone, which had refused what could not be made.
-    assert spec.disk is None and spec.export.required
+    assert spec.disk is None and spec.export.required and spec.validation is None

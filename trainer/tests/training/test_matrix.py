@@ -6,6 +6,7 @@ By default the trainings are those of TRAINED, in which every task, strategy, fa
 
 import itertools
 import json
+import math
 
 import pytest
 
@@ -43,6 +44,16 @@ TRAINED = {
     ("extractive-question-answering", "sft", "bert"),
     ("extractive-question-answering", "sft", "bart"),
 }
+# Those of them, one of each family and strategy, that validate on a dataset of its own, not on a part.
+VALIDATED_APART = {
+    ("text-generation", "sft", "llama"),
+    ("text-generation", "dpo", "gemma3"),
+    ("text-generation", "rlhf", "llama"),
+    ("summarization", "sft", "bart"),
+    ("extractive-question-answering", "sft", "bert"),
+}
+# Rows of a step, where it has not as many as a batch: rlhf compares four answers to each prompt.
+STEP_ROWS = {"rlhf": 1}
 METRICS = {
     "text-generation": {"eval_loss", "perplexity"},
     "summarization": {"eval_loss", "rouge1", "rouge2", "rougeL"},
@@ -54,10 +65,11 @@ def rows_of(task, count=24):
     return [TASKS[task](*pair) for pair in sentences(count)]
 
 
-def run(models, folder, task, strategy, kind, **settings):
+def run(models, folder, task, strategy, kind, validation=None, **settings):
     top = {"task": task, "strategy": strategy}
-    every = {"max_steps": 2, "eval_split": 0.25, "eval_steps": 2, **settings}
-    spec = jobs.make(folder, models(kind), rows_of(task), top=top, **every)
+    split = 0.25 if validation is None else 0
+    every = {"max_steps": 2, "eval_split": split, "eval_steps": 2, **settings}
+    spec = jobs.make(folder, models(kind), rows_of(task), top=top, validation=validation, **every)
     return spec, jobs.train(spec)
 
 
@@ -97,15 +109,19 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
     models, tmp_path, matrix, task, strategy, provider, kind
 ):
     pairs = strategy in ("dpo", "rlhf")
-    rows = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(24)]
+    rows = rows_of(task, 30)
+    if pairs:
+        rows = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(30)]
+    apart = provider == "standard" and (task, strategy, kind) in VALIDATED_APART
     top = {"task": task, "strategy": strategy, "provider": provider}
     spec = jobs.make(
         tmp_path,
         models(kind),
-        rows if pairs else rows_of(task),
+        rows[:24],
         top=top,
+        validation=rows[24:] if apart else None,
         max_steps=2,
-        eval_split=0.25,
+        eval_split=0 if apart else 0.25,
         eval_steps=2,
         max_seq_length=64 if provider == "accelerated" else -1,
         device="auto" if provider == "accelerated" else "cpu",
@@ -127,7 +143,12 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
     assert wanted <= set(evaluation["metrics"]), evaluation["metrics"]
     if strategy == "rlhf":
         assert 0 <= jobs.journal(spec)[-1]["metrics"]["reward_model_accuracy"] <= 1
-    assert len([line for line in jobs.journal(spec, "sample") if line["step"] == 2]) == 3
+    samples = [line["prompt"] for line in jobs.journal(spec, "sample") if line["step"] == 2]
+    assert len(samples) == 3
+    if apart:
+        assert steps[-1]["epoch"] == pytest.approx(2 / math.ceil(24 / STEP_ROWS.get(strategy, 4)))
+        fields = ("prompt",) if pairs else ("input",) if "input" in rows[0] else ("context", "question")
+        assert samples == ["\n\n".join(row[field] for field in fields) for row in rows[24:27]]
     assert (tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors").stat().st_size > 0
     source = json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"]
     assert source == ("plain" if kind in HEADED else "hone")
@@ -165,9 +186,9 @@ def test_other_families_stop_and_resume_exactly(models, tmp_path, kind):
     from trainer.tests.training.test_run import copy, forget_after
 
     task = "summarization" if kind == "t5" else "extractive-question-answering"
-    spec, code = run(
-        models, tmp_path / "whole", task, "sft", kind, max_steps=6, save_steps=3, lora_dropout=0.1
-    )
+    validation = rows_of(task, 30)[24:]
+    settings = {"max_steps": 6, "save_steps": 3, "lora_dropout": 0.1}
+    spec, code = run(models, tmp_path / "whole", task, "sft", kind, validation, **settings)
     assert code == 0
     again = copy(spec, tmp_path / "again")
     forget_after(again, 3)
@@ -177,6 +198,8 @@ def test_other_families_stop_and_resume_exactly(models, tmp_path, kind):
     later = {at: loss for at, loss in jobs.losses(spec).items() if at > 3}
     assert {line["step"]: line["loss"] for line in told} == later
     assert told[-1]["tokens"] == jobs.journal(spec, "metric")[-1]["tokens"]
+    evaluations = [line["metrics"]["eval_loss"] for line in jobs.journal(again, "eval") if line["step"] == 6]
+    assert len(evaluations) == 2 and evaluations[0] == evaluations[1]
 
 
 def test_qlora_trains_on_four_bits(models, tmp_path):
