@@ -17,6 +17,8 @@ export interface HubModel {
   readonly isPrivate: boolean;
   /** The license identifier in the model card. */
   readonly license: string | null;
+  /** The names of its files. */
+  readonly files: readonly string[] | null;
 }
 
 /**
@@ -39,6 +41,7 @@ export async function readModelInfo(access: HubAccess, repository: string): Prom
       gated: false,
       isPrivate: false,
       license: null,
+      files: null,
       parameters: null,
     };
   }
@@ -71,6 +74,9 @@ async function askHub(access: HubAccess, repository: string): Promise<HubModel> 
   return model;
 }
 
+/** A field of the hub's API that the library's types lack: the names of a repository's files. */
+const fileNames = 'siblings' as 'safetensors';
+
 async function readRepository(
   access: HubAccess,
   repository: string,
@@ -79,7 +85,7 @@ async function readRepository(
   const info = await modelInfo({
     name: repository,
     hubUrl: access.endpoint,
-    additionalFields: ['author', 'cardData', 'safetensors'],
+    additionalFields: ['author', 'cardData', 'safetensors', fileNames],
     fetch: hubFetch,
   });
   const license = (info.cardData as { license?: unknown } | undefined)?.license;
@@ -91,8 +97,15 @@ async function readRepository(
     gated: Boolean(info.gated),
     isPrivate: info.private === true,
     license: typeof license === 'string' ? license : null,
+    files: filesOf(info as { siblings?: unknown }),
     parameters: info.safetensors?.total ?? null,
   };
+}
+
+function filesOf({ siblings }: { siblings?: unknown }): string[] | null {
+  if (!Array.isArray(siblings)) return null;
+  const names = siblings.map((entry: { rfilename?: unknown } | null) => entry?.rfilename);
+  return names.filter((name) => typeof name === 'string');
 }
 
 function toAppError(access: HubAccess, repository: string, error: unknown): AppError {

@@ -1,5 +1,5 @@
 /** What a start knows of a model of the hub before anything of it is downloaded. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -17,6 +17,8 @@ import { type LoopbackHub, startLoopbackHub } from './loopback.ts';
 
 let hub: LoopbackHub;
 let service: TestService;
+/** Models with the vocabulary of an older tokenizer alone: on the hub, and their folders. */
+const olderModels: string[] = [];
 
 test.before(async () => {
   hub = await startLoopbackHub();
@@ -29,6 +31,17 @@ test.before(async () => {
     JSON.stringify({ ...config, auto_map: { AutoModel: 'own.Own' } }),
   );
   hub.addModel('someone/coded', coded);
+  for (const [name, ...files] of [
+    ['bert', 'vocab.txt'],
+    ['roberta', 'vocab.json', 'merges.txt'],
+  ] as const) {
+    const older = join(temporaryFolder(), name);
+    cpSync(tinyModel('llama'), older, { recursive: true });
+    rmSync(join(older, 'tokenizer.json'));
+    for (const file of files) writeFileSync(join(older, file), '{}');
+    hub.addModel(`someone/${name}`, older);
+    olderModels.push(`someone/${name}`, older);
+  }
   service = await startService({
     env: {
       HF_ENDPOINT: hub.url,
@@ -53,6 +66,23 @@ test('a model whose configuration names code of its own is refused, naming the f
   const { status, body } = await start({ model_name: 'someone/coded' });
   assert.is(status, 400, JSON.stringify(body));
   assert.match(body.detail, 'auto_map in config.json');
+});
+
+test('a model with vocab.txt, or vocab.json and merges.txt, alone is refused, with what to do', async () => {
+  assert.is(olderModels.length, 4);
+  for (const model of olderModels) {
+    const answers = [
+      await start({ model_name: model }),
+      await service.call('POST', '/api/finetune/validate_model', { selected_model: model }),
+    ];
+    for (const { status, body } of answers) {
+      assert.is(status, 400, JSON.stringify(body));
+      assert.match(JSON.stringify(body), `${model} has no tokenizer.json and no SentencePiece model`);
+      assert.match(JSON.stringify(body), 'AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)');
+    }
+  }
+  assert.equal((await service.call('GET', '/api/jobs')).body.jobs, []);
+  assert.not.ok(hub.seen.some(({ path }) => /resolve.*(vocab|merges|safetensors)/.test(path)));
 });
 
 test('a T5 model: requested GGUF types are refused; without a request, it is trained without a GGUF', async () => {

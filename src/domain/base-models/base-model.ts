@@ -7,6 +7,7 @@ import { linksOutOf, readModelJson } from './model-file.ts';
 import { isNetworkPath, networkPathRefusal } from './network-path.ts';
 import { codeRefusal, filesWithCode } from './own-code.ts';
 import { UnreadableFile } from './small-json.ts';
+import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 
 /** The location of a base model: a hub ID or a local folder. */
 export type BaseModel = { readonly name: string; readonly path: string | null };
@@ -36,7 +37,7 @@ export function locateModel(reference: string): BaseModel {
 }
 
 /**
- * Checks a local model before a job is created: it needs a configuration, safetensors weights and no code of its own.
+ * Checks a local model before a job is created: it needs a configuration, a tokenizer, safetensors weights and no code of its own.
  * @throws AppError `invalid` with all errors.
  */
 export async function checkLocalModel(path: string): Promise<ModelKind> {
@@ -53,7 +54,9 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
   const faults = createFaults();
   const withCode = await filesWithCode(path);
   if (withCode.length > 0) faults.add('model_name', codeRefusal(path, withCode));
-  if (!(await readdir(path)).some((name) => name.endsWith('.safetensors'))) {
+  const files = await readdir(path);
+  if (!hasTokenizer(files)) faults.add('model_name', tokenizerRefusal(path));
+  if (!files.some((name) => name.endsWith('.safetensors'))) {
     faults.add(
       'model_name',
       `${path} has no .safetensors weights. Pickled weights (.bin, .pt) are not accepted because they can run code`,

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import type { HubAccess } from '../../hub/access.ts';
 import { findCached } from '../../hub/cached-model.ts';
 import { readModelConfig } from '../../hub/model-config.ts';
@@ -7,6 +8,7 @@ import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { type ModelShape, readModelShape, shapeOf } from './model-shape.ts';
 import { filesWithCode, namesCode } from './own-code.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
+import { hasTokenizer } from './tokenizer-files.ts';
 
 /** The size of a base model, as far as known before downloading it. */
 export interface ModelSize {
@@ -15,6 +17,8 @@ export interface ModelSize {
   readonly kind: ModelKind;
   /** Its files that refer to custom Python code, as far as known. */
   readonly withCode: readonly string[];
+  /** Whether it has no tokenizer that Hone reads, as far as known. */
+  readonly withoutTokenizer: boolean;
   /** Whether its files have been downloaded. */
   readonly local: boolean;
 }
@@ -28,7 +32,12 @@ export interface ReviewedModel {
   readonly shape: Omit<ModelShape, 'parameters'>;
 }
 
-const unknown = { shape: null, kind: { architecture: null, quantization: null }, withCode: [] };
+const unknown = {
+  shape: null,
+  kind: { architecture: null, quantization: null },
+  withCode: [],
+  withoutTokenizer: false,
+};
 
 /** A model's entry in the reviewed list, or `undefined`. */
 export const reviewed = (name: string): ReviewedModel | undefined =>
@@ -56,6 +65,7 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
       shape: parameters === null ? null : shapeOf(config, parameters),
       kind: kindOf(config),
       withCode: namesCode(config) ? ['config.json'] : [],
+      withoutTokenizer: info.files !== null && !hasTokenizer(info.files),
       local: false,
     };
   }
@@ -67,7 +77,11 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
       const { shape, kind } = await readModelShape(folder).catch(() => unknown);
       if (shape !== null || path !== null) {
         const withCode = await filesWithCode(folder);
-        return { parameters: shape?.parameters ?? null, shape, kind, withCode, local: true };
+        const withoutTokenizer = !hasTokenizer(await readdir(folder));
+        return {
+          ...{ parameters: shape?.parameters ?? null, shape, kind },
+          ...{ withCode, withoutTokenizer, local: true },
+        };
       }
     }
     const known = reviewed(name);

@@ -1,11 +1,13 @@
 import type { Profile } from '../../contract/profiles.ts';
 import type { SessionStore } from '../../db/session.ts';
 import { AppError } from '../../errors.ts';
+import { refusalOf } from '../../faults.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
 import type { TrainerRegistry } from '../machine/trainer-registry.ts';
 import { checkLocalModel, locateModel } from './base-model.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
+import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 
 /** The user's current selection, kept across restarts. */
 export interface Session {
@@ -54,7 +56,13 @@ export function createSelection(options: {
     },
     async checkModel(reference) {
       const { name, path } = locateModel(reference);
-      if (path === null) return readModelInfo(hub, name);
+      if (path === null) {
+        const info = await readModelInfo(hub, name);
+        if (info.files !== null && !hasTokenizer(info.files)) {
+          throw refusalOf('model_name', tokenizerRefusal(name));
+        }
+        return info;
+      }
       await checkLocalModel(path);
       return null;
     },

@@ -9,6 +9,7 @@ import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { checkPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
 import { codeRefusal } from '../base-models/own-code.ts';
+import { tokenizerRefusal } from '../base-models/tokenizer-files.ts';
 import type { Datasets, TrainingData } from '../datasets/datasets.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './disk-need.ts';
@@ -144,6 +145,7 @@ async function judgeModel(
       return { base, kind, size: await sizeOf(reference) };
     }
     const size = await sizeOf(reference);
+    if (size.withoutTokenizer) faults.add('model_name', tokenizerRefusal(reference));
     if (size.withCode.length > 0) faults.add('model_name', codeRefusal(reference, size.withCode));
     return { base, size, kind: size.kind };
   });
