@@ -23,6 +23,10 @@ test.before(async () => {
     rows((index) => ({ input: `in ${index}`, output: `out ${index}` })),
   );
   await service.upload(
+    'held-out.jsonl',
+    rows((index) => ({ input: `held ${index}`, output: `out ${index}` })),
+  );
+  await service.upload(
     'pairs.jsonl',
     rows((index) => ({ prompt: `in ${index}`, chosen: `out ${index}`, rejected: 'no' })),
   );
@@ -58,6 +62,15 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
     Epochs: '1',
     'Max sequence length': '64',
   });
+  await showsSteps(page, '13');
+  // With a dataset to validate on, no row is held out.
+  const validation = page.getByLabel('Validation dataset', { exact: true });
+  assert.equal(await validation.locator('option').allTextContents(), ['None', 'held-out.jsonl']);
+  await validation.selectOption('held-out.jsonl');
+  await showsSteps(page, '14');
+  assert.ok(await page.getByLabel('Validation split', { exact: true }).isDisabled());
+  assert.equal(await axeViolations(page), []);
+  await validation.selectOption('');
   await showsSteps(page, '13');
   await page.getByText('Memory and precision').click();
   await page.getByLabel('Packing', { exact: true }).selectOption('on');
@@ -96,6 +109,7 @@ test('a T5 model is trained without a GGUF, and the page says so before and afte
     .getByRole('button', { name: /Reset to automatic/ })
     .last()
     .click();
+  await page.getByLabel('Validation dataset', { exact: true }).selectOption('held-out.jsonl');
   await page.getByRole('button', { name: /Start training/ }).click();
   await page.waitForURL(/train_2$/);
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
@@ -104,6 +118,7 @@ test('a T5 model is trained without a GGUF, and the page says so before and afte
   await sees(page, /makes an adapter and no GGUF file/);
   const spec = JSON.parse(readFileSync(join(service.dataDir, 'jobs', 'train_2', 'spec.json'), 'utf8'));
   assert.equal(spec.export, { quantizations: ['Q8_0'], required: false });
+  assert.is(spec.validation.name, 'held-out.jsonl');
   assert.equal(faults, []);
 });
 

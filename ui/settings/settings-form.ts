@@ -2,7 +2,8 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import type { FieldFault } from '../api/request.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { choices, settings } from '../state/app.ts';
+import { choices, datasets, settings } from '../state/app.ts';
+import { shapesFor } from '../state/choice-words.ts';
 import { draft } from '../state/draft.ts';
 import { Watch } from '../state/store.ts';
 import {
@@ -23,7 +24,7 @@ export class SettingsForm extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, draft, settings, choices);
+    new Watch(this, draft, settings, choices, datasets);
   }
 
   override connectedCallback(): void {
@@ -45,7 +46,10 @@ export class SettingsForm extends LitElement {
 
   private _group(group: FieldGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
     const fields = html`<div class="fields">
-      ${group.fields.map((field) => this._field(field, valueIfLeftOut(field, draft.value, recommended)))}
+      ${group.fields.map((field) => [
+        this._field(field, valueIfLeftOut(field, draft.value, recommended)),
+        ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
+      ])}
     </div>`;
     if (group.open) {
       return html`<h3>${group.title}</h3>
@@ -70,7 +74,12 @@ export class SettingsForm extends LitElement {
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
       <p class="hint" id="${id}-hint">
-        ${field.help} ${derivedHint(field)} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
+        ${
+          name === 'eval_split' && draft.value.validationDataset !== ''
+            ? html`Not used: the training validates on the <b>validation dataset</b>. Choose None there to hold out rows instead.`
+            : field.help
+        }
+        ${derivedHint(field)} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
       </p>
       ${
         text === undefined
@@ -80,6 +89,40 @@ export class SettingsForm extends LitElement {
               <span class="off-screen">for ${field.label}</span>
             </button>`
       }
+      ${fault === undefined ? nothing : html`<p class="fault" id="${id}-fault">${fault}</p>`}
+    </div>`;
+  }
+
+  /** The dataset to validate on; it excludes the validation split. */
+  private _validationDataset(): TemplateResult {
+    const { dataset, validationDataset: chosen } = draft.value;
+    const all = datasets.value.value ?? [];
+    const shape = all.find(({ filename }) => filename === dataset)?.shape;
+    const shapes = shape == null ? shapesFor(draft.value) : [shape];
+    const fitting = all.filter(
+      (entry) =>
+        entry.valid && entry.filename !== dataset && (shapes?.some((one) => one === entry.shape) ?? true),
+    );
+    const names = [
+      ...new Set([...(chosen === '' ? [] : [chosen]), ...fitting.map(({ filename }) => filename)]),
+    ];
+    const fault = this.faults.find(({ field }) => field === 'validation_dataset')?.message;
+    const id = 'setting-validation_dataset';
+    return html`<div class="field" data-changed=${chosen === '' ? nothing : 'yes'}>
+      <label for=${id}>Validation dataset</label>
+      <select
+        id=${id}
+        aria-describedby="${fault === undefined ? '' : `${id}-fault `}${id}-hint"
+        aria-invalid=${fault === undefined ? nothing : 'true'}
+        @change=${(event: Event) => draft.change({ validationDataset: (event.target as HTMLSelectElement).value })}
+      >
+        <option value="" ?selected=${chosen === ''}>None</option>
+        ${names.map((name) => html`<option value=${name} ?selected=${name === chosen}>${name}</option>`)}
+      </select>
+      <p class="hint" id="${id}-hint">
+        Rows to validate on, of the same fields as the dataset, instead of a part of it.
+        ${names.length === 0 ? html`To make one, open a <a href="/datasets">dataset</a> and split it.` : nothing}
+      </p>
       ${fault === undefined ? nothing : html`<p class="fault" id="${id}-fault">${fault}</p>`}
     </div>`;
   }
@@ -140,6 +183,7 @@ export class SettingsForm extends LitElement {
       type="text"
       inputmode=${kind === 'names' || kind === 'text' ? 'text' : 'decimal'}
       autocomplete="off"
+      ?disabled=${name === 'eval_split' && draft.value.validationDataset !== ''}
       placeholder=${emptyText(field)}
       aria-describedby=${described}
       aria-invalid=${wrong ? 'true' : nothing}

@@ -9,6 +9,8 @@ export interface Draft {
   /** Whether the model was typed in. */
   readonly custom: boolean;
   readonly dataset: string;
+  /** The dataset to validate on instead of a part of the other; empty for none. */
+  readonly validationDataset: string;
   readonly provider: string;
   readonly strategy: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -21,6 +23,7 @@ const initial: Draft = {
   model: '',
   custom: false,
   dataset: '',
+  validationDataset: '',
   provider: 'standard',
   strategy: 'sft',
   settings: {},

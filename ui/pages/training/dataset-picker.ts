@@ -32,15 +32,13 @@ export class DatasetPicker extends LitElement {
   }
 
   protected override willUpdate(): void {
-    const { dataset } = draft.value;
-    const known = datasets.value.value;
-    if (
-      known !== null &&
-      dataset !== '' &&
-      !known.some(({ filename }) => filename === dataset) &&
-      !datasets.value.loading
-    ) {
-      draft.change({ dataset: '' });
+    const { dataset, validationDataset } = draft.value;
+    const { value, loading } = datasets.value;
+    const isGone = (name: string) =>
+      name !== '' && value !== null && !loading && !value.some(({ filename }) => filename === name);
+    if (isGone(dataset)) draft.change({ dataset: '' });
+    if (isGone(validationDataset) || (dataset !== '' && dataset === validationDataset)) {
+      draft.change({ validationDataset: '' });
     }
     if (dataset !== this._detailOf) {
       this._detailOf = dataset;

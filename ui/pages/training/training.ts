@@ -45,6 +45,7 @@ export class Training extends LitElement {
 
   private get _faults(): readonly FieldFault[] {
     const own = Object.entries(draft.value.settings).flatMap(([name, text]) => {
+      if (name === 'eval_split' && draft.value.validationDataset !== '') return [];
       const field = settingField(name, draft.value.strategy);
       const read = field === undefined ? null : readSetting(field, text);
       return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
@@ -57,9 +58,12 @@ export class Training extends LitElement {
 
   /** The training request that the form describes. */
   private get _body(): TrainingBody {
-    const { task, model, dataset, provider, strategy, quantizations } = draft.value;
+    const { task, model, dataset, validationDataset, provider, strategy, quantizations } = draft.value;
+    const { eval_split, ...settings } = readSettings(draft.value);
     return {
-      ...readSettings(draft.value),
+      ...settings,
+      // They exclude each other.
+      ...(validationDataset === '' ? { eval_split } : { validation_dataset: validationDataset }),
       task,
       model_name: model.trim(),
       dataset,
