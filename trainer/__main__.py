@@ -4,6 +4,7 @@ python -m trainer describe [--converter DIR]   prints tasks, strategies, provide
 python -m trainer run SPEC                     trains one job, then becomes `export`
 python -m trainer export SPEC                  makes the GGUF files of a trained job
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
+python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
 python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer starter …                    makes the starter base model
 """
@@ -33,6 +34,11 @@ def main(argv: list[str]) -> int:
     for verb in (run_verb, preview):
         # Set by a process that has downloaded the model and replaces itself.
         verb.add_argument("--downloaded", action="store_true")
+    checkpoint = verbs.add_parser("checkpoint")
+    checkpoint.add_argument("spec")
+    checkpoint.add_argument("--step", type=int, required=True)
+    checkpoint.add_argument("--template", required=True)
+    checkpoint.add_argument("--with-base", action="store_true")
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     arguments = parser.parse_args(argv)
@@ -49,6 +55,10 @@ def main(argv: list[str]) -> int:
         from trainer.preview import preview as show
 
         return show(arguments.spec, arguments.rows, arguments.downloaded)
+    if arguments.verb == "checkpoint":
+        from trainer.export.checkpoint import prepare
+
+        return prepare(arguments.spec, arguments.step, arguments.template, arguments.with_base)
     if arguments.verb == "warm":
         from trainer.warm import warm
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from trainer.export.weights import StoredTensor, read_header
 from trainer.protocol.failures import Failure
 
+# Names of embeddings and output layers.
+EMBEDDINGS = re.compile(r"(embed_tokens|wte|embed_in|lm_head|embed_out)\.weight$")
 # Name segments that wrappers add before the layers and that a published checkpoint may omit.
 WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
 
@@ -75,10 +77,22 @@ def _pattern_value(patterns: dict, module: str, default):
     return default
 
 
-def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
+def shares_embedding(config: dict, base: dict[str, StoredTensor]) -> bool:
+    """Whether the output layer of the model with this config.json and these tensors shares the embedding's
+    weights."""
+    return config.get("tie_word_embeddings", False) or not any(
+        name.endswith(("lm_head.weight", "embed_out.weight", "output.weight")) for name in base
+    )
+
+
+def load(
+    directory: Path, base: dict[str, StoredTensor], tied: bool, ignore_embeddings: bool = False
+) -> Adapter:
     """Reads `adapter_config.json` and `adapter_model.safetensors` and finds the base tensor of each part.
 
-    `base` is the index of the base; `tied` says that its output layer shares the embedding's weights. Failure
+    `base` is the index of the base; `tied` says that its output layer shares the embedding's weights. With
+    `ignore_embeddings` frozen copies of embedding and output layer are left out, which a checkpoint has whose
+    adapter changes one of them. Failure
     `unsupported` for what cannot be merged exactly, such as an adapter tensor without a base tensor;
     `internal` for an adapter that does not fit the base.
     """
@@ -130,6 +144,10 @@ def load(directory: Path, base: dict[str, StoredTensor], tied: bool) -> Adapter:
         else:
             plain = name.replace(".modules_to_save.default", "").replace(".modules_to_save", "")
             plain = plain.replace(".base_layer", "")
+            module = plain.removesuffix(".weight")
+            trained = any(module.endswith(saved) for saved in config.get("modules_to_save") or ())
+            if ignore_embeddings and not trained and EMBEDDINGS.search(plain):
+                continue
             adapter.updates[place(plain)] = Update(replacement=stored)
 
     if not adapter.updates:
@@ -153,7 +171,7 @@ def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
             whole = (update.lora_b.shape[0], update.lora_a.shape[1])
             if (whole[::-1] if update.transposed else whole) != shape:
                 raise _refuse(f"The adapter's change of {name} has the shape {whole}, the base's is {shape}.")
-        if tied and re.search(r"(embed_tokens|wte|embed_in|lm_head|embed_out)\.weight$", name):
+        if tied and EMBEDDINGS.search(name):
             raise _refuse(
                 f"The adapter changes {name}, which input and output share in this model; merging would "
                 "change both.",

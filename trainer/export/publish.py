@@ -28,9 +28,9 @@ def publish(
     the `verification` of `done`."""
     published: list[tuple[str, Path, str | None]] = []
     for quantization, path in ggufs.items():
-        published.append(("gguf", _move(path, job.artifacts / path.name), quantization))
+        published.append(("gguf", move(path, job.artifacts / path.name), quantization))
     if adapter_gguf is not None:
-        published.append(("adapter_gguf", _move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
+        published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
     first = next(iter(results))
     text = modelfile.write(
         f"model-{first}.gguf",
@@ -40,7 +40,7 @@ def publish(
     )
     written = scratch / "Modelfile"
     written.write_text(text, "utf-8")
-    published.append(("modelfile", _move(written, job.artifacts / "Modelfile"), None))
+    published.append(("modelfile", move(written, job.artifacts / "Modelfile"), None))
     if any(result.tokens_differ for result in results.values()):
         warn_of_token_differences(job, next(result for result in results.values() if result.tokens_differ))
     report = job.artifacts / "verification.json"
@@ -63,7 +63,7 @@ def publish(
     }
 
 
-def _move(source: Path, destination: Path) -> Path:
+def move(source: Path, destination: Path) -> Path:
     """Brings `source` to the disk and renames it into place."""
     descriptor = os.open(source, os.O_RDONLY)
     try:

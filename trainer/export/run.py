@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,16 +64,13 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
     converter = Path(spec.tools.converter)
 
     job.phase("merge", 0.0, "reading the adapter")
-    base = make_view(_base_directory(spec), job.folder / "model")
+    base = make_view(base_directory(spec), job.folder / "model")
     possible, reason = verdict(config, converter)
     if not possible:
         raise Failure("unsupported", reason, "Choose another model, or set export to none.")
     template = load_template(job.artifacts / "template.json")
     tensors = weights.index_checkpoint(base)
-    tied = config.get("tie_word_embeddings", False) or not any(
-        name.endswith(("lm_head.weight", "embed_out.weight", "output.weight")) for name in tensors
-    )
-    adapter = adapters.load(job.artifacts / "adapter", tensors, tied)
+    adapter = adapters.load(job.artifacts / "adapter", tensors, adapters.shares_embedding(config, tensors))
     _check_disk(job, tensors)
     source = scratch / "converter-input"
     source.mkdir()
@@ -85,25 +83,14 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
         converter_dir=converter,
         source=source,
         name=f"{spec.model.name.rsplit('/', 1)[-1]} {spec.job_id}",
-        end_of_turn=_end_of_turn(template, tokenizer),
+        end_of_turn=end_of_turn(template, tokenizer),
     )
     texts, expected = sample_texts(spec, template, tokenizer)
 
-    def tokenize(options: tokenizer_options.TokenizerOptions) -> list[list[int]]:
-        job.phase("convert", 0.0, "the vocabulary alone, to try its tokenizer options")
-        path = scratch / "vocabulary.gguf"
-        convert_model(
-            tensors={},
-            adapter=adapters.Adapter(),
-            destination=path,
-            quantization="F32",
-            options=options,
-            on_progress=lambda share: job.beat_or_stop(),
-        )
-        request = {"gguf": str(path), "vocabularyOnly": True, "sequences": [], "texts": texts}
-        return node_tools.score(spec.tools.score, request, job.beat_or_stop)["texts"]
-
-    options = tokenizer_options.choose(base, expected, tokenize)
+    job.phase("convert", 0.0, "choosing the tokenizer's options")
+    options = choose_options(
+        spec.tools.score, base, texts, expected, convert_model, scratch, job.beat_or_stop
+    )
 
     def merge_into(destination: Path, quantization: str) -> None:
         convert_model(
@@ -148,7 +135,37 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
     )
 
 
-def _base_directory(spec: Spec) -> Path:
+def choose_options(
+    score: list[str],
+    base: Path,
+    texts: list[str],
+    expected: list[list[int]],
+    convert_model: Callable[..., None],
+    scratch: Path,
+    beat: Callable[[], None],
+) -> tokenizer_options.TokenizerOptions:
+    """The options with which llama.cpp splits most of `texts` into the `expected` tokens.
+
+    `convert_model` is `convert` for this model; it makes vocabularies in `scratch`. `beat` is called often.
+    """
+
+    def tokenize(options: tokenizer_options.TokenizerOptions) -> list[list[int]]:
+        path = scratch / "vocabulary.gguf"
+        convert_model(
+            tensors={},
+            adapter=adapters.Adapter(),
+            destination=path,
+            quantization="F32",
+            options=options,
+            on_progress=lambda share: beat(),
+        )
+        request = {"gguf": str(path), "vocabularyOnly": True, "sequences": [], "texts": texts}
+        return node_tools.score(score, request, beat)["texts"]
+
+    return tokenizer_options.choose(base, expected, tokenize)
+
+
+def base_directory(spec: Spec) -> Path:
     """The base model's directory. It was downloaded before training; nothing is fetched here."""
     if spec.model.path is not None:
         return Path(spec.model.path)
@@ -184,7 +201,7 @@ def _full_disk(error: OSError, folder: Path) -> Failure | None:
     )
 
 
-def _end_of_turn(template: Template, tokenizer: Any) -> int | None:
+def end_of_turn(template: Template, tokenizer: Any) -> int | None:
     """The token that ends an answer, when it is one token and not the end-of-text token."""
     if not template.stop or template.stop[0] == template.eos_token:
         return None

@@ -1,0 +1,112 @@
+"""What answers as a run was at a checkpoint, against transformers with that checkpoint's adapter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainer.export import checkpoint, node_tools
+from trainer.export.run import run_export
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import read_spec
+from trainer.tests import export_fixture
+from trainer.tests.export.test_export_run import make_job
+from trainer.training import checkpoints
+
+TALKS = export_fixture.CONVERSATIONS
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A completed job of two GGUFs with one checkpoint, and what transformers says with its adapter."""
+    import torch
+    from transformers import AutoTokenizer
+
+    from trainer.data import template
+
+    base = export_fixture.make_base("llama", tmp_path_factory.mktemp("base"), "chatml")
+    spec = make_job(tmp_path_factory.mktemp("job") / "job", base, ["F16", "Q8_0"])
+    folder = spec.parent
+    written = checkpoints.temporary_folder(folder / "checkpoints")
+    # Of another rank than the last adapter.
+    tuned = export_fixture.make_adapter(base, written, r=2)
+    checkpoints.seal(written, folder / "checkpoints", 4, {})
+    run_export(JobContext.open(read_spec(spec)))
+    chosen = template.load(folder / "artifacts" / "template.json")
+    prompts = [template.render(chosen, talk, True) for talk in TALKS]
+    sequences = AutoTokenizer.from_pretrained(base)(prompts, add_special_tokens=False).input_ids
+    with torch.inference_mode():
+        said = [tuned(input_ids=torch.tensor([ids])).logits[0, -1].log_softmax(-1) for ids in sequences]
+        with tuned.disable_adapter():
+            before = tuned(input_ids=torch.tensor([sequences[0]])).logits[0, -1].log_softmax(-1)
+    assert float((said[0] - before).abs().max()) > 0.1
+    return {"spec": spec, "sequences": sequences, "said": [values.tolist() for values in said]}
+
+
+def prepare(job: dict[str, Any], capsys: pytest.CaptureFixture[str], step: int, with_base: bool) -> Any:
+    template = job["spec"].parent / "artifacts" / "template.json"
+    status = checkpoint.prepare(str(job["spec"]), step, str(template), with_base)
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert status == int("failed" in answer)
+    return answer
+
+
+def difference(job: dict[str, Any], gguf: Path, adapters: list[tuple[Path | str, float]]) -> float:
+    """The largest difference of a log-probability between llama.cpp and transformers."""
+    request = {
+        "gguf": str(gguf),
+        "sequences": [
+            {"tokens": ids, "ids": list(range(len(said)))}
+            for ids, said in zip(job["sequences"], job["said"], strict=True)
+        ],
+        "texts": [],
+        "adapters": [{"path": str(path), "scale": scale} for path, scale in adapters],
+    }
+    scored = node_tools.score(export_fixture.TOOLS["score"], request, lambda: None)["sequences"]
+    return max(
+        abs(a - b)
+        for said, got in zip(job["said"], scored, strict=True)
+        for a, b in zip(said, got["logprobs"], strict=True)
+        if a > -30
+    )
+
+
+def test_the_answer_of_a_checkpoint_is_that_of_its_adapter(
+    job: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = job["spec"].parent
+    made = prepare(job, capsys, 4, True)
+    assert made == {
+        "adapter": str(folder / "checkpoints" / "checkpoint-4" / "adapter.gguf"),
+        "base": str(folder / "base.gguf"),
+    }
+    assert not (folder / "checkpoint.partial").exists()
+    assert checkpoints.complete(folder / "checkpoints", 4) is not None, "it can still be resumed from"
+    final = folder / "artifacts" / "adapter.gguf"
+    figures = {
+        name: difference(
+            job, folder / "artifacts" / f"model-{name}.gguf", [(final, -1), (made["adapter"], 1)]
+        )
+        for name in ("F16", "Q8_0")
+    }
+    figures["base"] = difference(job, made["base"], [(made["adapter"], 1)])
+    print(figures)
+    # With F16 weights llama.cpp's own arithmetic is left: it keeps keys and values in 16 bits.
+    assert figures["F16"] < 0.01 and figures["base"] < 0.01, figures
+    assert figures["F16"] < figures["Q8_0"] < 0.1, figures
+
+
+def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "step 7 is incomplete or gone" in prepare(job, capsys, 7, False)["failed"]["message"]
+    folder = job["spec"].parent
+    settings = json.loads(job["spec"].read_text())
+    gone = {**settings, "model": {"name": "tests/tiny", "path": str(folder / "nowhere")}}
+    job["spec"].write_text(json.dumps(gone))
+    try:
+        failed = prepare(job, capsys, 4, False)["failed"]
+        assert failed["code"] == "model_not_accessible" and "nowhere" in failed["message"]
+    finally:
+        job["spec"].write_text(json.dumps(settings))
