@@ -8,6 +8,7 @@ import { createAccessKeys } from './domain/access/access-keys.ts';
 import { createSessions } from './domain/access/sessions.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
+import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
@@ -114,6 +115,7 @@ export async function compose(
     async close() {
       live.stop();
       warm.close();
+      models.checkpoints.close();
       backups.close();
       await Promise.all([training.jobs.close(), models.quantizer.close(), engine.close()]);
       const job = training.jobs.unfinished();
@@ -157,7 +159,8 @@ function composeModels({ config, logger, store, frames, hub }: Ground) {
     maxLoaded: 2,
     logger,
   });
-  const playground = createPlayground({ engine, models });
+  const checkpoints = createCheckpoints({ store, models, jobsDir: config.jobsDir, command: config });
+  const playground = createPlayground({ engine, models, checkpoints });
   const hubPush = createHubPush({ hub, frames, models, logger });
   const quantizer = createQuantizer({
     store,
@@ -167,14 +170,14 @@ function composeModels({ config, logger, store, frames, hub }: Ground) {
     silenceMs: config.limits.quantizeSilenceMs,
   });
   const removeModel = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
-  return { models, engine, playground, hubPush, quantizer, removeModel };
+  return { models, engine, checkpoints, playground, hubPush, quantizer, removeModel };
 }
 
 /** From choosing a model and a dataset to running the training jobs. */
 function composeTraining(
   { config, logger, store, frames, hub }: Ground,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
-  { models, engine }: ReturnType<typeof composeModels>,
+  { models, engine, playground }: ReturnType<typeof composeModels>,
 ) {
   const { jobsDir, logsDir, limits } = config;
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
@@ -218,6 +221,7 @@ function composeTraining(
       launcher: createLauncher({ command: config, warm, hubToken: config.hubToken }),
       checkDisk: planner.checkDisk,
       places: { jobsDir, logsDir, tools },
+      release: playground.releaseCheckpoints,
       queueLimit: limits.queuedJobs,
       waits: {
         askMs: limits.stopAskMs,

@@ -41,6 +41,7 @@ const floors: Record<string, readonly string[]> = {
     'datasets',
     'training',
     'models',
+    'checkpoints',
     'playground',
     'jobs',
     'fine-tuning',

@@ -118,6 +118,8 @@ export interface JobStore {
   insert(job: NewJob | KnownJob): number;
   update(id: number, change: JobChange): void;
   get(id: number): JobRow | null;
+  /** The job that makes or made a model. */
+  byModelId(modelId: string): JobRow | null;
   newest(): JobRow | null;
   inStates(states: readonly string[]): JobRow[];
   list(filter: JobFilter): { jobs: JobRow[]; total: number };
@@ -146,6 +148,7 @@ export function createJobStore(db: Db): JobStore {
      VALUES (@id, @modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
   );
   const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
+  const byModelId = db.prepare('SELECT * FROM jobs WHERE model_id = ?');
   const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
   const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
   const toDiscard = db.prepare('SELECT * FROM jobs WHERE discard_requested = 1 ORDER BY id');
@@ -168,6 +171,10 @@ export function createJobStore(db: Db): JobStore {
     },
     get(id) {
       const record = get.get(id) as Record<string, unknown> | undefined;
+      return record ? toRow(record) : null;
+    },
+    byModelId(modelId) {
+      const record = byModelId.get(modelId) as Record<string, unknown> | undefined;
       return record ? toRow(record) : null;
     },
     newest() {

@@ -3,6 +3,7 @@ import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
 import type { Selection } from './base-models/selection.ts';
+import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { FrameLog } from './events/frame-log.ts';
@@ -23,6 +24,7 @@ export interface Services {
   readonly access: Access;
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
+  readonly checkpoints: Checkpoints;
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
   readonly fineTuningFiles: FineTuningFiles;

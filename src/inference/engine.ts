@@ -6,9 +6,8 @@ export interface GenerateRequest {
   modelKey: string;
   ggufPath: string;
   templatePath: string;
-  adapterPath?: string;
-  /** Answer as the base model: the merged file with the adapter applied at scale −1. */
-  asBase?: boolean;
+  /** Adapters to add to the model; the merged model with its own at scale −1 is the base model. */
+  adapters?: readonly { readonly path: string; readonly scale: number }[];
   input: { kind: 'messages'; messages: { role: string; content: string }[] } | { kind: 'text'; text: string };
   maxTokens: number;
   temperature: number;
@@ -205,19 +204,13 @@ export function createEngine(options: EngineOptions): Engine {
 
   return {
     async generate(request, { onText, signal } = {}) {
-      if (request.asBase && request.adapterPath === undefined) {
-        throw new AppError(
-          'invalid',
-          'The base model is available only if the adapter exists as a GGUF file.',
-        );
-      }
       const slot = await acquire(request, signal);
       if (slot === null) return { ...aborted };
       try {
         return await slot.child.generate(
           {
             input: request.input,
-            withoutAdapter: request.asBase ? (request.adapterPath ?? null) : null,
+            adapters: [...(request.adapters ?? [])],
             maxTokens: request.maxTokens,
             temperature: request.temperature,
             topP: request.topP,

@@ -23,6 +23,8 @@ export interface Answer {
 
 /** Initial limit of the context, in tokens. A request that needs more makes it grow. */
 const firstContextTokens = 8192;
+/** The most contexts at a time, one per set of adapters: the model, its base model and two checkpoints. */
+const mostRooms = 4;
 /** Long prompts are evaluated in batches of this many tokens; a request can be aborted between them. */
 const promptChunkTokens = 512;
 
@@ -80,13 +82,19 @@ function createLoadedModel(
   const rooms = new Map<string, Room>();
 
   /** Ensures a context of at least `wanted` tokens, if the model supports that many. */
-  async function roomFor(withoutAdapter: string | null, wanted: number): Promise<Room> {
-    const key = withoutAdapter ?? '';
+  async function roomFor(adapters: Order['adapters'], wanted: number): Promise<Room> {
+    const key = JSON.stringify(adapters);
     const known = rooms.get(key);
-    if (known !== undefined && (known.tokens >= wanted || known.tokens >= longest)) return known;
-    if (known !== undefined) {
-      rooms.delete(key);
-      await known.context.dispose();
+    // Deleted also to become the newest again.
+    rooms.delete(key);
+    if (known !== undefined && (known.tokens >= wanted || known.tokens >= longest)) {
+      rooms.set(key, known);
+      return known;
+    }
+    await known?.context.dispose();
+    for (const [oldest, room] of [...rooms].slice(0, Math.max(0, rooms.size + 1 - mostRooms))) {
+      rooms.delete(oldest);
+      await room.context.dispose();
     }
     const tokens = Math.min(longest, Math.max(firstContextTokens, 2 ** Math.ceil(Math.log2(wanted))));
     const most = llama.maxThreads;
@@ -97,7 +105,9 @@ function createLoadedModel(
         contextSize: tokens,
         batchSize: Math.min(tokens, 512),
         threads: llama.cpuMathCores,
-        ...(withoutAdapter === null ? {} : { lora: { adapters: [{ filePath: withoutAdapter, scale: -1 }] } }),
+        ...(adapters.length === 0
+          ? {}
+          : { lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }),
       });
       const room = { context, sequence: context.getSequence(), tokens };
       rooms.set(key, room);
@@ -131,7 +141,7 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
-      const room = await roomFor(order.withoutAdapter, prompt.length + order.maxTokens);
+      const room = await roomFor(order.adapters, prompt.length + order.maxTokens);
       const limit = Math.min(order.maxTokens, room.tokens - prompt.length);
       const stops = order.input.kind === 'messages' ? [...template.stop, ...order.stop] : order.stop;
       const stopTokens = new Set<number>();

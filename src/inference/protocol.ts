@@ -21,8 +21,8 @@ export const toWorker = v.variant('type', [
     type: v.literal('generate'),
     id: v.number(),
     input,
-    /** The adapter to subtract for an answer of the base model; null for the tuned model. */
-    withoutAdapter: v.nullable(v.string()),
+    /** Adapters to add to the model; a negative scale subtracts one that is merged into it. */
+    adapters: v.array(v.strictObject({ path: v.string(), scale: v.number() })),
     maxTokens: v.number(),
     temperature: v.number(),
     topP: v.number(),

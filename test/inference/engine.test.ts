@@ -83,7 +83,7 @@ test.after(async () => {
 test('answers as transformers does, as the tuned model and as the base', async () => {
   let clear = 0;
   for (const [index, { ids, tuned, base }] of fixture.expected.entries()) {
-    const asBase = { asBase: true, adapterPath: fixture.adapter };
+    const asBase = { adapters: [{ path: fixture.adapter, scale: -1 }] };
     for (const [said, changes] of [[tuned, {}] as const, [base, asBase] as const]) {
       const result = await engine.generate(
         request(index, { ...changes, maxTokens: Math.max(1, said.clear) }),

@@ -36,6 +36,7 @@ export function playgroundRoutes({ playground }: Services) {
         200: { description: 'The generated text', schema: s.generated },
         400: refused,
         404: noModel,
+        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(
@@ -45,6 +46,7 @@ export function playgroundRoutes({ playground }: Services) {
             maxTokens: body.max_length,
             temperature: body.temperature,
             topP: body.top_p,
+            ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
           },
           { signal: exchange.signal },
         );

@@ -3,6 +3,7 @@ import {
   generationDefaults,
   lengthBound,
   promptBound,
+  stepBound,
   temperatureBound,
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
@@ -25,6 +26,8 @@ export const generateBody = v.object({
   max_length: v.optional(lengthBound, generationDefaults.maxTokens),
   temperature: v.optional(temperatureBound, generationDefaults.temperature),
   top_p: v.optional(topPBound, generationDefaults.topP),
+  /** Answer with the weights of this step of the model's training. */
+  checkpoint: v.optional(stepBound),
 });
 
 const optionalText = v.optional(v.string());

@@ -206,6 +206,7 @@ function models({ models: store, playground, removeModel }: Services) {
         200: { description: 'The generated text', schema: s.generated },
         400: refused,
         404: noModel,
+        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: async ({ body, exchange }) => {
         const result = await playground.generate(
@@ -215,6 +216,7 @@ function models({ models: store, playground, removeModel }: Services) {
             maxTokens: body.max_new_tokens,
             temperature: body.temperature,
             topP: body.top_p,
+            ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
           },
           { signal: exchange.signal },
         );

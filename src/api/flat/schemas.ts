@@ -3,6 +3,7 @@ import {
   generationDefaults,
   lengthBound,
   promptBound,
+  stepBound,
   temperatureBound,
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
@@ -15,6 +16,8 @@ export const generateBody = v.object({
   max_new_tokens: v.optional(lengthBound, generationDefaults.maxTokens),
   temperature: v.optional(temperatureBound, generationDefaults.temperature),
   top_p: v.optional(topPBound, generationDefaults.topP),
+  /** Answer with the weights of this step of the model's training. */
+  checkpoint: v.optional(stepBound),
 });
 
 export const info = v.object({

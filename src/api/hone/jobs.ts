@@ -18,7 +18,7 @@ function jobNumber(name: string): number {
 }
 
 /** Job history and actions. */
-export function jobRoutes({ jobs: store }: Services) {
+export function jobRoutes({ jobs: store, checkpoints }: Services) {
   return [
     route({
       method: 'GET',
@@ -38,11 +38,12 @@ export function jobRoutes({ jobs: store }: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}',
       tag,
-      summary: 'Get a job with its settings',
+      summary: 'Get a job with its settings and kept checkpoints',
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
-      handle: ({ params }) => {
+      handle: async ({ params }) => {
         const id = jobNumber(params.job_id);
-        return presentJobDetail(store.get(id), store.consumption(id));
+        const kept = await checkpoints.list(id);
+        return presentJobDetail(store.get(id), store.consumption(id), kept);
       },
     }),
     route({

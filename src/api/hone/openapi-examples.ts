@@ -87,6 +87,14 @@ export const examples: Readonly<Record<string, unknown>> = {
     settings,
     export: { quantizations: ['Q8_0'] },
     artifacts: [],
+    checkpoints: [
+      {
+        step: 50,
+        path: 'checkpoints/checkpoint-50',
+        created_at: '2026-11-21T12:02:31.000Z',
+        metrics: { final_loss: 0.561, eval_loss: 0.534, perplexity: 1.706 },
+      },
+    ],
     consumption: {
       gpu_kilowatt_hours: 0.006,
       cpu_kilowatt_hours: null,

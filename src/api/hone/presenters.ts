@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot';
 import { resumableStates } from '../../contract/jobs.ts';
 import type { AccessKey } from '../../domain/access/access-keys.ts';
+import type { Checkpoint } from '../../domain/checkpoints/checkpoints.ts';
 import type { Dataset } from '../../domain/datasets/datasets.ts';
 import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
 import type { RowPage } from '../../domain/datasets/row-page.ts';
@@ -48,7 +49,7 @@ export function presentJob(job: Job) {
   };
 }
 
-export function presentJobDetail(job: Job, consumption: Consumption) {
+export function presentJobDetail(job: Job, consumption: Consumption, checkpoints: readonly Checkpoint[]) {
   const spec = job.spec as {
     settings: Record<string, unknown>;
     export: Record<string, unknown> | null;
@@ -60,6 +61,12 @@ export function presentJobDetail(job: Job, consumption: Consumption) {
     settings: spec?.settings ?? {},
     export: spec?.export ?? null,
     artifacts: job.artifacts,
+    checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
+      step,
+      path,
+      created_at: createdAt,
+      metrics,
+    })),
     consumption,
   };
 }

@@ -106,6 +106,16 @@ export const jobDetail = v.object({
   settings: v.record(v.string(), v.unknown()),
   export: v.nullable(v.looseObject({})),
   artifacts: v.array(v.looseObject({})),
+  /** Those that are kept, by step; the playground answers with each. */
+  checkpoints: v.array(
+    v.object({
+      step: v.number(),
+      /** Relative to the job folder. */
+      path: v.string(),
+      created_at: v.string(),
+      metrics: v.record(v.string(), v.nullable(v.number())),
+    }),
+  ),
   consumption: v.object({
     gpu_kilowatt_hours: v.nullable(v.number()),
     cpu_kilowatt_hours: v.nullable(v.number()),

@@ -23,6 +23,9 @@ export function createOpenAiFace(services: Services) {
     created: Math.floor(Date.parse(model.createdAt) / 1000),
     owned_by: 'hone',
   });
+  /** A checkpoint is also found by the name of its job, which may have no model yet. */
+  const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
+    checkpoint == null ? models.findByName(model).modelId : model;
   const options = (
     body: {
       max_tokens?: number | null | undefined;
@@ -30,6 +33,7 @@ export function createOpenAiFace(services: Services) {
       top_p?: number | null | undefined;
       seed?: number | null | undefined;
       stop?: string | string[] | null | undefined;
+      checkpoint?: number | null | undefined;
     },
     maxTokens: number | null | undefined,
   ): Omit<PlaygroundRequest, 'model' | 'input'> => ({
@@ -38,6 +42,7 @@ export function createOpenAiFace(services: Services) {
     topP: body.top_p ?? defaults.topP,
     ...(body.seed == null ? {} : { seed: body.seed }),
     ...(body.stop == null ? {} : { stop: [body.stop].flat() }),
+    ...(body.checkpoint == null ? {} : { checkpoint: body.checkpoint }),
   });
   const streaming = (body: {
     stream?: boolean | null | undefined;
@@ -90,9 +95,10 @@ export function createOpenAiFace(services: Services) {
         },
         400: refused,
         404: noModel,
+        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
-        const model = models.findByName(body.model).modelId;
+        const model = modelOf(body);
         const messages = body.messages.map(({ role, content }) => ({
           role: role === 'developer' ? 'system' : role,
           content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
@@ -122,9 +128,10 @@ export function createOpenAiFace(services: Services) {
         },
         400: refused,
         404: noModel,
+        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
-        const model = models.findByName(body.model).modelId;
+        const model = modelOf(body);
         const text = [body.prompt].flat()[0] as string;
         const request = { model, input: { kind: 'text' as const, text }, ...options(body, null) };
         return complete(playground, exchange, request, body.model, textSpelling, streaming(body));

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import {
   lengthBound,
   promptBound,
+  stepBound,
   temperatureBound,
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
@@ -20,6 +21,8 @@ const common = {
   stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
   seed: or(v.pipe(v.number(), v.integer())),
   stream: or(v.boolean()),
+  /** Hone's own field: answer with the weights of this step. */
+  checkpoint: or(stepBound),
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
   n: or(v.literal(1, 'must be 1: one answer at a time')),
 };

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JobState, resumableStates, unfinishedStates } from '../../contract/jobs.ts';
+import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import type { Launcher } from '../../trainer/launcher.ts';
@@ -35,6 +36,8 @@ export interface JobsOptions {
     readonly logsDir: string | null;
     readonly tools: JobSpec['tools'];
   };
+  /** Releases a job's files before it is deleted. @throws AppError `conflict` while they are in use. */
+  readonly release: (job: JobRow) => Promise<void>;
   readonly waits: Waits;
   /** The most jobs that wait in the queue. */
   readonly queueLimit: number;
@@ -203,10 +206,13 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   async function remove(id: number): Promise<void> {
-    const job = reader.get(id);
-    if (unfinishedStates.includes(job.state)) {
+    const refuseUnfinished = () => {
+      const job = reader.get(id);
+      if (!unfinishedStates.includes(job.state)) return job;
       throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
-    }
+    };
+    await options.release(refuseUnfinished());
+    refuseUnfinished();
     frames.commit((emit) => {
       store.jobs.remove(id);
       // Without a job id, because the stored frames of this job are deleted with it.

@@ -31,5 +31,12 @@ export const topPBound = v.pipe(
   v.maxValue(1, 'must be at most 1'),
 );
 
+/** The step of a checkpoint. */
+export const stepBound = v.pipe(
+  v.number(),
+  v.integer('must be a whole number'),
+  v.minValue(1, 'must be at least 1'),
+);
+
 /** Default generation parameters. */
 export const generationDefaults = { maxTokens: 256, temperature: 0.7, topP: 0.9 } as const;

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs';
+import type { JobRow } from '../../db/jobs.ts';
 import { AppError } from '../../errors.ts';
 import type { Engine, GenerateRequest, GenerateResult } from '../../inference/engine.ts';
+import type { CheckpointFiles, Checkpoints } from '../checkpoints/checkpoints.ts';
+import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 
 export type { GenerateResult } from '../../inference/engine.ts';
@@ -18,10 +21,15 @@ export interface PlaygroundRequest {
   readonly stop?: readonly string[];
   /** Use the base model: the merged file minus its adapter. */
   readonly asBase?: boolean;
+  /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
+  readonly checkpoint?: number;
 }
 
 export interface Playground {
-  /** @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung). */
+  /**
+   * @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung), and
+   * for a checkpoint those of `Checkpoints.prepare`.
+   */
   generate(
     request: PlaygroundRequest,
     options?: { onText?: (delta: string) => void; signal?: AbortSignal },
@@ -30,6 +38,8 @@ export interface Playground {
   modelFile(reference: string): { model: Model; path: string };
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
   release(model: Model): Promise<void>;
+  /** Unloads the checkpoints of a job before it is deleted. @throws AppError `conflict` while one of them answers. */
+  releaseCheckpoints(job: JobRow): Promise<void>;
 }
 
 /** The longest prompt in bytes. */
@@ -41,9 +51,30 @@ export const userPrompt = (prompt: string): GenerateRequest['input'] => ({
   messages: [{ role: 'user', content: prompt }],
 });
 
-export function createPlayground(options: { engine: Engine; models: Models }): Playground {
-  const { engine, models } = options;
+export function createPlayground(options: {
+  engine: Engine;
+  models: Models;
+  checkpoints: Checkpoints;
+}): Playground {
+  const { engine, models, checkpoints } = options;
+  /** Counts of requests that are being answered, by model. */
   const answering = new Map<string, number>();
+  /** Those among them that use a checkpoint. */
+  const answeringCheckpoint = new Map<string, number>();
+
+  async function counted<T>(modelId: string, isCheckpoint: boolean, work: () => Promise<T>): Promise<T> {
+    const counts = [answering, ...(isCheckpoint ? [answeringCheckpoint] : [])];
+    for (const count of counts) count.set(modelId, (count.get(modelId) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      for (const count of counts) {
+        const left = (count.get(modelId) ?? 1) - 1;
+        if (left > 0) count.set(modelId, left);
+        else count.delete(modelId);
+      }
+    }
+  }
 
   function files(model: Model): { gguf: string; template: string; adapter: string | null } {
     const gguf = models.fileOf(model, 'gguf');
@@ -63,24 +94,36 @@ export function createPlayground(options: { engine: Engine; models: Models }): P
     return { gguf, template, adapter: models.fileOf(model, 'adapter_gguf') };
   }
 
+  /** The files of the model itself or of its base. */
+  function modelFiles({
+    model: reference,
+    asBase,
+  }: PlaygroundRequest): { modelId: string } & CheckpointFiles {
+    const model = models.find(reference);
+    const { gguf, template, adapter } = files(model);
+    if (asBase && adapter === null) {
+      throw new AppError(
+        'invalid',
+        `The base model of ${model.name} is not available: its adapter could not be converted for llama.cpp.`,
+      );
+    }
+    const adapters = asBase && adapter !== null ? [{ path: adapter, scale: -1 }] : [];
+    return { modelId: model.modelId, gguf, template, adapters };
+  }
+
   return {
     async generate(request, { onText, signal } = {}) {
-      const model = models.find(request.model);
-      const { gguf, template, adapter } = files(model);
-      if (request.asBase && adapter === null) {
-        throw new AppError(
-          'invalid',
-          `The base model of ${model.name} is not available: its adapter could not be converted for llama.cpp.`,
-        );
+      const { checkpoint } = request;
+      if (checkpoint !== undefined && request.asBase) {
+        throw new AppError('invalid', 'checkpoint and as_base exclude each other. Leave one of them out.');
       }
-      answering.set(model.modelId, (answering.get(model.modelId) ?? 0) + 1);
-      try {
-        return await engine.generate(
+      const answer = ({ gguf, template, adapters }: CheckpointFiles, modelId: string) =>
+        engine.generate(
           {
-            modelKey: model.modelId,
+            modelKey: modelId,
             ggufPath: gguf,
             templatePath: template,
-            ...(request.asBase && adapter !== null ? { adapterPath: adapter, asBase: true } : {}),
+            adapters,
             input: request.input,
             maxTokens: request.maxTokens,
             temperature: request.temperature,
@@ -90,11 +133,14 @@ export function createPlayground(options: { engine: Engine; models: Models }): P
           },
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );
-      } finally {
-        const left = (answering.get(model.modelId) ?? 1) - 1;
-        if (left > 0) answering.set(model.modelId, left);
-        else answering.delete(model.modelId);
+      if (checkpoint === undefined) {
+        const { modelId, ...of } = modelFiles(request);
+        return counted(modelId, false, () => answer(of, modelId));
       }
+      const job = checkpoints.jobOf(request.model);
+      return counted(job.modelId, true, async () =>
+        answer(await checkpoints.prepare(job, checkpoint), job.modelId),
+      );
     },
     modelFile(reference) {
       const model = models.find(reference);
@@ -108,6 +154,15 @@ export function createPlayground(options: { engine: Engine; models: Models }): P
         );
       }
       await engine.unload(model.modelId);
+    },
+    async releaseCheckpoints(job) {
+      if (answeringCheckpoint.has(job.modelId)) {
+        throw new AppError(
+          'conflict',
+          `A checkpoint of ${jobName(job.id)} is generating text. Wait until it has finished.`,
+        );
+      }
+      if (!answering.has(job.modelId)) await engine.unload(job.modelId);
     },
   };
 }
