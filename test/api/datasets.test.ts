@@ -47,6 +47,14 @@ test('a dataset is listed, read with its first rows, replaced and deleted', asyn
   assert.is((await service.call('GET', '/api/datasets/twice.jsonl')).status, 404);
   assert.is((await service.call('GET', '/api/datasets/..%2F..%2Fetc%2Fpasswd')).status, 404);
   assert.is((await service.call('GET', '/api/datasets/support.jsonl?rows=999')).status, 400);
+  const { body: found } = await service.call(
+    'GET',
+    '/api/datasets/support.jsonl?search=INVOICE&rows=2&from=9',
+  );
+  assert.is(found.rows.length, 2);
+  assert.ok(found.rows.every((row: Json) => /invoice/i.test(JSON.stringify(row))));
+  assert.ok(found.lines[0] > 9 && found.next_from >= found.lines[1] && found.total === null);
+  assert.is((await service.call('GET', '/api/datasets/support.jsonl?search=')).status, 400);
 });
 
 if (process.platform === 'linux') {

@@ -30,16 +30,22 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       method: 'GET',
       path: '/api/datasets/{name}',
       tag,
-      summary: 'Get a dataset: validation errors, rows by page, and whether it is large enough for a model',
+      summary:
+        'Get a dataset: validation errors, rows by page or by search, and whether it is large enough for a model',
       query: s.rowsQuery,
       paths: { model_name: 'model' },
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
-      handle: async ({ params, query }) => {
+      handle: async ({ params, query, exchange }) => {
         const dataset = datasets.get(params.name);
         const warnings = await planner.sizeWarnings(dataset.numExamples, query.model_name ?? null);
         return presentDatasetDetail(
           dataset,
-          await datasets.rows(dataset.name, query.from, query.rows),
+          await datasets.rows(dataset.name, {
+            from: query.from,
+            count: query.rows,
+            search: query.search,
+            signal: exchange.signal,
+          }),
           warnings,
         );
       },
@@ -68,7 +74,11 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       handle: async ({ params }) => {
         const dataset = await datasets.convert(params.name);
         const warnings = await planner.sizeWarnings(dataset.numExamples, null);
-        return presentDatasetDetail(dataset, await datasets.rows(dataset.name, 0, 20), warnings);
+        return presentDatasetDetail(
+          dataset,
+          await datasets.rows(dataset.name, { from: 0, count: 20 }),
+          warnings,
+        );
       },
     }),
     route({

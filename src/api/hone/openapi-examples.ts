@@ -55,7 +55,9 @@ const dataset = {
   warnings: [],
   rows: [row],
   cut_rows: [],
+  lines: [1],
   next_from: 1,
+  total: 400,
 };
 const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
 const files = [

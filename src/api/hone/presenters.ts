@@ -106,7 +106,7 @@ export function presentPlan(plan: Plan) {
 
 export function presentDatasetDetail(
   dataset: Dataset,
-  { rows, cut, next }: RowPage,
+  { rows, cut, lines, next, total }: RowPage,
   warnings: readonly string[],
 ) {
   const { valid, shape, errors, totalErrors } = dataset.validation;
@@ -119,7 +119,9 @@ export function presentDatasetDetail(
     warnings,
     rows,
     cut_rows: cut,
+    lines,
     next_from: next,
+    total,
   };
 }
 

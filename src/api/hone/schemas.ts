@@ -62,6 +62,8 @@ export const rowsQuery = v.object({
   rows: wholeNumber(20, 200),
   /** The number of the first row, from 0. */
   from: wholeNumber(0, 2 ** 31),
+  /** Only rows with this text in a value, in upper or lower case. */
+  search: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1000))),
   /** Checks the dataset's size for this model. */
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
@@ -193,8 +195,12 @@ export const dataset = v.object({
   rows: v.array(v.unknown()),
   /** The places in `rows` of those that are too long and displayed in part. */
   cut_rows: v.array(v.number()),
+  /** The line of each of `rows`, from 1. */
+  lines: v.array(v.number()),
   /** `from` of the next page; `null` at the end. */
   next_from: v.nullable(v.number()),
+  /** How many rows have the text of `search` (or how many there are); `null` if that is not known yet. */
+  total: v.nullable(v.number()),
 });
 export const quantizeBody = v.object({
   type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),

@@ -13,7 +13,7 @@ import { datasetName } from './dataset-name.ts';
 import { createNewFile } from './new-file.ts';
 import { readLines } from './read-lines.ts';
 import { converterFor } from './row-converter.ts';
-import { type RowPage, readRowPage } from './row-page.ts';
+import { type RowPage, type RowsWanted, readRowPage } from './row-page.ts';
 import { createRowValidator, maximumLineBytes, type Validation } from './row-validator.ts';
 
 export type Dataset = DatasetRow<Validation>;
@@ -50,8 +50,8 @@ export interface Datasets {
   file(name: string): Promise<{ readonly path: string; readonly bytes: number }>;
   /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
   holds(name: string, bytes: Buffer): Promise<boolean>;
-  /** The rows from number `from`, for display. */
-  rows(name: string, from: number, count: number): Promise<RowPage>;
+  /** Some of the rows, for display. */
+  rows(name: string, wanted: RowsWanted): Promise<RowPage>;
   /** Converts a dataset in another tool's format. @throws AppError `invalid` if the format is unknown. */
   convert(name: string): Promise<Dataset>;
   /**
@@ -191,9 +191,11 @@ export function createDatasets(
       return bytes.equals(await readFile(join(dir, name)));
     },
 
-    async rows(name, from, count) {
-      await check(datasets.get(name).name);
-      return readRowPage(join(dir, name), from, count);
+    async rows(name, wanted) {
+      const { numExamples } = datasets.get(name);
+      await check(name);
+      const page = await readRowPage(join(dir, name), wanted);
+      return wanted.search === undefined ? { ...page, total: numExamples } : page;
     },
 
     async convert(name) {

@@ -11,6 +11,18 @@ const pieceBytes = 2 ** 18;
 
 /** The lines of a file, in memory bounded by `maximumBytes` of a line. */
 export async function* readLines(path: string, maximumBytes: number): AsyncGenerator<Line> {
+  for await (const lines of readLineGroups(path, maximumBytes)) yield* lines;
+}
+
+/**
+ * The lines of a file from the byte `start`, where a line must begin: those that end in a piece together, which takes
+ * less time than one by one.
+ */
+export async function* readLineGroups(
+  path: string,
+  maximumBytes: number,
+  start = 0,
+): AsyncGenerator<readonly Line[]> {
   let pending: Buffer[] = [];
   let keptBytes = 0;
   let lineBytes = 0;
@@ -22,20 +34,24 @@ export async function* readLines(path: string, maximumBytes: number): AsyncGener
     keptBytes += fitting.length;
   };
   const take = (): Line => {
-    const line = { text: Buffer.concat(pending).toString('utf8'), isCut: lineBytes > keptBytes };
+    const bytes = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
+    const line = { text: bytes.toString('utf8'), isCut: lineBytes > keptBytes };
     pending = [];
     keptBytes = 0;
     lineBytes = 0;
     return line;
   };
-  for await (const chunk of createReadStream(path, { highWaterMark: pieceBytes }) as AsyncIterable<Buffer>) {
-    let start = 0;
-    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
-      keep(chunk.subarray(start, end));
-      start = end + 1;
-      yield take();
+  const pieces: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: pieceBytes, start });
+  for await (const chunk of pieces) {
+    const lines: Line[] = [];
+    let from = 0;
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, from)) {
+      keep(chunk.subarray(from, end));
+      from = end + 1;
+      lines.push(take());
     }
-    keep(chunk.subarray(start));
+    keep(chunk.subarray(from));
+    if (lines.length > 0) yield lines;
   }
-  if (lineBytes > 0) yield take();
+  if (lineBytes > 0) yield [take()];
 }

@@ -1,4 +1,6 @@
-import { readLines } from './read-lines.ts';
+import { readLineGroups } from './read-lines.ts';
+import { placeBefore } from './row-index.ts';
+import { rowSearch } from './row-search.ts';
 import { maximumLineBytes } from './row-validator.ts';
 
 /** Some rows of a dataset, as they are displayed. */
@@ -7,9 +9,15 @@ export interface RowPage {
   readonly rows: readonly unknown[];
   /** The places in `rows` of those that are displayed in part. */
   readonly cut: readonly number[];
-  /** The number of the row after the last one, from 0; `null` at the end. */
+  /** The numbers of their lines, from 1. */
+  readonly lines: readonly number[];
+  /** The number of the row to go on with, from 0; `null` at the end. */
   readonly next: number | null;
+  /** How many rows there are of those that were looked for; `null` if not all of the file was read. */
+  readonly total: number | null;
 }
+
+const blank = /^[ \t\r]*$/;
 
 /** Characters of a row that are displayed. */
 const rowLength = 2 ** 14;
@@ -23,27 +31,52 @@ const leastLength = 200;
 /** Nested values below this depth are left out; recursion has no room for what JSON can nest. */
 const maximumDepth = 32;
 
-/** The rows of a file from number `from` (0 is the first), at most `count`, and fewer where they are long. */
-export async function readRowPage(path: string, from: number, count: number): Promise<RowPage> {
+/** What of a file to read. */
+export interface RowsWanted {
+  /** The number of the first row, from 0. */
+  readonly from: number;
+  /** The most rows; fewer are read where they are long. */
+  readonly count: number;
+  /** Only rows with this text in a value, in upper or lower case. */
+  readonly search?: string | undefined;
+  /** Ends the reading with what was found. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Some rows of a file. */
+export async function readRowPage(path: string, wanted: RowsWanted): Promise<RowPage> {
+  const { from, count, search, signal } = wanted;
+  const has = search === undefined ? null : rowSearch(search);
   const rows: unknown[] = [];
   const cut: number[] = [];
-  let number = 0;
+  const lines: number[] = [];
+  const place = await placeBefore(path, from, signal);
+  let number = place.row;
+  let lineNumber = place.line - 1;
   let length = 0;
   let readLength = 0;
-  for await (const line of readLines(path, maximumLineBytes)) {
-    if (!line.isCut && line.text.trim() === '') continue;
-    if (number >= from) {
-      const isFull = rows.length >= count || length >= pageLength || readLength >= pageReadLength;
-      if (isFull) return { rows, cut, next: number };
-      const shown = line.isCut ? beginningOf(line.text) : display(line.text);
-      if (shown.isCut) cut.push(rows.length);
-      rows.push(shown.row);
-      length += shown.length;
-      readLength += line.text.length;
+  for await (const group of readLineGroups(path, maximumLineBytes, place.offset)) {
+    for (const line of group) {
+      lineNumber += 1;
+      if (!line.isCut && blank.test(line.text)) continue;
+      if (number >= from) {
+        const isFull = rows.length >= count || length >= pageLength || readLength >= pageReadLength;
+        if (isFull && has === null) return { rows, cut, lines, next: number, total: null };
+        if (has === null || has(line)) {
+          if (isFull) return { rows, cut, lines, next: number, total: null };
+          const shown = line.isCut ? beginningOf(line.text) : display(line.text);
+          if (shown.isCut) cut.push(rows.length);
+          rows.push(shown.row);
+          lines.push(lineNumber);
+          length += shown.length;
+          readLength += line.text.length;
+        }
+      }
+      number += 1;
     }
-    number += 1;
+    if (signal?.aborted) return { rows, cut, lines, next: number, total: null };
   }
-  return { rows, cut, next: null };
+  return { rows, cut, lines, next: null, total: from > 0 ? null : rows.length };
 }
 
 interface Shown {

@@ -38,16 +38,24 @@ test('lines are read whole or in part, wherever pieces of the file end', async (
 
 test('rows come by page; blank lines are no rows, and other lines are shown as they are', async () => {
   const path = fileOf([{ n: 0 }, '', { n: 1 }, 'no JSON', ' \r', { n: 3 }]);
-  const first = await readRowPage(path, 0, 3);
-  assert.equal(first, { rows: [{ n: 0 }, { n: 1 }, { line: 'no JSON' }], cut: [], next: 3 });
-  assert.equal(await readRowPage(path, 3, 3), { rows: [{ n: 3 }], cut: [], next: null });
-  assert.equal(await readRowPage(path, 4, 3), { rows: [], cut: [], next: null });
-  assert.equal(await readRowPage(path, 0, 0), { rows: [], cut: [], next: 0 });
+  const first = await readRowPage(path, { from: 0, count: 3 });
+  assert.equal(first, {
+    rows: [{ n: 0 }, { n: 1 }, { line: 'no JSON' }],
+    cut: [],
+    lines: [1, 3, 4],
+    next: 3,
+    total: null,
+  });
+  const end = { cut: [], next: null, total: null };
+  const page = (from: number, count: number) => readRowPage(path, { from, count });
+  assert.equal(await page(3, 3), { ...end, rows: [{ n: 3 }], lines: [6] });
+  assert.equal(await page(4, 3), { ...end, rows: [], lines: [] });
+  assert.equal(await page(0, 0), { ...end, rows: [], lines: [], next: 0 });
 });
 
 test('a long row is shown in part, with every field, and marked', async () => {
   const row = { input: 'i'.repeat(100_000), output: 'o'.repeat(100_000), list: Array(100_000).fill(1) };
-  const { rows, cut } = await readRowPage(fileOf([{ n: 0 }, row]), 0, 10);
+  const { rows, cut } = await readRowPage(fileOf([{ n: 0 }, row]), { from: 0, count: 10 });
   assert.equal(cut, [1]);
   const shown = rows[1] as typeof row;
   assert.equal(Object.keys(shown), ['input', 'output', 'list']);
@@ -58,7 +66,10 @@ test('a long row is shown in part, with every field, and marked', async () => {
 
 test('a text is not cut within a surrogate pair', async () => {
   for (const start of ['', 'x']) {
-    const { rows } = await readRowPage(fileOf([{ text: start + '😀'.repeat(50_000) }]), 0, 1);
+    const { rows } = await readRowPage(fileOf([{ text: start + '😀'.repeat(50_000) }]), {
+      from: 0,
+      count: 1,
+    });
     assert.ok(/^x?(😀)+… /u.test((rows[0] as { text: string }).text));
   }
 });
@@ -75,13 +86,66 @@ test('what would not fit into memory or an answer is bounded: long rows, long li
   let from: number | null = 0;
   let count = 0;
   while (from !== null) {
-    const page = await readRowPage(path, from, 200);
+    const page = await readRowPage(path, { from, count: 200 });
     assert.ok(JSON.stringify(page.rows).length < 2 ** 20 + 2 ** 16, 'about a megabyte');
     assert.is(page.cut.length, page.rows.length, 'each is shown in part');
     count += page.rows.length;
     from = page.next;
   }
   assert.is(count, 103);
+});
+
+test('a page deep in a file is the same from the index as from the start, also when the file has changed', async () => {
+  const rows = (count: number, name: string) =>
+    Array.from({ length: count }, (_, n) =>
+      n % 7 === 3 ? `\n \t${JSON.stringify({ [name]: n })}` : { [name]: n },
+    );
+  const path = fileOf(rows(5000, 'n'));
+  const blanks = (number: number) => Math.floor((number + 3) / 7);
+  for (const from of [4321, 999, 1000, 1001, 2999, 3000, 4999, 4321]) {
+    const { rows: shown, lines, next } = await readRowPage(path, { from, count: 2 });
+    assert.equal(shown, from === 4999 ? [{ n: 4999 }] : [{ n: from }, { n: from + 1 }]);
+    assert.is(lines[0], from + 1 + blanks(from + 1), `the line of row ${from}`);
+    assert.is(next, from >= 4998 ? null : from + 2);
+  }
+  assert.equal((await readRowPage(path, { from: 9000, count: 2 })).rows, []);
+  writeFileSync(
+    path,
+    rows(3000, 'other')
+      .map((row) => (typeof row === 'string' ? row : JSON.stringify(row)))
+      .join('\n'),
+  );
+  assert.equal((await readRowPage(path, { from: 2500, count: 1 })).rows, [{ other: 2500 }]);
+  assert.equal((await readRowPage(path, { from: 4321, count: 1 })).rows, []);
+});
+
+test('a search finds texts in values, however they are written, and goes on from page to page', async () => {
+  const path = fileOf([
+    { input: 'Straße', output: 'a "quoted" word' },
+    '{"input":"caf\\u00c9","output":"https:\\/\\/x"}',
+    { messages: [{ role: 'user', content: 'The CAFÉ is\nclosed' }] },
+    'no JSON, but a café',
+    '',
+    { input: 'input', output: 7 },
+    'x'.repeat(2 ** 24 + 100),
+  ]);
+  const found = async (search: string, from = 0, count = 10) => {
+    const { lines, next, total } = await readRowPage(path, { from, count, search });
+    return { lines, next, total };
+  };
+  const end = { next: null, total: null };
+  assert.equal(await found('café'), { lines: [2, 3, 4], next: null, total: 3 });
+  assert.equal(await found('café', 0, 1), { lines: [2], next: 2, total: null });
+  assert.equal(await found('café', 2, 2), { ...end, lines: [3, 4] });
+  assert.equal((await found('straße')).lines, [1]);
+  assert.equal((await found('A "QUOTED"')).lines, [1]);
+  assert.equal((await found('https://x')).lines, [2]);
+  assert.equal((await found('is\nclosed')).lines, [3]);
+  assert.equal((await found('input')).lines, [6], 'the name of a field is not searched');
+  assert.equal((await found('7')).lines, [6]);
+  assert.equal(await found('nowhere'), { lines: [], next: null, total: 0 });
+  const left = await readRowPage(path, { from: 0, count: 9, search: 'nowhere', signal: AbortSignal.abort() });
+  assert.is.not(left.next, null, 'it ends when nobody waits for it');
 });
 
 test.run();
