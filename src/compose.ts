@@ -156,6 +156,7 @@ function composeModels({ config, logger, store, frames, hub }: Ground) {
     gpu: 'auto',
     idleMs: config.limits.playgroundIdleMs,
     silenceMs: config.limits.engineSilenceMs,
+    stallMs: config.limits.engineStallMs,
     maxLoaded: 2,
     logger,
   });

@@ -77,6 +77,8 @@ export interface Limits {
   readonly playgroundIdleMs: number;
   /** A model's process that gives no sign of life for this long during a request is killed. */
   readonly engineSilenceMs: number;
+  /** A model's process that answers, but makes no progress with a request for this long, is killed. */
+  readonly engineStallMs: number;
   /** How long a warm trainer waits for a job; 0 disables it. */
   readonly warmTrainerIdleMs: number;
   /** A quantization that reports no progress for this long hangs, and is ended. */
@@ -107,6 +109,8 @@ const defaultLimits: Limits = {
   shutdownMs: 4_000,
   playgroundIdleMs: 600_000,
   engineSilenceMs: 60_000,
+  // One step evaluates 512 tokens of a prompt, which takes minutes for the largest models on a CPU.
+  engineStallMs: 900_000,
   warmTrainerIdleMs: 600_000,
   // The largest tensor of a large model takes minutes on one thread.
   quantizeSilenceMs: 1_800_000,

@@ -15,6 +15,7 @@ const engine = createEngine({
   gpu: false,
   idleMs: 600_000,
   silenceMs: 600_000,
+  stallMs: 600_000,
   maxLoaded: 1,
   logger: silent,
 });

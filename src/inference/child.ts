@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import * as v from 'valibot';
 import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
+import { hasCrashed } from '../contract/crashes.ts';
 import { AppError } from '../errors.ts';
 import { type FromWorker, fromWorker, type generateResult, type ToWorker } from './protocol.ts';
 
@@ -11,7 +12,15 @@ type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
 /** An aborted child that does not respond within this time is killed. Evaluating one prompt batch takes less. */
 const abortPatienceMs = 30_000;
 /** A child is asked for a sign of life this often within its time; it may miss all but the last. */
-const pingsPerSilence = 4;
+const pingsPerBound = 4;
+
+/** When a child that has requests is killed, in milliseconds. */
+export interface Patience {
+  /** It gives no sign of life for this long: it was stopped. */
+  readonly silenceMs: number;
+  /** It answers, but loads and evaluates nothing for this long: it hangs in llama.cpp. */
+  readonly stallMs: number;
+}
 /** How many trailing characters of the child's stderr an error can show. */
 const keptComplaints = 2000;
 
@@ -37,23 +46,17 @@ interface Waiting {
   onText: ((delta: string) => void) | undefined;
 }
 
-/** How a process ends that crashes by itself, rather than being killed; Windows has exit codes from 0xC0000000 for it. */
-const crashes: readonly unknown[] = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGTRAP'];
-const hasCrashed = (code: number | null, signal: NodeJS.Signals | null) =>
-  crashes.includes(signal) || (code ?? 0) >= 0xc0000000;
-
 function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
 
 /**
- * Starts a child and loads a model in it. A child that gives no sign of life for `silenceMs` while it has requests is
- * killed: it was stopped, or it hangs. `onEnd` is called once, after the process has exited.
+ * Starts a child and loads a model in it. A child that exhausts the patience is killed. `onEnd` is called once, after the process has exited.
  */
 export function startChild(
   workerPath: string,
   order: LoadOrder,
-  silenceMs: number,
+  { silenceMs, stallMs }: Patience,
   log: (line: string) => void,
   onEnd: () => void,
 ): Child {
@@ -79,21 +82,32 @@ export function startChild(
 
   /** Counted instead of timed: after the machine slept, a child has not been silent. */
   let unanswered = 0;
+  /** Signs of life since the last step. */
+  let idle = 0;
+  let steps = -1;
+  const pingMs = Math.min(silenceMs, stallMs) / pingsPerBound;
   const watch = setInterval(() => {
     if (waiting.size === 0 || gone !== null) {
       unanswered = 0;
-    } else if (unanswered < pingsPerSilence) {
+      idle = 0;
+    } else if (idle * pingMs >= stallMs) {
+      giveUp(`made no progress for ${stallMs / 1000} s`);
+    } else if (unanswered * pingMs >= silenceMs) {
+      giveUp(`gave no sign of life for ${silenceMs / 1000} s`);
+    } else {
       unanswered += 1;
       tell({ type: 'ping' });
-    } else {
-      gone = new AppError(
-        'unavailable',
-        `The playground's process gave no sign of life for ${silenceMs / 1000} s and was ended. The next request starts a new one.`,
-      );
-      process_.kill('SIGKILL');
     }
-  }, silenceMs / pingsPerSilence);
+  }, pingMs);
   watch.unref();
+
+  function giveUp(why: string): void {
+    gone = new AppError(
+      'unavailable',
+      `The playground's process ${why} and was ended. The next request starts a new one.`,
+    );
+    process_.kill('SIGKILL');
+  }
 
   const exited = new Promise<void>((resolve) => {
     const finish = (error: Error): void => {
@@ -132,7 +146,12 @@ export function startChild(
 
   function hear(message: FromWorker): void {
     unanswered = 0;
-    if (message.type === 'loaded' || message.type === 'alive') return;
+    if (message.type === 'alive') {
+      idle = message.steps === steps ? idle + 1 : 0;
+      steps = message.steps;
+      return;
+    }
+    if (message.type === 'loaded') return;
     if (message.type === 'failed' && message.id === null) {
       // the model could not be loaded: every request fails with this error, and the process is useless
       const { kind, details } = message;

@@ -59,6 +59,8 @@ export interface EngineOptions {
   idleMs: number;
   /** A model's process that gives no sign of life for this long during a request is killed. */
   silenceMs: number;
+  /** A model's process that answers, but loads and evaluates nothing for this long during a request, is killed. */
+  stallMs: number;
   /** The most models in memory; the least recently used one is unloaded first. */
   maxLoaded: number;
   logger: Log;
@@ -84,7 +86,7 @@ const aborted: GenerateResult = Object.freeze({
 });
 
 export function createEngine(options: EngineOptions): Engine {
-  const { workerPath, gpu, idleMs, silenceMs, maxLoaded, logger } = options;
+  const { workerPath, gpu, idleMs, silenceMs, stallMs, maxLoaded, logger } = options;
   const slots = new Map<string, Slot>();
   /** Called when a slot may have become free. */
   let waiters: (() => void)[] = [];
@@ -109,7 +111,7 @@ export function createEngine(options: EngineOptions): Engine {
     const child = startChild(
       workerPath,
       { ggufPath: request.ggufPath, templatePath: request.templatePath, gpu, trainingActive },
-      silenceMs,
+      { silenceMs, stallMs },
       (line) => logger.debug({ model: key, line }, 'playground child'),
       () => {
         const slot = slots.get(key);

@@ -42,18 +42,19 @@ export interface LoadedModel {
   generate(order: Order, signal: AbortSignal, onText: (delta: string) => void): Promise<Answer>;
 }
 
-/** Loads a checked GGUF. @throws AppError `invalid` when llama.cpp rejects it. */
+/** Loads a checked GGUF; calls `onStep` for each part that is loaded, and later evaluated. @throws AppError `invalid` when llama.cpp rejects it. */
 export async function loadModel(
   llama: Llama,
   ggufPath: string,
   templatePath: string,
   trainingActive: boolean,
+  onStep: () => void,
 ): Promise<LoadedModel> {
   const file = await readGguf(ggufPath);
   const template = await readTemplate(templatePath);
   let model: LlamaModel;
   try {
-    model = await llama.loadModel({ modelPath: ggufPath });
+    model = await llama.loadModel({ modelPath: ggufPath, onLoadProgress: onStep });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AppError('invalid', `llama.cpp cannot load the model file ${basename(ggufPath)}: ${reason}`, {
@@ -61,7 +62,7 @@ export async function loadModel(
     });
   }
   const { size } = await stat(ggufPath);
-  const loaded = createLoadedModel(llama, model, file, template, size);
+  const loaded = createLoadedModel(llama, model, file, template, size, onStep);
   loaded.setTraining(trainingActive);
   return loaded;
 }
@@ -72,6 +73,7 @@ function createLoadedModel(
   file: GgufFile,
   template: StoredTemplate,
   bytes: number,
+  onStep: () => void,
 ): LoadedModel {
   const pieces = createPieces(file);
   const encoder = new TextEncoder();
@@ -166,6 +168,7 @@ function createLoadedModel(
       while (!signal.aborted && prompt.length - sequence.nextTokenIndex > promptChunkTokens) {
         const from = sequence.nextTokenIndex;
         await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(from, from + promptChunkTokens));
+        onStep();
       }
       if (signal.aborted) {
         const durationMs = performance.now() - started;
@@ -183,6 +186,7 @@ function createLoadedModel(
       try {
         while (!signal.aborted && generated < limit) {
           const next = await tokens.next();
+          onStep();
           if (next.done) {
             ended = true;
             break;

@@ -50,7 +50,8 @@ const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), messag
 /** Messages from a child. `failed` without an id means that the model could not be loaded. */
 export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('loaded') }),
-  v.strictObject({ type: v.literal('alive') }),
+  /** `steps` grows with every part of the model that is loaded and every token that is evaluated. */
+  v.strictObject({ type: v.literal('alive'), steps: v.number() }),
   v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string() }),
   v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
   v.strictObject({

@@ -12,6 +12,11 @@ let trainingActive = false;
 /** Requests are processed one at a time, in order of arrival. */
 let tail: Promise<void> = Promise.resolve();
 let running: number | null = null;
+/** What the process has done so far, in parts of unequal size. */
+let steps = 0;
+const countStep = () => {
+  steps += 1;
+};
 const aborts = new Map<number, AbortController>();
 
 function tell(message: FromWorker): void {
@@ -31,7 +36,7 @@ function fail(id: number | null, error: unknown): void {
 
 async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<LoadedModel> {
   const llama = await getLlama({ gpu: message.gpu, build: 'never', logLevel: LlamaLogLevel.error });
-  return loadModel(llama, message.ggufPath, message.templatePath, trainingActive);
+  return loadModel(llama, message.ggufPath, message.templatePath, trainingActive, countStep);
 }
 
 async function answer(order: Order, signal: AbortSignal): Promise<void> {
@@ -89,7 +94,7 @@ function take(message: ToWorker): void {
       abort(message.id);
       return;
     case 'ping':
-      tell({ type: 'alive' });
+      tell({ type: 'alive', steps });
       return;
     case 'training':
       trainingActive = message.active;

@@ -4,6 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
+import { hasCrashed } from '../contract/crashes.ts';
 import { quantizeFailure } from './quantize.ts';
 
 export interface QuantizeProcessOptions {
@@ -24,7 +25,8 @@ const keptErrorLines = 20;
 /**
  * Quantizes a GGUF file in a process of its own, without secrets in its environment: llama.cpp aborts on some damaged
  * files. The output is either complete or absent, and no temporary file is left, however the process ends.
- * @throws AppError as `quantize`; with the code `crashed` or `hung` if the process reports nothing itself.
+ * @throws AppError as `quantize`; if the process reports nothing itself, with the code `bad_model` (it crashed before any
+ *   progress), `crashed` or `hung`.
  */
 export async function quantizeInProcess(
   input: string,
@@ -41,6 +43,7 @@ export async function quantizeInProcess(
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let hung = false;
+  let begun = false;
   const silence = setTimeout(() => {
     hung = true;
     child.kill('SIGKILL');
@@ -55,7 +58,9 @@ export async function quantizeInProcess(
   createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
     silence.refresh();
     const { progress } = parse(line);
-    if (typeof progress === 'number') onProgress(progress);
+    if (typeof progress !== 'number') return;
+    begun = true;
+    onProgress(progress);
   });
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => {
     errors.push(line);
@@ -64,7 +69,10 @@ export async function quantizeInProcess(
   try {
     // `once` rejects if the process cannot be started.
     const [code, endSignal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-    if (code !== 0) throw failureOf(errors, hung ? silenceMs : null, code, endSignal, signal.aborted);
+    if (code !== 0) {
+      const end = { hungMs: hung ? silenceMs : null, code, signal: endSignal, begun };
+      throw failureOf(errors, end, signal.aborted);
+    }
   } catch (error) {
     await removeLeftovers(output);
     throw error;
@@ -75,13 +83,17 @@ export async function quantizeInProcess(
   }
 }
 
-function failureOf(
-  errors: readonly string[],
-  hungMs: number | null,
-  code: number | null,
-  signal: NodeJS.Signals | null,
-  cancelled: boolean,
-) {
+/** How the process ended. */
+interface End {
+  /** The silence after which it was killed. */
+  readonly hungMs: number | null;
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Whether it reported any progress. */
+  readonly begun: boolean;
+}
+
+function failureOf(errors: readonly string[], { hungMs, code, signal, begun }: End, cancelled: boolean) {
   if (cancelled) return quantizeFailure('cancelled', 'Quantization was cancelled.');
   if (hungMs !== null) {
     const message = `The process that quantizes reported nothing for ${hungMs / 1000} s and was ended. Try again.`;
@@ -92,6 +104,10 @@ function failureOf(
     if (typeof code === 'string' && typeof message === 'string') return quantizeFailure(code, message);
   }
   const how = signal === null ? `with exit code ${code}` : `by signal ${signal}`;
+  if (!begun && hasCrashed(code, signal)) {
+    const message = `The process that quantizes ended ${how} before it had read the model: the model's file is damaged.`;
+    return quantizeFailure('bad_model', message, errors.join('\n'));
+  }
   const message = `The process that quantizes ended ${how}. The model's file may be damaged, or memory was short.`;
   return quantizeFailure('crashed', message, errors.join('\n'));
 }

@@ -144,6 +144,8 @@ const kinds: Record<string, AppError['kind']> = {
   engine_mismatch: 'unavailable',
   not_found: 'not_found',
   no_thread: 'unavailable',
+  crashed: 'unavailable',
+  hung: 'unavailable',
 };
 
 function asQuantizeError(error: unknown): AppError {

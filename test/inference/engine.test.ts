@@ -23,6 +23,7 @@ function create(options: { idleMs?: number; maxLoaded?: number } = {}): Engine {
     gpu: false,
     idleMs: 600_000,
     silenceMs: 600_000,
+    stallMs: 600_000,
     maxLoaded: 2,
     logger,
     ...options,

@@ -8,7 +8,7 @@ import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
 const noModel: ResponseDoc = { description: 'Model or file not found', schema: s.error };
-const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
+const damaged: ResponseDoc = { description: 'Invalid request, or a damaged file', schema: s.error };
 
 /** A model's lineage, files, quantizations and base model answers. */
 export function modelRoutes({ hubPush, models, playground, quantizer }: Services) {
@@ -22,9 +22,10 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       bodyExample: { type: 'Q4_K_M' },
       responses: {
         200: { description: 'Quantization started', schema: s.told },
-        400: refused,
+        400: damaged,
         404: noModel,
         409: { description: 'The file exists, or another quantization is in progress', schema: s.error },
+        503: { description: 'The process that quantizes cannot work, or was killed', schema: s.error },
         507: { description: 'The disk is nearly full', schema: s.error },
       },
       handle: async ({ params, body }) => {

@@ -14,9 +14,10 @@ import type { Model, Models } from './models.ts';
 /** Quantizes models to further GGUF types. */
 export interface Quantizer {
   /**
-   * Starts to write a type from the best one that there is; its progress and end come as `export` frames.
+   * Starts to write a type from the best one that there is; its progress and end come as `export` frames. Resolves once
+   * llama.cpp has read the source and begun.
    * @throws AppError `not_found`, `invalid` (no GGUF, a damaged one, or nothing better to make it of), `conflict` (it
-   *   is there, or another is being made).
+   *   is there, or another is being made), `unavailable` (the process that quantizes does not start, or was killed).
    */
   start(reference: string, type: string): Promise<Model>;
   /** @throws AppError `conflict` while a type of the model is being made. */
@@ -47,15 +48,21 @@ export function createQuantizer(options: {
     }
   }
 
-  async function make(model: Model, source: ModelArtifact, type: string): Promise<void> {
+  /** `onBegin` is called at the first progress. @throws what fails before that; a later failure is told by its frame. */
+  async function make(model: Model, source: ModelArtifact, type: string, onBegin: () => void): Promise<void> {
     const path = join(dirname(source.path), `model-${type}.gguf`);
     const about = { model_id: model.modelId, id: model.id, kind: 'gguf', path, quantization: type };
+    let begun = false;
     try {
       await quantizeInProcess(join(model.path, source.path), join(model.path, path), type, {
         command,
         silenceMs,
         signal: closing.signal,
-        onProgress: (progress) => frames.send('export', null, { ...about, state: 'running', progress }),
+        onProgress: (progress) => {
+          begun = true;
+          onBegin();
+          frames.send('export', null, { ...about, state: 'running', progress });
+        },
       });
       const { size: bytes } = await stat(join(model.path, path));
       frames.commit((emit) => {
@@ -69,7 +76,9 @@ export function createQuantizer(options: {
       await writeModelFile(models.find(model.modelId));
     } catch (error) {
       // The model's folder is no concern of a remote client.
-      const message = asAppError(error).message.replaceAll(`${model.path}${sep}`, '');
+      const { kind, message: told } = asAppError(error);
+      const message = told.replaceAll(`${model.path}${sep}`, '');
+      if (!begun) throw new AppError(kind, message, { cause: error });
       frames.commit((emit) => emit('export', null, { ...about, state: 'failed', error: message }));
     }
   }
@@ -101,8 +110,12 @@ export function createQuantizer(options: {
       // The new file is smaller than its source.
       await checkRoom(model.path, source.bytes);
       refuseSecond(model);
-      const done = make(model, source, type).finally(() => making.delete(model.modelId));
-      making.set(model.modelId, { type, done });
+      await new Promise<void>((resolve, reject) => {
+        const done = make(model, source, type, resolve)
+          .then(resolve, reject)
+          .finally(() => making.delete(model.modelId));
+        making.set(model.modelId, { type, done });
+      });
       return model;
     },
     release: refuseSecond,

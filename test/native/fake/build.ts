@@ -27,8 +27,8 @@ export function loopWatch(folder: string): string {
   return file;
 }
 
-/** Compiles a library that is preloaded into a process (`full-disk.c`, `no-threads.c`) and gives its file. */
-export function shim(name: 'full-disk' | 'no-threads', folder: string): string {
+/** Compiles a library that is preloaded into a process (`full-disk.c`, `hang.c`, `no-threads.c`) and gives its file. */
+export function shim(name: 'full-disk' | 'hang' | 'no-threads', folder: string): string {
   const file = join(folder, `${name}.so`);
   compile(`${name}.c`, file, ['-ldl']);
   return file;
