@@ -13,6 +13,7 @@ import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
+import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
 import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
@@ -84,7 +85,15 @@ export async function compose(
   const machine = composeMachine(ground);
   const models = composeModels(ground);
   const training = composeTraining(ground, machine, models);
-  const fineTuning = composeFineTuning(ground, training);
+  // On a full disk, these must still be possible.
+  const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
+  const jobs = {
+    ...training.jobs,
+    stop: reserve.around(training.jobs.stop),
+    discard: reserve.around(training.jobs.discard),
+    remove: reserve.around(training.jobs.remove),
+  };
+  const fineTuning = composeFineTuning(ground, machine, { ...training, datasets, jobs });
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
   const { warm, ...trainingServices } = training;
@@ -94,15 +103,9 @@ export async function compose(
       ...modelServices,
       ...trainingServices,
       ...fineTuning,
-      // On a full disk, these must still be possible.
       removeModel: reserve.around(modelServices.removeModel),
-      datasets: { ...training.datasets, remove: reserve.around(training.datasets.remove) },
-      jobs: {
-        ...training.jobs,
-        stop: reserve.around(training.jobs.stop),
-        discard: reserve.around(training.jobs.discard),
-        remove: reserve.around(training.jobs.remove),
-      },
+      datasets,
+      jobs,
       accessKeys,
       sessions,
       access: createAccess({ mode: config.access, keys: accessKeys, sessions }),
@@ -243,9 +246,20 @@ function composeTraining(
 }
 
 /** OpenAI's fine-tuning API over the same datasets and jobs. */
-function composeFineTuning({ store }: Ground, { datasets }: ReturnType<typeof composeTraining>) {
+function composeFineTuning(
+  { store }: Ground,
+  { machine }: Pick<Services, 'machine'>,
+  services: Pick<Services, 'datasets' | 'jobs' | 'selection' | 'recommendedSettings'>,
+) {
   const results = createResultFiles(store);
-  return { fineTuningFiles: createFineTuningFiles({ store: store.fineTuning, datasets, results }) };
+  const { datasets, selection } = services;
+  const files = createFineTuningFiles({ store: store.fineTuning, datasets, results });
+  const recommendedModel = async () =>
+    selection.recommend((await machine()).profile, 'text-generation').recommended;
+  return {
+    fineTuningFiles: files,
+    fineTuningJobs: createFineTuningJobs({ ...services, store, files, results, recommendedModel }),
+  };
 }
 
 function composeWarmTrainer(

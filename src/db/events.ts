@@ -17,6 +17,8 @@ export interface EventStore {
   since(seq: number, limit: number): EventRow[];
   /** Frames of a job and type after `seq`, oldest first. */
   ofJob(jobId: number, type: string, seq?: number): EventRow[];
+  /** The last `limit` frames of a job and type before `seq`, newest first. */
+  before(jobId: number, type: string, seq: number, limit: number): EventRow[];
   /**
    * The numbers of a job's `metrics` frames of a kind by their step: one each, the newest, where a resumed run
    * wrote a step again.
@@ -52,6 +54,9 @@ export function createEventStore(db: Db): EventStore {
   const ofJob = db.prepare(
     `SELECT ${columns} FROM events WHERE job_id = ? AND type = ? AND seq > ? ORDER BY seq`,
   );
+  const before = db.prepare(
+    `SELECT ${columns} FROM events WHERE job_id = ? AND type = ? AND seq < ? ORDER BY seq DESC LIMIT ?`,
+  );
   const newestOfSteps = `SELECT max(seq) FROM events WHERE type = 'metrics' AND job_id = ? AND kind = ? GROUP BY step`;
   const steps = db.prepare(`${newestOfSteps} ORDER BY step`).pluck();
   const lastSteps = db.prepare(`${newestOfSteps} ORDER BY step DESC LIMIT ?`).pluck();
@@ -62,6 +67,7 @@ export function createEventStore(db: Db): EventStore {
     newestSeq: () => (newest.get() as { seq: number | null }).seq ?? 0,
     since: (seq, limit) => (since.all(seq, limit) as EventRecord[]).map(toRow),
     ofJob: (jobId, type, seq = 0) => (ofJob.all(jobId, type, seq) as EventRecord[]).map(toRow),
+    before: (jobId, type, seq, limit) => (before.all(jobId, type, seq, limit) as EventRecord[]).map(toRow),
     steps: (jobId, kind) => steps.all(jobId, kind) as number[],
     lastSteps: (jobId, kind, limit) => (lastSteps.all(jobId, kind, limit) as number[]).reverse(),
     bySeq: (seqs) =>

@@ -16,8 +16,10 @@ export interface FineTuningJobRow {
   readonly trainingFile: string;
   readonly validationFile: string | null;
   readonly learningRateMultiplier: number;
-  readonly stoppedAs: 'paused' | 'cancelled' | null;
 }
+
+/** What a request of this API meant by a stop. */
+export type StoppedAs = 'paused' | 'cancelled';
 
 /** A job's curves as CSV; `content` is `null` once they were deleted. */
 export interface FineTuningResultRow {
@@ -34,7 +36,8 @@ export interface FineTuningStore {
   removeFile(id: string): void;
   putJob(job: FineTuningJobRow): void;
   getJob(jobId: number): FineTuningJobRow | null;
-  setStoppedAs(jobId: number, stoppedAs: FineTuningJobRow['stoppedAs']): void;
+  setStoppedAs(jobId: number, stoppedAs: StoppedAs | null): void;
+  getStoppedAs(jobId: number): StoppedAs | null;
   /**
    * The numbers of jobs before `before`, newest first.
    * @param metadata pairs that each must have, or `null` for those without any.
@@ -61,15 +64,17 @@ export function createFineTuningStore(db: Db): FineTuningStore {
   const removeFile = db.prepare('DELETE FROM fine_tuning_files WHERE id = ?');
   const putJob = db.prepare(
     `INSERT OR REPLACE INTO fine_tuning_jobs (job_id, model_name, suffix, metadata, training_file, validation_file,
-       learning_rate_multiplier, stopped_as)
-     VALUES (@jobId, @modelName, @suffix, @metadata, @trainingFile, @validationFile, @learningRateMultiplier, @stoppedAs)`,
+       learning_rate_multiplier)
+     VALUES (@jobId, @modelName, @suffix, @metadata, @trainingFile, @validationFile, @learningRateMultiplier)`,
   );
   const getJob = db.prepare(
     `SELECT job_id AS jobId, model_name AS modelName, suffix, metadata, training_file AS trainingFile,
-       validation_file AS validationFile, learning_rate_multiplier AS learningRateMultiplier, stopped_as AS stoppedAs
+       validation_file AS validationFile, learning_rate_multiplier AS learningRateMultiplier
      FROM fine_tuning_jobs WHERE job_id = ?`,
   );
-  const setStoppedAs = db.prepare('UPDATE fine_tuning_jobs SET stopped_as = ? WHERE job_id = ?');
+  const setStop = db.prepare('INSERT OR REPLACE INTO fine_tuning_stops (job_id, stopped_as) VALUES (?, ?)');
+  const clearStop = db.prepare('DELETE FROM fine_tuning_stops WHERE job_id = ?');
+  const getStop = db.prepare('SELECT stopped_as FROM fine_tuning_stops WHERE job_id = ?').pluck();
   const jobIds = db
     .prepare(
       `SELECT jobs.id FROM jobs LEFT JOIN fine_tuning_jobs AS tuning ON tuning.job_id = jobs.id
@@ -80,7 +85,7 @@ export function createFineTuningStore(db: Db): FineTuningStore {
        ORDER BY jobs.id DESC LIMIT @limit`,
     )
     .pluck();
-  const prunes = ['fine_tuning_jobs', 'fine_tuning_results'].map((table) =>
+  const prunes = ['fine_tuning_jobs', 'fine_tuning_stops', 'fine_tuning_results'].map((table) =>
     db.prepare(`DELETE FROM ${table} WHERE job_id NOT IN (SELECT id FROM jobs)`),
   );
   const resultColumns = 'job_id AS jobId, created_at AS createdAt, content';
@@ -101,7 +106,11 @@ export function createFineTuningStore(db: Db): FineTuningStore {
       const row = getJob.get(jobId) as (FineTuningJobRow & { metadata: string }) | undefined;
       return row === undefined ? null : { ...row, metadata: JSON.parse(row.metadata) };
     },
-    setStoppedAs: (jobId, stoppedAs) => void setStoppedAs.run(stoppedAs, jobId),
+    setStoppedAs(jobId, stoppedAs) {
+      if (stoppedAs === null) clearStop.run(jobId);
+      else setStop.run(jobId, stoppedAs);
+    },
+    getStoppedAs: (jobId) => (getStop.get(jobId) as StoppedAs | undefined) ?? null,
     jobIds: ({ before, limit, metadata }) =>
       jobIds.all({
         before: before ?? Number.MAX_SAFE_INTEGER,

@@ -8,6 +8,7 @@ import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
+import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
@@ -28,6 +29,7 @@ export interface Services {
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
   readonly fineTuningFiles: FineTuningFiles;
+  readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
   readonly hubPush: HubPush;
   readonly jobs: Jobs;

@@ -1,10 +1,11 @@
-import type { Model } from '../../domain/models/models.ts';
 import type { PlaygroundRequest } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { type Face, type ResponseDoc, route, withExamples } from '../../http/route.ts';
 import { chatSpelling, complete, textSpelling } from './completions.ts';
 import { presentError } from './errors.ts';
 import { fileRoutes } from './files.ts';
+import { fineTuningRoutes } from './jobs.ts';
+import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 
@@ -17,12 +18,6 @@ const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 /** `/v1`: the OpenAI-compatible API. A model is named by its name or either id. */
 export function createOpenAiFace(services: Services) {
   const { models, playground } = services;
-  const present = (model: Model) => ({
-    id: model.name,
-    object: 'model',
-    created: Math.floor(Date.parse(model.createdAt) / 1000),
-    owned_by: 'hone',
-  });
   /** A checkpoint is also found by the name of its job, which may have no model yet. */
   const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
     checkpoint == null ? models.findByName(model).modelId : model;
@@ -50,30 +45,6 @@ export function createOpenAiFace(services: Services) {
   }) => (body.stream ? { includeUsage: body.stream_options?.include_usage ?? false } : null);
 
   const routes = [
-    route({
-      method: 'GET',
-      path: '/v1/models',
-      tag,
-      access: 'inference',
-      summary: 'List the models available for inference',
-      responses: { 200: { description: 'The models', schema: s.models } },
-      handle: () => ({
-        object: 'list',
-        data: models
-          .list()
-          .filter((model) => models.fileOf(model, 'gguf') !== null)
-          .map(present),
-      }),
-    }),
-    route({
-      method: 'GET',
-      path: '/v1/models/{model}',
-      tag,
-      access: 'inference',
-      summary: 'Get a model',
-      responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
-      handle: ({ params }) => present(models.findByName(params.model)),
-    }),
     route({
       method: 'POST',
       path: '/v1/chat/completions',
@@ -140,7 +111,10 @@ export function createOpenAiFace(services: Services) {
   ];
   return {
     name: 'openai',
-    routes: withExamples([...routes, ...fileRoutes(services)], examples),
+    routes: withExamples(
+      [...modelRoutes(services), ...routes, ...fileRoutes(services), ...fineTuningRoutes(services)],
+      examples,
+    ),
     presentError,
     error: s.error,
   } satisfies Face;

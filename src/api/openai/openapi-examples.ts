@@ -13,13 +13,65 @@ const file = {
   status: 'processed',
 };
 
+const hyperparameters = { n_epochs: 3, batch_size: 8, learning_rate_multiplier: 1 };
+const job = {
+  id: 'ftjob-12',
+  object: 'fine_tuning.job',
+  created_at: 1_795_262_200,
+  finished_at: 1_795_262_380,
+  estimated_finish: null,
+  model: 'Qwen/Qwen3-0.6B',
+  fine_tuned_model: 'ft:Qwen/Qwen3-0.6B:hone:support:4f9d2c1a',
+  organization_id: 'hone',
+  status: 'succeeded',
+  error: null,
+  training_file: file.id,
+  validation_file: null,
+  result_files: ['file-results-12'],
+  trained_tokens: 51_200,
+  seed: 42,
+  hyperparameters,
+  method: { type: 'supervised', supervised: { hyperparameters } },
+  integrations: [],
+  metadata: { team: 'support' },
+  user_provided_suffix: 'support',
+};
+const unfinished = { finished_at: null, fine_tuned_model: null, result_files: [], trained_tokens: null };
+const event = {
+  id: 'ftevent-8121',
+  object: 'fine_tuning.job.event',
+  created_at: 1_795_262_300,
+  level: 'info',
+  message: 'Step 88/300: training loss=0.4211',
+  type: 'metrics',
+  data: { step: 88, total_steps: 300, train_loss: 0.4211 },
+};
+const listOf = (item: { readonly id: string }) => ({
+  object: 'list',
+  data: [item],
+  first_id: item.id,
+  last_id: item.id,
+  has_more: false,
+});
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /v1/models': { object: 'list', data: [model] },
-  'GET /v1/models/{model}': model,
+  'GET /v1/models/{model:path}': model,
+  'DELETE /v1/models/{model:path}': { id: model.id, object: 'model', deleted: true },
   'POST /v1/files': file,
-  'GET /v1/files': { object: 'list', data: [file], first_id: file.id, last_id: file.id, has_more: false },
+  'GET /v1/files': listOf(file),
   'GET /v1/files/{file_id}': file,
   'DELETE /v1/files/{file_id}': { id: file.id, object: 'file', deleted: true },
+  'POST /v1/fine_tuning/jobs': { ...job, ...unfinished, status: 'queued' },
+  'GET /v1/fine_tuning/jobs': listOf(job),
+  'GET /v1/fine_tuning/jobs/{job_id}': job,
+  'POST /v1/fine_tuning/jobs/{job_id}/cancel': {
+    ...{ ...job, ...unfinished, status: 'cancelled' },
+    finished_at: job.finished_at,
+  },
+  'POST /v1/fine_tuning/jobs/{job_id}/pause': { ...job, ...unfinished, status: 'paused' },
+  'POST /v1/fine_tuning/jobs/{job_id}/resume': { ...job, ...unfinished, status: 'queued' },
+  'GET /v1/fine_tuning/jobs/{job_id}/events': listOf(event),
   'POST /v1/chat/completions': {
     id: 'chatcmpl-4f9d2c',
     object: 'chat.completion',

@@ -13,8 +13,12 @@ CREATE TABLE fine_tuning_jobs (
   metadata TEXT NOT NULL,                   -- an object of strings
   training_file TEXT NOT NULL,
   validation_file TEXT,
-  learning_rate_multiplier REAL NOT NULL,
-  stopped_as TEXT                           -- paused or cancelled, by a request of this API
+  learning_rate_multiplier REAL NOT NULL
+);
+
+CREATE TABLE fine_tuning_stops (
+  job_id INTEGER PRIMARY KEY,
+  stopped_as TEXT NOT NULL                  -- paused or cancelled, by a request of this API
 );
 
 CREATE TABLE fine_tuning_results (

@@ -59,10 +59,11 @@ export interface Started {
 export interface Jobs extends JobReader, JobHistory {
   /**
    * Starts a job; with `queue` it waits while another one is unfinished.
+   * @param also runs in the transaction that stores the job.
    * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if another job is unfinished and `queue` is not
    * set, or the queue is full.
    */
-  start(request: TrainingRequest): Promise<Started>;
+  start(request: TrainingRequest, also?: (job: Pick<Job, 'id' | 'modelId'>) => void): Promise<Started>;
   /** Every error for which a start would reject a request, as far as the request can be read. */
   faults(request: ReadRequest): Promise<readonly FieldIssue[]>;
   /**
@@ -75,8 +76,11 @@ export interface Jobs extends JobReader, JobHistory {
    * kept with its model. Resolves with the ended job. @throws AppError `conflict` as `stop` does.
    */
   discard(id: number): Promise<Job>;
-  /** @throws AppError `conflict` when the job cannot be resumed now. */
-  resume(id: number): Promise<Job>;
+  /**
+   * Resumes a job; with `queue` it waits while another one is unfinished.
+   * @throws AppError `conflict` when the job cannot be resumed now.
+   */
+  resume(id: number, options?: { readonly queue?: boolean }): Promise<Job>;
   remove(id: number): Promise<void>;
   /** Acknowledges a finished job. Returns false, and changes nothing, while a job is unfinished. */
   acknowledge(): boolean;
@@ -125,15 +129,19 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  async function start(request: TrainingRequest): Promise<Started> {
+  async function start(
+    request: TrainingRequest,
+    also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
+  ): Promise<Started> {
     const refuseConflict = request.queue ? refuseMore : refuseSecond;
     refuseConflict();
     const judged = await judgeRequest(request, judges);
     await options.checkDisk(judged);
     const id = store.transaction(() => {
       refuseConflict();
-      return store.jobs.insert({
-        modelId: randomUUID(),
+      const modelId = randomUUID();
+      const inserted = store.jobs.insert({
+        modelId,
         state: 'queued' satisfies JobState,
         task: request.task,
         provider: judged.provider,
@@ -142,6 +150,8 @@ export function createJobs(options: JobsOptions): Jobs {
         datasetName: judged.data.name,
         createdAt: new Date().toISOString(),
       });
+      also({ id: inserted, modelId });
+      return inserted;
     });
     try {
       const { logsDir, tools } = places;
@@ -179,9 +189,10 @@ export function createJobs(options: JobsOptions): Jobs {
     return reader.get(job.id);
   }
 
-  async function resume(id: number): Promise<Job> {
+  async function resume(id: number, queue: boolean): Promise<Job> {
     const job = reader.get(id);
-    refuseSecond();
+    const refuseConflict = queue ? refuseMore : refuseSecond;
+    refuseConflict();
     if (!resumableStates.includes(job.state)) {
       throw new AppError(
         'conflict',
@@ -200,9 +211,11 @@ export function createJobs(options: JobsOptions): Jobs {
       await killTrainer(previous, waits.termMs);
     // Before the state changes: a queued job must not have an old stop request.
     await rm(join(folder(id), 'stop'), { force: true });
-    refuseSecond();
+    refuseConflict();
     move(id, 'queued', forgotten);
-    return runs.launch(id);
+    if (!queue) return runs.launch(id);
+    await runs.launchNext();
+    return reader.get(id);
   }
 
   async function remove(id: number): Promise<void> {
@@ -240,7 +253,7 @@ export function createJobs(options: JobsOptions): Jobs {
       await discardEnded(id);
       return ended;
     },
-    resume,
+    resume: (id, { queue = false } = {}) => resume(id, queue),
     remove,
     acknowledge() {
       if (reader.unfinished() !== null) return false;

@@ -75,7 +75,7 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       const model = {
         modelId: job.modelId,
         jobId: job.id,
-        name: nameFor(job.modelName, job.datasetName),
+        name: store.fineTuning.getJob(job.id)?.modelName ?? nameFor(job.modelName, job.datasetName),
         baseModel: job.modelName,
         task: job.task,
         provider: job.provider,

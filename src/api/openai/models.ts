@@ -1,0 +1,70 @@
+import type { Model } from '../../domain/models/models.ts';
+import type { Services } from '../../domain/services.ts';
+import { AppError } from '../../errors.ts';
+import { type ResponseDoc, route } from '../../http/route.ts';
+import { deleted } from './file-schemas.ts';
+import { unixSeconds } from './page.ts';
+import * as s from './schemas.ts';
+
+const tag = 'openai';
+const noModel: ResponseDoc = { description: 'Model not found', schema: s.error };
+/** A name may have slashes, which some clients leave as they are. */
+const path = '/v1/models/{model:path}';
+
+const present = (model: Model) => ({
+  id: model.name,
+  object: 'model',
+  created: unixSeconds(model.createdAt),
+  owned_by: 'hone',
+});
+
+/** `/v1/models`. A model is named by its name or either ID. */
+export function modelRoutes({ models, removeModel }: Services) {
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/models',
+      tag,
+      access: 'inference',
+      summary: 'List the models available for inference',
+      responses: { 200: { description: 'The models', schema: s.models } },
+      handle: () => ({
+        object: 'list',
+        data: models
+          .list()
+          .filter((model) => models.fileOf(model, 'gguf') !== null)
+          .map(present),
+      }),
+    }),
+    route({
+      method: 'GET',
+      path,
+      tag,
+      access: 'inference',
+      summary: 'Get a model',
+      responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
+      handle: ({ params }) => present(models.findByName(params.model)),
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      tag,
+      summary: 'Delete a model and its files',
+      responses: {
+        200: { description: 'The model was deleted', schema: deleted },
+        400: { description: 'The model is in use', schema: s.error },
+        404: noModel,
+      },
+      handle: async ({ params }) => {
+        const { modelId } = models.findByName(params.model);
+        const { name } = await removeModel(modelId).catch((error) => {
+          // OpenAI's libraries repeat a request that gets 409.
+          throw error instanceof AppError && error.kind === 'conflict'
+            ? new AppError('invalid', error.message, { cause: error })
+            : error;
+        });
+        return { id: name, object: 'model', deleted: true as const };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,100 @@
+import { basename } from 'node:path';
+import { type JobState, type Phase, phases } from '../../contract/jobs.ts';
+import type { EventRow, EventStore } from '../../db/events.ts';
+import type { Job } from '../job-record/job.ts';
+import { errorOf } from '../job-record/job.ts';
+
+/** What happened to a job, in words or figures. */
+export interface JobEvent {
+  /** The number of its frame; larger ones are later. */
+  readonly seq: number;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly level: 'info' | 'warn' | 'error';
+  readonly type: 'message' | 'metrics';
+  readonly message: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The frames that are told. */
+const told = ['status', 'log', 'export', 'model', 'metrics'] as const;
+
+/** The last `limit` events of a job before `before` (`null`: of all), newest first, and whether there are more. */
+export function readJobEvents(
+  store: EventStore,
+  job: Job,
+  before: number | null,
+  limit: number,
+): { readonly events: JobEvent[]; readonly hasMore: boolean } {
+  const from = before ?? Number.MAX_SAFE_INTEGER;
+  const rows = told
+    .flatMap((type) => store.before(job.id, type, from, limit + 1))
+    .sort((a, b) => b.seq - a.seq);
+  return { events: rows.slice(0, limit).map((row) => toEvent(row, job)), hasMore: rows.length > limit };
+}
+
+function toEvent({ seq, time, type, payload }: EventRow, job: Job): JobEvent {
+  const event = (message: string, level: JobEvent['level'] = 'info'): JobEvent => ({
+    ...{ seq, time, level, message, type: 'message', data: {} },
+  });
+  switch (type) {
+    case 'status':
+      return statusEvent(payload, job, event);
+    case 'metrics':
+      return { ...event(''), type: 'metrics', ...metricsOf(payload) };
+    case 'export':
+      return event(`Wrote ${basename(String(payload.path ?? payload.file ?? 'a file'))}`);
+    case 'model':
+      return event(`New fine-tuned model created: ${String(payload.name)}`);
+    default: {
+      if (payload.kind !== 'sample')
+        return event(String(payload.message), payload.level === 'warning' ? 'warn' : 'info');
+      const { step, prompt, text } = payload;
+      return { ...event(`Sample answer at step ${step}`), data: { step, prompt, text } };
+    }
+  }
+}
+
+function statusEvent(
+  payload: EventRow['payload'],
+  job: Job,
+  event: (message: string, level?: JobEvent['level']) => JobEvent,
+): JobEvent {
+  const state = payload.state as JobState;
+  switch (state) {
+    case 'queued':
+      return event('Fine-tuning job is waiting in the queue');
+    case 'starting':
+      return event('Fine-tuning job started');
+    case 'running': {
+      const label = phases[payload.phase as Phase]?.label;
+      return event(label === undefined ? 'The trainer is running' : label);
+    }
+    case 'stopping':
+      return event('Stopping: a checkpoint is being saved');
+    case 'stopped':
+      return event('The job was stopped');
+    case 'completed':
+      return event('The job has successfully completed');
+    default:
+      return event(errorOf(job) ?? 'The job has failed', 'error');
+  }
+}
+
+/** The figures of a `metrics` frame under OpenAI's names; those that are unknown are left out. */
+function metricsOf(payload: EventRow['payload']): Pick<JobEvent, 'message' | 'data'> {
+  const { step, total_steps: total, loss } = payload;
+  if (payload.kind === 'train') {
+    return {
+      message: `Step ${step}/${total}: training loss=${shown(loss)}`,
+      data: { step, total_steps: total, ...(loss == null ? {} : { train_loss: loss }) },
+    };
+  }
+  const { eval_loss: valid } = (payload.metrics ?? {}) as Record<string, unknown>;
+  return {
+    message: `Step ${step}: validation loss=${shown(valid)}`,
+    data: { step, ...(valid == null ? {} : { valid_loss: valid, full_valid_loss: valid }) },
+  };
+}
+
+const shown = (value: unknown) => (typeof value === 'number' ? value.toFixed(4) : 'unknown');
