@@ -65,7 +65,7 @@ function describe(config: Config, restoration: Restoration | null, registered: R
   if (restoration?.backup) {
     const time = restoration.backup.takenAt.toISOString();
     sentences.push(
-      `The backup of ${time} is used instead. What changed after that time is lost, except for jobs, models and datasets, which have their own folders: check access keys that were created or revoked since then.`,
+      `The backup of ${time} is used instead. What changed after that time is lost, except for jobs, models and datasets, which have their own folders: make the access keys again that were made since then. Those that were removed stay removed, and browsers have to sign in again.`,
     );
   } else if (restoration !== null) {
     sentences.push('There is no backup, so a new database was created.');

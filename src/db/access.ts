@@ -1,4 +1,5 @@
 import type { Db } from './open.ts';
+import { rememberRemovedKey } from './removed-keys.ts';
 
 /** An access key; `hash` is the SHA-256 of the whole key. */
 export interface AccessKeyRow {
@@ -25,7 +26,7 @@ export interface AccessStore {
   /** Newest first. */
   listKeys(): AccessKeyRow[];
   setLastUsed(id: string, time: string): void;
-  /** Removes a key and its sessions. @returns whether there was one. */
+  /** Removes a key and its sessions, also from what a backup restores. @returns whether there was one. */
   removeKey(id: string): boolean;
   insertSession(session: AccessSessionRow): void;
   getSession(hash: Buffer): AccessSessionRow | null;
@@ -34,7 +35,7 @@ export interface AccessStore {
   removeEndedSessions(time: string): void;
 }
 
-export function createAccessStore(db: Db): AccessStore {
+export function createAccessStore(db: Db, databasePath: string): AccessStore {
   const keyColumns = 'id, name, hash, scope, created_at AS createdAt, last_used_at AS lastUsedAt';
   const insertKey = db.prepare(
     `INSERT INTO access_keys (id, name, hash, scope, created_at) VALUES (@id, @name, @hash, @scope, @createdAt)`,
@@ -58,7 +59,11 @@ export function createAccessStore(db: Db): AccessStore {
     getKey: (id) => (getKey.get(id) as AccessKeyRow | undefined) ?? null,
     listKeys: () => listKeys.all() as AccessKeyRow[],
     setLastUsed: (id, time) => void setLastUsed.run(time, id),
-    removeKey: (id) => removeKey.run(id).changes > 0,
+    removeKey(id) {
+      const key = getKey.get(id) as AccessKeyRow | undefined;
+      if (key !== undefined) rememberRemovedKey(databasePath, key.hash);
+      return removeKey.run(id).changes > 0;
+    },
     insertSession: (session) => void insertSession.run(session),
     getSession: (hash) => (getSession.get(hash) as AccessSessionRow | undefined) ?? null,
     removeSession: (hash) => void removeSession.run(hash),

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -7,6 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AppError } from '../errors.ts';
@@ -79,6 +81,7 @@ export async function makeBackup(databasePath: string, beforeMigration: number |
     }
     const damage = findDamage(partial);
     if (damage !== null) {
+      suspect(databasePath);
       throw new AppError(
         'internal',
         `The database ${databasePath} is damaged (${damage}), so it was not backed up. Restart Hone to return to the newest backup.`,
@@ -112,8 +115,26 @@ export function syncFile(path: string): void {
   }
 }
 
-/** A larger database is checked completely only by its backups, because 100 MB take about a second. */
-const fullCheckBytes = 2 ** 29;
+/**
+ * A larger database is checked completely by its backups, each hour in which it changed, and at a start after one of them
+ * found damage: 100 MB take about a second.
+ */
+const fullCheckBytes = 2 ** 26;
+
+/** Says that a backup found damage, so that the next start checks the whole database. */
+const suspicionOf = (databasePath: string) => `${databasePath}-suspect`;
+
+/** Forgets that a backup found damage. */
+export const clearSuspicion = (databasePath: string): void =>
+  rmSync(suspicionOf(databasePath), { force: true });
+
+function suspect(databasePath: string): void {
+  try {
+    writeFileSync(suspicionOf(databasePath), '');
+  } catch {
+    // A full disk: the log has it.
+  }
+}
 
 /**
  * What is wrong with a database file, or `null`. The file is not changed.
@@ -123,7 +144,8 @@ export function findDamage(path: string): string | null {
   let db: InstanceType<typeof Database> | null = null;
   try {
     db = new Database(path, { readonly: true, fileMustExist: true, timeout: 5_000 });
-    const full = statSync(path).size <= fullCheckBytes || path.endsWith('.partial');
+    const full =
+      statSync(path).size <= fullCheckBytes || path.endsWith('.partial') || existsSync(suspicionOf(path));
     if (full) {
       const said = db.pragma('quick_check(1)', { simple: true }) as string;
       return said === 'ok' ? null : said;

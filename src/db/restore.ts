@@ -1,6 +1,15 @@
 import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { type Backup, findDamage, listBackups, makeBackup, stamp, syncFile } from './backup.ts';
+import {
+  type Backup,
+  clearSuspicion,
+  findDamage,
+  listBackups,
+  makeBackup,
+  stamp,
+  syncFile,
+} from './backup.ts';
 import { newestMigration } from './open.ts';
+import { readRemovedKeys } from './removed-keys.ts';
 import { Database } from './sqlite.ts';
 
 /** What was done about a database that was damaged or gone. */
@@ -26,6 +35,7 @@ export async function prepareDatabase(path: string, migrationsDir: string): Prom
   const newest = newestMigration(migrationsDir);
   const damage = damageOf(path);
   if (damage === null) {
+    clearSuspicion(path);
     const version = versionOf(path);
     if (version > 0 && version < newest) await makeBackup(path, newest);
     return null;
@@ -37,6 +47,7 @@ export async function prepareDatabase(path: string, migrationsDir: string): Prom
   if (!isThere && backup === null) return null;
   const setAside = moveAside(path);
   if (backup !== null) restore(backup.path, path);
+  clearSuspicion(path);
   return { damage, setAside, backup };
 }
 
@@ -81,6 +92,15 @@ function moveAside(path: string): string | null {
   return any ? aside : null;
 }
 
+/** Removes the access keys that were removed after a backup, and all sessions, which may have ended since. */
+function revokeAgain(backup: InstanceType<typeof Database>, databasePath: string): void {
+  // A backup from before the migration that introduced keys has none.
+  if ((backup.pragma('table_info(access_keys)') as unknown[]).length === 0) return;
+  const remove = backup.prepare('DELETE FROM access_keys WHERE hash = ?');
+  for (const hash of readRemovedKeys(databasePath)) remove.run(hash);
+  backup.prepare('DELETE FROM access_sessions').run();
+}
+
 /**
  * The copy is marked as restored before it gets the name of the database, so that a start that is interrupted here
  * still finds out.
@@ -92,6 +112,7 @@ function restore(backupPath: string, path: string): void {
   const db = new Database(copy);
   db.pragma('journal_mode = DELETE');
   db.prepare("INSERT OR REPLACE INTO session (key, value) VALUES ('restored', 'true')").run();
+  revokeAgain(db, path);
   db.close();
   syncFile(copy);
   renameSync(copy, path);

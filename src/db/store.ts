@@ -34,7 +34,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     models: createModelStore(db),
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
-    access: createAccessStore(db),
+    access: createAccessStore(db, path),
     fineTuning: createFineTuningStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),

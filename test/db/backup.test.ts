@@ -1,11 +1,16 @@
+import { createHash } from 'node:crypto';
 import {
+  closeSync,
   cpSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -136,6 +141,53 @@ test('a file that cannot be read does not count as damaged', () => {
     () => findDamage(folder),
     (error: Error & { code: string }) => error.code === 'SQLITE_IOERR_READ',
   );
+});
+
+test('a key that was removed after the backup stays removed, and no session comes back', async () => {
+  const { path } = await setUp();
+  const key = (id: string) => ({
+    id,
+    name: id,
+    hash: createHash('sha256').update(id).digest(),
+    scope: 'full',
+  });
+  const time = '2026-01-01T00:00:00.000Z';
+  const first = openStore(path, migrations);
+  for (const id of ['kept', 'removed']) {
+    first.access.insertKey({ ...key(id), createdAt: time });
+    first.access.insertSession({ hash: key(id).hash, keyId: id, createdAt: time, expiresAt: '2999' });
+  }
+  first.close();
+  await makeBackup(path, null);
+  const later = openStore(path, migrations);
+  assert.ok(later.access.removeKey('removed'));
+  later.close();
+  truncateSync(path, 5000);
+  assert.ok((await prepareDatabase(path, migrations))?.backup);
+  const restored = openStore(path, migrations);
+  assert.equal(
+    restored.access.listKeys().map(({ id }) => id),
+    ['kept'],
+  );
+  for (const id of ['kept', 'removed']) assert.is(restored.access.getSession(key(id).hash), null);
+  restored.close();
+});
+
+test('damage deep in a large database is found by its backup, and by the start after that', async () => {
+  const { path } = await setUp();
+  const store = openStore(path, migrations);
+  for (let part = 0; part < 66; part += 1) store.session.set(`filler-${part}`, 'x'.repeat(2 ** 20));
+  store.close();
+  assert.ok(statSync(path).size > 2 ** 26);
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(8192, 'no page'), 0, 8192, 2 ** 25);
+  closeSync(file);
+  assert.is(await prepareDatabase(path, migrations), null, 'the short check does not see it');
+  const error = await makeBackup(path, null).catch((thrown) => thrown);
+  assert.match(error.message, 'is damaged');
+  const restoration = await prepareDatabase(path, migrations);
+  assert.ok(restoration?.backup);
+  assert.is(stateIn(path), 'backed up');
 });
 
 test('the program that makes backups gets no secrets', async () => {
