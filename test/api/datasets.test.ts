@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -55,6 +55,73 @@ test('a dataset is listed, read with its first rows, replaced and deleted', asyn
   assert.ok(found.rows.every((row: Json) => /invoice/i.test(JSON.stringify(row))));
   assert.ok(found.lines[0] > 9 && found.next_from >= found.lines[1] && found.total === null);
   assert.is((await service.call('GET', '/api/datasets/support.jsonl?search=')).status, 400);
+});
+
+test('a dataset is split into two, of which both or none are stored', async () => {
+  const split = (name: string, body: unknown) => service.call('POST', `/api/datasets/${name}/split`, body);
+  const first = await split('support.jsonl', { fraction: 0.1 });
+  assert.is(first.status, 200, JSON.stringify(first.body));
+  const { training, validation } = first.body;
+  assert.equal([training.filename, training.num_examples], ['support-train.jsonl', 360]);
+  assert.equal([validation.filename, validation.num_examples], ['support-validation.jsonl', 40]);
+  const read = (name: string) =>
+    readFileSync(join(service.dataDir, 'datasets', name), 'utf8')
+      .trimEnd()
+      .split('\n');
+  const rows = [...read('support-train.jsonl'), ...read('support-validation.jsonl')];
+  assert.equal(rows.sort(), supportRows().trimEnd().split('\n').sort());
+  const again = await split('support.jsonl', { rows: 40 });
+  assert.is(again.body.validation.filename, 'support-validation-2.jsonl');
+  assert.equal(read('support-validation-2.jsonl'), read('support-validation.jsonl'), 'the same seed');
+  const { body: other } = await split('support.jsonl', { rows: 40, seed: 7 });
+  assert.is.not(read(other.validation.filename).join(), read('support-validation.jsonl').join());
+
+  await service.upload('fifteen.jsonl', lines(Array(15).fill({ input: 'a', output: 'b' })));
+  await service.upload('faulty.jsonl', lines([...Array(30).fill({ input: 'a', output: 'b' }), { input: 7 }]));
+  const before = (await service.call('GET', '/api/datasets')).body;
+  for (const [name, body, word] of [
+    ['support.jsonl', {}, /fraction.*or rows/],
+    ['support.jsonl', { fraction: 0.5, rows: 50 }, /one of them/],
+    ['support.jsonl', { fraction: 0 }, 'greater than 0'],
+    ['support.jsonl', { fraction: 1 }, 'less than 1'],
+    ['support.jsonl', { rows: 1.5 }, 'whole number'],
+    ['support.jsonl', { rows: 9 }, 'Hold out 10 to 390 rows'],
+    ['support.jsonl', { rows: 391 }, 'Hold out 10 to 390 rows'],
+    ['support.jsonl', { fraction: 0.01 }, 'Hold out 10 to 390 rows'],
+    ['fifteen.jsonl', { fraction: 0.5 }, 'at least 20'],
+    ['faulty.jsonl', { fraction: 0.5 }, 'faults'],
+    ['support.jsonl', { fraction: 0.1, seed: -1 }, 'seed'],
+    ['support.jsonl', { fraction: 0.1, shuffle: true }, 'shuffle'],
+  ] as const) {
+    const { status, body: refusal } = await split(name, body);
+    assert.is(status, 400, JSON.stringify([body, refusal]));
+    assert.match(refusal.detail, word);
+  }
+  assert.is((await split('nowhere.jsonl', { fraction: 0.1 })).status, 404);
+  assert.equal((await service.call('GET', '/api/datasets')).body, before);
+  for (const { filename } of before.datasets)
+    if (filename !== 'support.jsonl') await service.call('DELETE', `/api/datasets/${filename}`);
+});
+
+test('of a split that a crash interrupted, nothing is left', async () => {
+  const dataDir = temporaryFolder();
+  const folder = join(dataDir, 'datasets');
+  mkdirSync(folder, { recursive: true });
+  for (const name of ['kept.jsonl', 'kept-train.jsonl', '.upload-1.partial'])
+    writeFileSync(join(folder, name), supportRows());
+  writeFileSync(
+    join(folder, '.upload-2.names'),
+    JSON.stringify(['kept-train.jsonl', 'kept-validation.jsonl']),
+  );
+  writeFileSync(join(folder, '.upload-3.names'), '["kept');
+  const again = await startService({ dataDir });
+  const { datasets: listed } = (await again.call('GET', '/api/datasets')).body;
+  assert.equal(
+    listed.map(({ filename }: Json) => filename),
+    ['kept.jsonl'],
+  );
+  assert.equal(readdirSync(folder), ['kept.jsonl']);
+  await again.end();
 });
 
 if (process.platform === 'linux') {

@@ -1,7 +1,7 @@
 import type { Services } from '../../domain/services.ts';
 import { trainingPaths } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
-import { presentDatasetDetail, presentExample } from './presenters.ts';
+import { presentDatasetDetail, presentExample, presentStored } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
@@ -48,6 +48,24 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
           }),
           warnings,
         );
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/split',
+      tag,
+      summary: 'Split a dataset at random into one for training and one for validation',
+      body: s.splitBody,
+      bodyExample: { fraction: 0.1 },
+      responses: {
+        200: { description: 'The two new datasets', schema: s.split },
+        400: refused,
+        404: noDataset,
+        503: { description: 'Too many uploads in progress', schema: s.error },
+      },
+      handle: async ({ params, body, exchange }) => {
+        const { training, validation } = await datasets.split(params.name, body, exchange.signal);
+        return { training: presentStored(training), validation: presentStored(validation) };
       },
     }),
     route({

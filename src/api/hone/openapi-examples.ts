@@ -46,11 +46,14 @@ const stopped = {
 };
 const settings = { learning_rate: 2e-4, num_train_epochs: 3, lora_r: 16, lora_alpha: 32, eval_split: 0.1 };
 const row = { input: 'Where is my parcel?', output: 'Shipping: We will trace your parcel today.' };
-const dataset = {
+const stored = {
   filename: 'support.jsonl',
   num_examples: 400,
   size_mb: 0.041,
   uploaded_at: '2026-11-21T11:00:00.000Z',
+};
+const dataset = {
+  ...stored,
   validation: { valid: true, shape: 'input-output', errors: [], total_errors: 0 },
   warnings: [],
   rows: [row],
@@ -158,6 +161,10 @@ export const examples: Readonly<Record<string, unknown>> = {
     ],
   },
   'GET /api/datasets/{name}': dataset,
+  'POST /api/datasets/{name}/split': {
+    training: { ...stored, filename: 'support-train.jsonl', num_examples: 360 },
+    validation: { ...stored, filename: 'support-validation.jsonl', num_examples: 40 },
+  },
   'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
   'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
   'GET /api/examples': {

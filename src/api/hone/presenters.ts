@@ -104,6 +104,14 @@ export function presentPlan(plan: Plan) {
   };
 }
 
+/** A stored dataset without its rows. */
+export const presentStored = ({ name, numExamples, sizeBytes, uploadedAt }: Dataset) => ({
+  filename: name,
+  num_examples: numExamples,
+  size_mb: Math.round(sizeBytes / 1e3) / 1e3,
+  uploaded_at: uploadedAt,
+});
+
 export function presentDatasetDetail(
   dataset: Dataset,
   { rows, cut, lines, next, total }: RowPage,
@@ -111,10 +119,7 @@ export function presentDatasetDetail(
 ) {
   const { valid, shape, errors, totalErrors } = dataset.validation;
   return {
-    filename: dataset.name,
-    num_examples: dataset.numExamples,
-    size_mb: Math.round(dataset.sizeBytes / 1e3) / 1e3,
-    uploaded_at: dataset.uploadedAt,
+    ...presentStored(dataset),
     validation: { valid, shape, errors, total_errors: totalErrors },
     warnings,
     rows,

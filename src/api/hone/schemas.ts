@@ -177,11 +177,34 @@ export const estimate = v.object({
   fits: v.nullable(v.boolean()),
   advice: v.array(v.string()),
 });
-export const dataset = v.object({
+const stored = v.object({
   filename: v.string(),
   num_examples: v.number(),
   size_mb: v.number(),
   uploaded_at: v.string(),
+});
+/** Exactly one of `fraction` and `rows` says how many rows are held out. */
+export const splitBody = v.pipe(
+  v.strictObject({
+    fraction: v.optional(
+      v.pipe(v.number(), v.gtValue(0, 'must be greater than 0'), v.ltValue(1, 'must be less than 1')),
+    ),
+    rows: v.optional(
+      v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(1, 'must be at least 1')),
+    ),
+    seed: v.optional(
+      v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(0), v.maxValue(2 ** 32 - 1)),
+      42,
+    ),
+  }),
+  v.check(
+    ({ fraction, rows }) => (fraction === undefined) !== (rows === undefined),
+    'Set fraction (a share of the rows, such as 0.1) or rows (their number), one of them',
+  ),
+);
+export const split = v.object({ training: stored, validation: stored });
+export const dataset = v.object({
+  ...stored.entries,
   validation: v.object({
     valid: v.boolean(),
     shape: v.nullable(v.string()),

@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import type { RowShape } from '../../contract/rows.ts';
+import { minimumRows, type RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
@@ -10,6 +21,7 @@ import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.t
 import { checkRoom } from '../machine/disk-room.ts';
 import { checkDatasetFile } from './dataset-file.ts';
 import { datasetName } from './dataset-name.ts';
+import { datasetPart } from './dataset-part.ts';
 import { createNewFile } from './new-file.ts';
 import { readLines } from './read-lines.ts';
 import { converterFor } from './row-converter.ts';
@@ -36,6 +48,20 @@ export interface UploadOptions {
   readonly check?: (validation: Validation) => void;
 }
 
+/** How many rows to hold out, and which. */
+export interface SplitWanted {
+  /** The share of the rows, between 0 and 1; or `rows`. */
+  readonly fraction?: number | undefined;
+  readonly rows?: number | undefined;
+  readonly seed: number;
+}
+
+/** The two datasets that a split makes. */
+export interface Split {
+  readonly training: Dataset;
+  readonly validation: Dataset;
+}
+
 export interface Datasets {
   /**
    * Stores an upload as it arrives, atomically. Chunks should be large, because each is written by another thread; their
@@ -52,6 +78,11 @@ export interface Datasets {
   holds(name: string, bytes: Buffer): Promise<boolean>;
   /** Some of the rows, for display. */
   rows(name: string, wanted: RowsWanted): Promise<RowPage>;
+  /**
+   * Splits a dataset into two new ones, named after it with `-train` and `-validation`, of which none or both are stored.
+   * @throws AppError `invalid` if it is not valid, or a part would be too small; `unavailable` as `upload`.
+   */
+  split(name: string, wanted: SplitWanted, signal: AbortSignal): Promise<Split>;
   /** Converts a dataset in another tool's format. @throws AppError `invalid` if the format is unknown. */
   convert(name: string): Promise<Dataset>;
   /**
@@ -70,6 +101,7 @@ const retryAfterSeconds = 10;
 /** The free space of the disk is checked for this many bytes ahead. */
 const roomStepBytes = 2 ** 21;
 const uploadPrefix = '.upload-';
+const journalEnding = '.names';
 /** Converted rows are written in chunks of about this many characters. */
 const pieceLength = 2 ** 19;
 
@@ -82,15 +114,14 @@ export function createDatasets(
   const typed = (row: DatasetRow) => row as Dataset;
   const check = (name: string) => checkDatasetFile(join(dir, name), name);
 
-  async function record(name: string, validation: Validation): Promise<Dataset> {
+  async function describe(name: string, validation: Validation): Promise<Dataset> {
     const { size, mtime } = await stat(join(dir, name));
-    const dataset: Dataset = {
-      name,
-      numExamples: validation.numExamples,
-      sizeBytes: size,
-      uploadedAt: mtime.toISOString(),
-      validation,
-    };
+    const { numExamples } = validation;
+    return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation };
+  }
+
+  async function record(name: string, validation: Validation): Promise<Dataset> {
+    const dataset = await describe(name, validation);
     store.put(dataset);
     return dataset;
   }
@@ -98,18 +129,19 @@ export function createDatasets(
   /** The names that uploads in progress will have. */
   const coming = new Set<string>();
 
-  function freeName(filename: string): string {
+  const freeName = (filename: string): string => freeNames(filename, [''])[0] as string;
+
+  /** The names of a file with these endings, with a number if one of them is taken. */
+  function freeNames(filename: string, endings: readonly string[]): string[] {
     for (let count = 1; ; count += 1) {
-      const name = datasetName(filename, count === 1 ? '' : `-${count}`);
-      if (store.get(name) === null && !coming.has(name)) return name;
+      const number = count === 1 ? '' : `-${count}`;
+      const names = endings.map((ending) => datasetName(filename, `${ending}${number}`));
+      if (names.every((name) => store.get(name) === null && !coming.has(name))) return names;
     }
   }
 
-  async function receive(
-    name: string,
-    pieces: AsyncIterable<Buffer>,
-    check: UploadOptions['check'],
-  ): Promise<Dataset> {
+  /** Writes a file that is not a dataset yet; the caller renames or deletes it. */
+  async function receive(pieces: AsyncIterable<Buffer>): Promise<{ aside: string; validation: Validation }> {
     await mkdir(dir, { recursive: true });
     const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
     const validator = createRowValidator(null);
@@ -133,34 +165,71 @@ export function createDatasets(
       } finally {
         await file.close();
       }
-      const validation = validator.finish();
-      check?.(validation);
-      await rename(aside, join(dir, name)).catch(refuseFolder(name));
-      return await record(name, validation);
+      return { aside, validation: validator.finish() };
     } catch (error) {
       await rm(aside, { force: true });
       throw error;
     }
   }
 
+  /** Stores files that were received, none or all of them. */
+  async function storeAll(
+    files: readonly { readonly name: string; readonly aside: string; readonly validation: Validation }[],
+  ): Promise<Dataset[]> {
+    const placed: string[] = [];
+    // Tells the next start of a crash before all of them are in their place.
+    const journal = join(dir, `${uploadPrefix}${randomUUID()}${journalEnding}`);
+    try {
+      if (files.length > 1) await writeFile(journal, JSON.stringify(files.map(({ name }) => name)));
+      for (const { name, aside } of files) {
+        await rename(aside, join(dir, name)).catch(refuseFolder(name));
+        placed.push(join(dir, name));
+      }
+      const made = await Promise.all(files.map(({ name, validation }) => describe(name, validation)));
+      for (const dataset of made) store.put(dataset);
+      return made;
+    } catch (error) {
+      const left = files.length > 1 ? placed : [];
+      for (const path of [...left, ...files.map(({ aside }) => aside)]) await rm(path, { force: true });
+      throw error;
+    } finally {
+      if (files.length > 1) await rm(journal, { force: true });
+    }
+  }
+
+  /** Reserves names while `work` receives their files. @throws AppError `unavailable` when there are too many at once. */
+  async function receiving<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    if (uploads >= limits.uploadsAtOnce) {
+      throw new AppError(
+        'unavailable',
+        `${uploads} uploads are in progress, which is the most at once. Try again when one of them has ended.`,
+        { details: { retryAfterSeconds } },
+      );
+    }
+    uploads += 1;
+    for (const name of names) coming.add(name);
+    try {
+      return await work();
+    } finally {
+      uploads -= 1;
+      for (const name of names) coming.delete(name);
+    }
+  }
+
   const datasets: Datasets = {
     async upload(filename, pieces, options = {}) {
       const name = options.keepOthers ? freeName(filename) : datasetName(filename);
-      if (uploads >= limits.uploadsAtOnce) {
-        throw new AppError(
-          'unavailable',
-          `${uploads} uploads are in progress, which is the most at once. Try again when one of them has ended.`,
-          { details: { retryAfterSeconds } },
-        );
-      }
-      uploads += 1;
-      coming.add(name);
-      try {
-        return await receive(name, pieces, options.check);
-      } finally {
-        uploads -= 1;
-        coming.delete(name);
-      }
+      return receiving([name], async () => {
+        const { aside, validation } = await receive(pieces);
+        try {
+          options.check?.(validation);
+        } catch (error) {
+          await rm(aside, { force: true });
+          throw error;
+        }
+        const [dataset] = await storeAll([{ name, aside, validation }]);
+        return dataset as Dataset;
+      });
     },
 
     list: () => store.list().map(typed),
@@ -196,6 +265,31 @@ export function createDatasets(
       await check(name);
       const page = await readRowPage(join(dir, name), wanted);
       return wanted.search === undefined ? { ...page, total: numExamples } : page;
+    },
+
+    async split(name, wanted, signal) {
+      const dataset = await current(datasets.get(name));
+      const { rows, heldOut } = splitSizes(dataset, wanted);
+      const names = freeNames(name, ['-train', '-validation']);
+      return receiving(names, async () => {
+        const files: { name: string; aside: string; validation: Validation }[] = [];
+        try {
+          for (const [place, part] of (['training', 'validation'] as const).entries()) {
+            const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part });
+            const received = await receive(unless(signal, pieces));
+            files.push({ name: names[place] as string, ...received });
+            const isExact = received.validation.numExamples === (place === 0 ? rows - heldOut : heldOut);
+            if (!isExact || !received.validation.valid) {
+              throw new AppError('invalid', `The file of ${name} changed while it was split. Try again.`);
+            }
+          }
+        } catch (error) {
+          for (const { aside } of files) await rm(aside, { force: true });
+          throw error;
+        }
+        const [training, validation] = await storeAll(files);
+        return { training, validation } as Split;
+      });
     },
 
     async convert(name) {
@@ -263,8 +357,15 @@ export function createDatasets(
     async reconcile() {
       await mkdir(dir, { recursive: true });
       const names = new Set<string>();
-      for (const entry of await readdir(dir, { withFileTypes: true })) {
-        if (entry.name.startsWith(uploadPrefix)) await rm(join(dir, entry.name), { force: true });
+      const entries = await readdir(dir, { withFileTypes: true });
+      const isJournal = (name: string) => name.startsWith(uploadPrefix) && name.endsWith(journalEnding);
+      const unfinished = entries.filter(({ name }) => isJournal(name));
+      const left = new Set(
+        (await Promise.all(unfinished.map(({ name }) => namesIn(join(dir, name))))).flat(),
+      );
+      for (const entry of entries) {
+        if (entry.name.startsWith(uploadPrefix) || left.has(entry.name))
+          await rm(join(dir, entry.name), { force: true });
         else if (entry.isFile() && entry.name.endsWith('.jsonl')) names.add(entry.name);
       }
       for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
@@ -291,6 +392,43 @@ export function createDatasets(
     const [real, own] = await Promise.all([reference, dir].map((path) => realpath(path).catch(() => null)));
     return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
   }
+}
+
+/** The names that a crash left behind; none if not even they were written. */
+async function namesIn(path: string): Promise<string[]> {
+  const names: unknown = parseOr(await readFile(path, 'utf8'), null);
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+}
+
+/** The pieces, until nobody waits for them. */
+async function* unless(signal: AbortSignal, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (signal.aborted) throw new AppError('invalid', 'The client left before the dataset was split.');
+    yield piece;
+  }
+}
+
+/** The numbers of all rows and of those that are held out. @throws AppError `invalid` if a part would be too small. */
+function splitSizes(
+  { name, numExamples: rows, validation }: Dataset,
+  { fraction = 0, rows: wanted }: SplitWanted,
+) {
+  if (!validation.valid) {
+    throw new AppError(
+      'invalid',
+      `${name} has faults (${validation.totalErrors}). Correct them before splitting it.`,
+    );
+  }
+  const heldOut = wanted ?? Math.round(rows * fraction);
+  if (heldOut >= minimumRows && rows - heldOut >= minimumRows) return { rows, heldOut };
+  const advice =
+    rows < 2 * minimumRows
+      ? `Add rows: at least ${2 * minimumRows} are needed`
+      : `Hold out ${minimumRows} to ${rows - minimumRows} rows`;
+  throw new AppError(
+    'invalid',
+    `Of the ${rows} rows of ${name}, ${heldOut} would be held out and ${Math.max(0, rows - heldOut)} left; each part needs at least ${minimumRows}. ${advice}.`,
+  );
 }
 
 /** Renaming a file onto a folder fails. */
