@@ -99,6 +99,33 @@ test('all rows are read by page, with the keyboard alone, and a refresh stays at
   assert.equal(faults, []);
 });
 
+test('a search shows the rows that have its words, marked, by page; what is hostile in them stays text', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets/rows.jsonl');
+  const words = page.getByRole('searchbox', { name: 'Search rows' });
+  await words.fill('ONERROR=alert(1)> 1');
+  await page.keyboard.press('Enter');
+  await sees(page, /Matches in lines 1 to 113, and more/);
+  assert.equal(await page.locator('.preview mark').first().textContent(), 'onerror=alert(1)> 1');
+  await page.getByRole('button', { name: 'Next' }).click();
+  await sees(page, /Matches in lines 114 to 120, the last ones/);
+  await page.reload();
+  await sees(page, /Matches in lines 114 to 120, the last ones/);
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Previous' }).click();
+  await sees(page, /Matches in lines 1 to 113/);
+  await words.fill('alert(1)> 77 ');
+  await page.keyboard.press('Enter');
+  await sees(page, '1 match');
+  await words.fill('nowhere');
+  await page.keyboard.press('Enter');
+  await sees(page, 'No matching rows');
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Clear' }).click();
+  await sees(page, 'Rows 1 to 25 of 120');
+  assert.is(await page.locator('.preview mark').count(), 0);
+  assert.equal(faults, []);
+});
+
 test('a file with errors leads to its page, which tells them; from there it is deleted, or a good one is trained on', async () => {
   const { page, faults } = await openPage(service.url, '/datasets');
   const bad = [...Array(11).fill('{"input":"a","output":"b"}'), '{"input":"a"}'];

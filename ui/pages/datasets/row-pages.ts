@@ -4,7 +4,7 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
-import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { router } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
@@ -12,7 +12,7 @@ import '../../views/dataset-rows.ts';
 
 const pageRows = 25;
 
-/** The rows of a dataset by page. The address has the number of the first row. */
+/** The rows of a dataset by page, or those with some words. The address has the words and the number of the first row. */
 @customElement('hone-row-pages')
 export class RowPages extends LitElement {
   @property() name = '';
@@ -20,8 +20,11 @@ export class RowPages extends LitElement {
   @property({ attribute: false }) total = 0;
   @state() private _page: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
+  /** The first rows of the pages before this one, while searching. */
+  private _before: readonly number[] = [];
   private _of = '';
-  private _asking: AbortController | null = null;
+  @state() private _asking: AbortController | null = null;
+  private _shownWords = '';
 
   constructor() {
     super();
@@ -44,8 +47,12 @@ export class RowPages extends LitElement {
     return Number.isInteger(asked) && asked > 0 ? asked : 1;
   }
 
+  private get _words(): string {
+    return router.value.query.get('search') ?? '';
+  }
+
   protected override willUpdate(): void {
-    const of = JSON.stringify([this.name, this._row]);
+    const of = JSON.stringify([this.name, this._row, this._words]);
     if (!this.isConnected || of === this._of) return;
     this._of = of;
     void this._read();
@@ -56,60 +63,129 @@ export class RowPages extends LitElement {
     const asking = new AbortController();
     this._asking = asking;
     try {
-      this._page = await service.dataset(this.name, { from: this._row - 1, rows: pageRows }, asking.signal);
+      const words = this._words;
+      this._page = await service.dataset(
+        this.name,
+        { from: this._row - 1, rows: pageRows, ...(words === '' ? {} : { search: words }) },
+        asking.signal,
+      );
+      this._shownWords = words;
       this._error = null;
     } catch (error) {
       if (!asking.signal.aborted) this._error = asServiceError(error);
+    } finally {
+      if (this._asking === asking) this._asking = null;
     }
   }
 
-  private _go(row: number): void {
+  private _go(row: number, words: string): void {
     const query = new URLSearchParams(router.value.query);
     if (row > 1) query.set('row', String(row));
     else query.delete('row');
+    if (words !== '') query.set('search', words);
+    else query.delete('search');
     const text = query.toString();
     router.go(`${location.pathname}${text === '' ? '' : `?${text}`}`, { replace: true });
   }
 
+  private _next(): void {
+    this._before = [...this._before, this._row];
+    this._go((this._page?.next_from ?? 0) + 1, this._words);
+  }
+
+  private _previous(): void {
+    const words = this._words;
+    // Where the matches before these start is only known if they were shown.
+    const before = words === '' ? Math.max(1, this._row - pageRows) : (this._before.at(-1) ?? 1);
+    this._before = this._before.slice(0, -1);
+    this._go(before, words);
+  }
+
+  private _search(event: Event): void {
+    event.preventDefault();
+    const text = new FormData(event.target as HTMLFormElement).get('search');
+    this._before = [];
+    this._go(1, String(text).trim());
+  }
+
+  private _stop(): void {
+    this._before = [];
+    this._asking?.abort();
+    this._go(1, '');
+  }
+
   protected override render(): TemplateResult {
     const page = this._page;
-    const row = this._row;
     if (page === null) {
       return this._error === null ? skeleton(8) : serviceErrorPanel('Could not load the rows', this._error);
     }
-    const count = page.rows.length;
-    const next = page.next_from;
+    const isBusy = this._asking !== null;
     return html`<div class="row between wrap-row">
-        <p class="tabular" role="status">
-          ${count === 0 ? 'No rows here' : `Rows ${formatCount(row)} to ${formatCount(row + count - 1)} of ${formatCount(this.total)}`}
-        </p>
-        <div class="row wrap-row">
-          <button type="button" class="small" ?disabled=${row === 1} @click=${() => this._go(Math.max(1, row - pageRows))}>
-            Previous
-          </button>
-          <button type="button" class="small" ?disabled=${next === null} @click=${() => this._go((next ?? 0) + 1)}>
-            Next
-          </button>
-          <form class="row" @submit=${this._jump}>
-            <label for="jump-row">Row</label>
-            <input id="jump-row" class="jump" name="row" type="text" inputmode="numeric" autocomplete="off" .value=${String(row)} />
-            <button type="submit" class="small">Go</button>
-          </form>
-        </div>
+        <form class="row" role="search" @submit=${this._search}>
+          <input
+            type="search"
+            class="search"
+            name="search"
+            placeholder="Search rows"
+            aria-label="Search rows"
+            maxlength="1000"
+            .value=${this._words}
+          />
+          <button type="submit" class="small">Search</button>
+          ${this._words === '' ? nothing : html`<button type="button" class="small" @click=${this._stop}>${isBusy ? 'Cancel' : 'Clear'}</button>`}
+        </form>
+        <p class="tabular" role="status">${isBusy && this._words !== '' ? 'Searching…' : this._count(page)}</p>
       </div>
       ${this._error === null ? nothing : serviceErrorPanel('Could not load the rows', this._error)}
-      <hone-dataset-rows
-        .rows=${page.rows}
-        .numbers=${page.rows.map((_, index) => row + index)}
-        label="Rows of the dataset"
-      ></hone-dataset-rows>`;
+      ${
+        page.rows.length === 0
+          ? empty(
+              this._shownWords === '' ? 'No rows here' : 'No matching rows',
+              'Try other words or another row.',
+            )
+          : html`<hone-dataset-rows
+              .rows=${page.rows}
+              .numbers=${page.lines}
+              words=${this._shownWords}
+              label="Rows of the dataset"
+            ></hone-dataset-rows>`
+      }
+      <div class="row wrap-row">
+        <button type="button" class="small" ?disabled=${this._row === 1} @click=${this._previous}>Previous</button>
+        <button type="button" class="small" ?disabled=${page.next_from === null} @click=${this._next}>Next</button>
+        <form class="row" @submit=${this._jump}>
+          <label for="jump-row">Row</label>
+          <input
+            id="jump-row"
+            class="jump"
+            name="row"
+            type="text"
+            inputmode="numeric"
+            autocomplete="off"
+            .value=${String(this._row)}
+          />
+          <button type="submit" class="small">Go</button>
+        </form>
+      </div>`;
+  }
+
+  /** Which rows are shown, in words. */
+  private _count({ rows, lines, next_from: next, total }: DatasetDetail): string {
+    const count = rows.length;
+    if (count === 0) return '';
+    if (this._shownWords === '') {
+      return `Rows ${formatCount(this._row)} to ${formatCount(this._row + count - 1)} of ${formatCount(this.total)}`;
+    }
+    if (total !== null) return `${formatCount(total)} ${total === 1 ? 'match' : 'matches'}`;
+    const found = `Matches in lines ${formatCount(lines[0])} to ${formatCount(lines.at(-1))}`;
+    return next === null ? `${found}, the last ones` : `${found}, and more`;
   }
 
   private _jump(event: Event): void {
     event.preventDefault();
     const text = new FormData(event.target as HTMLFormElement).get('row');
     const row = Number(String(text).replaceAll(/[\s,]/g, ''));
-    if (Number.isInteger(row) && row > 0) this._go(Math.min(row, Math.max(1, this.total)));
+    if (Number.isInteger(row) && row > 0) this._go(Math.min(row, Math.max(1, this.total)), this._words);
   }
 }
 
