@@ -8,9 +8,11 @@ import sys
 from itertools import islice
 from typing import Any
 
-from trainer.data import preferences, rows, template
-from trainer.data.encode import IGNORED, encode
+from trainer.data import rows, template
+from trainer.data.conversations import learned_turns
+from trainer.data.encode import IGNORED, Encoded
 from trainer.data.lengths import choose_length
+from trainer.data.sequences import sequences_of, split_warning
 from trainer.model import check, download
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -23,6 +25,10 @@ from trainer.training.job import Job
 SAMPLED_ROWS = 1_000
 # A row of 16 MB would have millions of tokens; more than these are not shown.
 SHOWN_TOKENS = 4_096
+# Of a conversation: its first messages, characters of each, and the sequences that it becomes.
+SHOWN_MESSAGES = 100
+SHOWN_CHARACTERS = 4_000
+SHOWN_SEQUENCES = 20
 
 
 def preview(spec_path: str, count: int, downloaded: bool = False) -> int:
@@ -50,6 +56,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
+    check.refuse_shape(job.config, job.family, job.shape)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process("preview", spec_path, "--rows", str(count), "--downloaded")
     job.model_dir = make_view(directory, job.folder / "model")
@@ -58,29 +65,50 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
     else:
         job.template = template.plain(job.tokenizer, job.config)
-    messages = preferences.messages if "chosen" in job.fields else job.task.messages
-    sampled = [row for _, row in islice(rows.read_rows(spec.dataset.path, job.fields), SAMPLED_ROWS)]
-    encoded = encode(job.tokenizer, job.template, [messages(row) for row in sampled], None)
-    length = choose_length(job, [row.total_tokens for row in encoded])
+    sampled = list(islice(rows.read_rows(spec.dataset.path, job.fields), SAMPLED_ROWS))
+    encoded = rows.in_rows(sampled, lambda batch: sequences_of(job, batch))
+    everything = [sequence for sequences in encoded for sequence in sequences]
+    length = choose_length(job, [len(sequence.input_ids) for sequence in everything])
+    is_split = job.shape != "text" and len(everything) > len(sampled)
     return {
         "max_seq_length": length,
         "template_source": job.template.source,
+        "warning": split_warning(len(sampled), len(everything)) if is_split else None,
         "rows": [
-            {
-                "tokens": [
-                    {
-                        "id": token,
-                        "text": job.tokenizer.decode([token]),
-                        "labelled": label != IGNORED,
-                        "truncated": place >= length,
-                    }
-                    for place, (token, label) in islice(
-                        enumerate(zip(row.input_ids, row.labels, strict=True)), SHOWN_TOKENS
-                    )
-                ],
-                "total_tokens": row.total_tokens,
-                "labelled_tokens": max(0, min(row.total_tokens, length) - row.prompt_tokens),
-            }
-            for row in encoded[:count]
+            _shown(job, number, row, sequence, length)
+            for (number, row), sequences in zip(sampled[:count], encoded[:count], strict=True)
+            for sequence in sequences[:SHOWN_SEQUENCES]
         ],
+    }
+
+
+def _shown(job: Job, number: int, row: dict[str, Any], sequence: Encoded, length: int) -> dict[str, Any]:
+    """A sequence of the row in line `number`. Of a text, tokens beyond `length` are in further sequences."""
+    cut = job.shape != "text"
+    shown = islice(zip(sequence.input_ids, sequence.labels, strict=True), SHOWN_TOKENS)
+    messages = None
+    if job.shape == "messages":
+        learned = learned_turns(row["messages"])
+        messages = [
+            {
+                "role": message["role"],
+                "content": message["content"][:SHOWN_CHARACTERS],
+                "learned": place in learned,
+            }
+            for place, message in enumerate(row["messages"][:SHOWN_MESSAGES])
+        ]
+    return {
+        "line": number,
+        "messages": messages,
+        "tokens": [
+            {
+                "id": token,
+                "text": job.tokenizer.decode([token]),
+                "labelled": label != IGNORED,
+                "truncated": cut and place >= length,
+            }
+            for place, (token, label) in enumerate(shown)
+        ],
+        "total_tokens": len(sequence.input_ids),
+        "labelled_tokens": sequence.learned_tokens(length if cut else len(sequence.input_ids)),
     }

@@ -107,6 +107,7 @@ def _check(job: Job, downloaded: bool) -> None:
     directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
+    check.refuse_shape(job.config, job.family, job.shape)
     job.provider.refuse(job.config, job.family, job.settings)
     _decide_export(job, downloaded)
     model = download.find_weights(job, downloaded)

@@ -7,8 +7,17 @@ import type { TrainerCommand } from './supervisor.ts';
 export const preview = v.object({
   max_seq_length: v.number(),
   template_source: v.string(),
+  /** That conversations become several sequences each. */
+  warning: v.nullable(v.string()),
+  /** Sequences; a conversation that its template changes has several. */
   rows: v.array(
     v.object({
+      /** The row's line in the file. */
+      line: v.number(),
+      /** The messages of a conversation, of which those of the assistant with the weight 1 are learned. */
+      messages: v.nullable(
+        v.array(v.object({ role: v.string(), content: v.string(), learned: v.boolean() })),
+      ),
       /** The first 4,096. */
       tokens: v.array(
         v.object({ id: v.number(), text: v.string(), labelled: v.boolean(), truncated: v.boolean() }),

@@ -1,11 +1,20 @@
-"""Turns messages into token ids and labels, for training and for previews."""
+"""Turns conversations and texts into token ids and labels, for training and for previews.
+
+Every answer is learned after the token ids that the playground gives its prompt: it renders the conversation
+up to there and tokenizes that text as a whole. One sequence holds all answers of a conversation whose earlier
+turns keep their ids when it goes on. Otherwise, because the template changes them (those that drop earlier
+thinking), or because the tokenizer joins the end of a prompt with the beginning of its answer, an answer gets
+a sequence of its own.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.data.template import Template, split
+from trainer.data.conversations import Turn, turns
+from trainer.data.template import Template
 
 # The label without a loss, the default of torch's cross entropy.
 IGNORED = -100
@@ -13,42 +22,135 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Encoded:
-    """One row: `input_ids` and `labels` of equal length; the labels of the prompt are IGNORED."""
+    """One sequence: `input_ids` and `labels` of equal length; what is not learned has the label IGNORED."""
 
     input_ids: list[int]
     labels: list[int]
-    prompt_tokens: int
-    total_tokens: int
 
     @property
-    def truncated(self) -> bool:
-        """Whether tokens were cut off."""
-        return len(self.input_ids) < self.total_tokens
+    def prompt_tokens(self) -> int:
+        """The tokens before the first that is learned."""
+        return next((at for at, label in enumerate(self.labels) if label != IGNORED), len(self.labels))
 
-    @property
-    def labelled(self) -> bool:
-        """Whether any token has a label."""
-        return self.prompt_tokens < len(self.input_ids)
+    def learned_tokens(self, length: int) -> int:
+        """How many of the first `length` tokens are learned."""
+        return sum(label != IGNORED for label in self.labels[:length])
 
 
-def encode(
-    tokenizer: Any, template: Template, conversations: list[list[dict[str, str]]], max_length: int | None
-) -> list[Encoded]:
-    """Each conversation as tokens, truncated to `max_length`.
+def encode_conversations(
+    tokenizer: Any, template: Template, conversations: list[list[dict[str, Any]]]
+) -> list[list[Encoded]]:
+    """The sequences of each conversation, mostly one, in the order of their answers.
 
-    Prompt and completion are tokenized separately, so that the prompt has the ids that the playground gives
-    it.
+    Failure `bad_tokenizer` when the template does not accept a conversation.
     """
-    texts = [split(template, messages) for messages in conversations]
-    prompts = tokenizer([prompt for prompt, _ in texts], add_special_tokens=False).input_ids
-    completions = tokenizer([completion for _, completion in texts], add_special_tokens=False).input_ids
-    return [
-        join(prompt, completion, max_length) for prompt, completion in zip(prompts, completions, strict=True)
+    left = [(index, turns(template, messages)) for index, messages in enumerate(conversations)]
+    found: list[list[Encoded]] = [[] for _ in conversations]
+    while left:
+        found_now, left = _last_answers(tokenizer, left)
+        for index, sequence in found_now:
+            found[index].insert(0, sequence)
+    return found
+
+
+def encode_texts(tokenizer: Any, texts: list[str]) -> list[Encoded]:
+    """Each text as the model reads it, with the end-of-text token, all of it learned."""
+    rows = tokenizer(texts, add_special_tokens=False).input_ids
+    first = text_start(tokenizer)
+    return [whole_text([*first, *ids, tokenizer.eos_token_id] if ids else []) for ids in rows]
+
+
+def text_start(tokenizer: Any) -> list[int]:
+    """The beginning-of-text token where the tokenizer adds it by itself; the playground puts it before raw
+    text, too."""
+    begins = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+    return [tokenizer.bos_token_id] if begins else []
+
+
+def whole_text(ids: list[int]) -> Encoded:
+    """A sequence of which everything is learned."""
+    return _sequence(ids, [(0, len(ids))])
+
+
+def _last_answers(
+    tokenizer: Any, conversations: list[tuple[int, list[Turn]]]
+) -> tuple[list[tuple[int, Encoded]], list[tuple[int, list[Turn]]]]:
+    """A sequence for the last of each conversation's turns and those before it that fit into it, and the
+    conversations with the turns that are left."""
+    last = [every[-1] for _, every in conversations]
+    inner = [
+        [turn for turn in every[:-1] if every[-1].prompt.startswith(turn.whole)] for _, every in conversations
     ]
+    prompts = _Beginnings(tokenizer, [turn.prompt for turn in last], with_places=any(inner))
+    for number, fitting in enumerate(inner):
+        for turn in fitting:
+            prompts.ask(number, len(turn.prompt))
+            prompts.ask(number, len(turn.whole))
+    places = iter(prompts.answer())
+    answers = tokenizer([turn.completion for turn in last], add_special_tokens=False).input_ids
+    made, left = [], []
+    for number, (index, every) in enumerate(conversations):
+        prompt, answer = prompts.ids[number], answers[number]
+        spans, rest = [(len(prompt), len(prompt) + len(answer))], []
+        for turn in every[:-1]:
+            start, end = (next(places), next(places)) if turn in inner[number] else (None, None)
+            if start is None or end is None:
+                rest.append(turn)
+            else:
+                spans.append((start, end))
+        made.append((index, _sequence([*prompt, *answer], spans)))
+        if rest:
+            left.append((index, rest))
+    return made, left
 
 
-def join(prompt: list[int], completion: list[int], max_length: int | None) -> Encoded:
-    """One row from the token ids of its prompt and its completion."""
-    ids = [*prompt, *completion][:max_length]
-    labels = [IGNORED] * min(len(prompt), len(ids)) + ids[len(prompt) :]
-    return Encoded(ids, labels, min(len(prompt), len(ids)), len(prompt) + len(completion))
+class _Beginnings:
+    """Texts as token ids (`ids`), and how many of them the beginnings of a text have."""
+
+    def __init__(self, tokenizer: Any, texts: list[str], with_places: bool) -> None:
+        self._tokenizer = tokenizer
+        self._texts = texts
+        offsets = with_places and tokenizer.is_fast
+        encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=offsets)
+        self.ids: list[list[int]] = encoded.input_ids
+        self._starts = [[start for start, _ in row] for row in encoded.offset_mapping] if offsets else None
+        # Text on both sides of such a token is tokenized independently.
+        self._dividing = {
+            number for number, token in tokenizer.added_tokens_decoder.items() if not token.single_word
+        }
+        # For each beginning: its text after the last dividing token, and the token ids before, or after.
+        self._asked: list[tuple[str, list[int], int]] = []
+
+    def ask(self, number: int, length: int) -> None:
+        """Asks for the first `length` characters of text `number`."""
+        text, ids = self._texts[number], self.ids[number]
+        if self._starts is None:
+            self._asked.append((text[:length], ids, 0))
+            return
+        starts = self._starts[number]
+        count = bisect_left(starts, length)
+        divider = count - 1
+        while divider >= 0 and ids[divider] not in self._dividing:
+            divider -= 1
+        first = max(0, divider)
+        begin = starts[divider] if divider >= 0 else 0
+        self._asked.append((text[begin:length], ids[first:count], first))
+
+    def answer(self) -> list[int | None]:
+        """The number of tokens of each beginning, or None where it has other ids by itself."""
+        if not self._asked:
+            return []
+        again = self._tokenizer([text for text, *_ in self._asked], add_special_tokens=False).input_ids
+        exact = self._starts is not None
+        return [
+            first + len(ids) if ids == (expected if exact else expected[: len(ids)]) else None
+            for ids, (_, expected, first) in zip(again, self._asked, strict=True)
+        ]
+
+
+def _sequence(ids: list[int], spans: list[tuple[int, int]]) -> Encoded:
+    """`ids` with the labels of `spans` (start, end). The first token follows none, so it is never learned."""
+    labels = [IGNORED] * len(ids)
+    for start, end in spans:
+        labels[max(1, start) : end] = ids[max(1, start) : end]
+    return Encoded(ids, labels)

@@ -10,11 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer.data import conversations
 from trainer.protocol.failures import Failure
 from trainer.training.steps import held_out_rows
 
 if TYPE_CHECKING:
     from trainer.training.job import Job
+
+# The records of a row: one, several, or none.
+Produced = dict[str, Any] | list[dict[str, Any]] | None
 
 # Rows of a batch; larger ones are no faster and delay a stop.
 BATCH_ROWS = 256
@@ -48,14 +52,15 @@ def read_rows(
                 raise _bad(number, dataset, f"not JSON: {error}", "Write one JSON object a line.") from error
             for name in fields:
                 value = row.get(name) if isinstance(row, dict) else None
-                if not isinstance(value, str):
+                wrong = _wrong(name, value)
+                if wrong is not None:
                     found = (
                         "an object without it" if isinstance(row, dict) and name not in row else repr(value)
                     )
                     raise _bad(
                         number,
                         dataset,
-                        f"the field {name} must be a string, found {found[:80]}",
+                        f"the field {name} {wrong}, found {found[:80]}",
                         "Correct it.",
                     )
             yield number, row
@@ -87,14 +92,14 @@ def build_dataset(
     job: Job,
     name: str,
     columns: dict[str, str],
-    produce: Callable[[list[dict[str, Any]]], list[dict[str, Any] | None]],
+    produce: Callable[[list[dict[str, Any]]], list[Produced]],
     key: list[Any],
 ) -> tuple[Any, int]:
     """A memory-mapped Dataset of the job's rows, and the number of rows that were dropped.
 
-    `produce` turns a batch of rows into records with the fields of `columns` (a name to `int`, `ints` or
-    `string`), or None for a row to drop. Each record also gets `row`, its number (`job_rows`). A resumed job
-    reuses what was built with an equal `key`.
+    `produce` turns each row of a batch into a record with the fields of `columns` (a name to `int`, `ints` or
+    `string`), or into several, or None for a row to drop. A Failure of it names the row's line. Each record
+    also gets `row`, its number (`job_rows`). A resumed job reuses what was built with an equal `key`.
     """
     from datasets import Dataset, Features, Sequence, Value
     from datasets.arrow_writer import ArrowWriter
@@ -113,10 +118,9 @@ def build_dataset(
         done = 0
         while batch := list(islice(rows, BATCH_ROWS)):
             job.beat_or_stop()
-            for (number, _), record in zip(batch, produce([row for _, row in batch]), strict=True):
-                if record is None:
-                    left_out += 1
-                else:
+            for (number, _), produced in zip(batch, in_rows(batch, produce), strict=True):
+                left_out += produced is None
+                for record in [produced] if isinstance(produced, dict) else produced or ():
                     writer.write({"row": number, **record})
             done += len(batch)
             if done % REPORT_ROWS == 0:
@@ -125,6 +129,23 @@ def build_dataset(
         os.replace(str(path) + ".tmp", path)
         note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
     return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def in_rows(
+    batch: list[tuple[int, dict[str, Any]]], produce: Callable[[list[dict[str, Any]]], list[Any]]
+) -> list[Any]:
+    """What `produce` makes of the rows; a Failure of it names the line of the first row that has it."""
+    try:
+        return produce([row for _, row in batch])
+    except Failure:
+        for number, row in batch:
+            try:
+                produce([row])
+            except Failure as failure:
+                file = "dataset" if number > 0 else "validation dataset"
+                message = f"Line {abs(number)} of the {file}: {failure.message}"
+                raise Failure(failure.code, message, failure.advice, failure.evidence) from failure
+        raise
 
 
 def pack(job: Job, dataset: Any, length: int) -> Any:
@@ -163,9 +184,7 @@ def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
             if settings.eval_split
             else (dataset, None)
         )
-    numbers = dataset.data.column("row").to_numpy()
-    if dataset._indices is not None:
-        numbers = numbers[dataset._indices.column(0).to_numpy()]
+    numbers = row_numbers(dataset)
     # Those of the validation dataset follow the others.
     trained = int((numbers > 0).sum())
     for count, name in ((trained, "dataset"), (len(dataset) - trained, "validation dataset")):
@@ -179,16 +198,38 @@ def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
 
 
 def random_split(dataset: Any, share: float, seed: int) -> tuple[Any, Any]:
-    """`dataset` without a random `share` of its rows, and that share, each with at least one row."""
-    if len(dataset) < 2:
+    """`dataset` without a random `share` of its rows, and that share, each with at least one row. All
+    sequences of a row are in the same part."""
+    import numpy
+
+    numbers = row_numbers(dataset)
+    rows = numpy.unique(numbers)
+    if len(rows) < 2:
         raise Failure(
             "bad_dataset_row",
             "eval_split needs at least two usable rows, one for each split.",
             "Set eval_split to 0, or add rows.",
         )
-    held_out = held_out_rows(len(dataset), share)
+    held_out = held_out_rows(len(rows), share)
+    if len(rows) < len(dataset):
+        chosen = numpy.random.default_rng(seed).permutation(rows)[:held_out]
+        is_held_out = numpy.isin(numbers, chosen)
+        return tuple(dataset.select(numpy.flatnonzero(part)) for part in (~is_held_out, is_held_out))
     parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
     return parts["train"], parts["test"]
+
+
+def row_numbers(dataset: Any) -> Any:
+    """The number (`job_rows`) of the row that each sequence of `dataset` is of."""
+    numbers = dataset.data.column("row").to_numpy()
+    return numbers if dataset._indices is None else numbers[dataset._indices.column(0).to_numpy()]
+
+
+def _wrong(name: str, value: Any) -> str | None:
+    """What a field's value must be and is not, or None."""
+    if name == "messages":
+        return conversations.fault(value)
+    return None if isinstance(value, str) else "must be a string"
 
 
 def _bad(line: int | None, dataset: str, what: str, advice: str) -> Failure:

@@ -1,4 +1,4 @@
-"""Causal language models: a row becomes one sequence of prompt and completion."""
+"""Causal language models: a row becomes a sequence of prompt and completion, of turns, or of text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
-from trainer.data.encode import encode
-from trainer.data.lengths import choose_length
+from trainer.data.encode import IGNORED
+from trainer.data.sequences import encoded_rows
 from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.padding_free import make_padding_free, padding_free_trainer
 from trainer.model.hardware import choose
-from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
@@ -70,7 +69,7 @@ def train(job: Job) -> dict[str, Any]:
     if held_out is not None:
         eval_prompts = EvaluationPrompts.of(job, held_out)
         trainer.more_metrics = lambda: evaluate_answers(
-            job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts)
+            job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
         )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
@@ -79,53 +78,16 @@ def train(job: Job) -> dict[str, Any]:
     return {**result, "model": model, "references": prompts(held_out if held_out is not None else training)}
 
 
-def encoded_rows(job: Job) -> tuple[Any, int]:
-    """The job's rows as tokens and labels, truncated to the maximum length, which is returned too.
-
-    Failure `bad_dataset_row` when no token would have a label.
-    """
-
-    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        conversations = [job.task.messages(row) for row in batch]
-        return [
-            {
-                "input_ids": row.input_ids,
-                "labels": row.labels,
-                "prompt_tokens": row.prompt_tokens,
-                "total_tokens": row.total_tokens,
-            }
-            for row in encode(job.tokenizer, job.template, conversations, None)
-        ]
-
-    columns = {"input_ids": "ints", "labels": "ints", "prompt_tokens": "int", "total_tokens": "int"}
-    key = [job.task.name, job.template.chat_template, job.template.stop, len(job.tokenizer)]
-    dataset, _ = rows.build_dataset(job, "rows", columns, produce, key)
-    if len(dataset) == 0:
-        raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
-    totals = dataset.data.column("total_tokens").to_numpy()
-    prompt_lengths = dataset.data.column("prompt_tokens").to_numpy()
-    length = choose_length(job, totals)
-    cut, useless = int((totals > length).sum()), int((prompt_lengths >= length).sum())
-    if useless == len(dataset):
-        raise Failure(
-            "bad_dataset_row",
-            f"There is nothing to train on: at {length} tokens every answer is cut off.",
-            f"Raise max_seq_length; the longest row has {int(totals.max()):,} tokens including its prompt.",
-        )
-    if cut:
-        job.warn(
-            "rows_truncated",
-            f"{cut:,} of {len(dataset):,} rows are longer than {length} tokens and are truncated; "
-            f"{useless:,} of them lose their whole answer and are dropped.",
-        )
-        dataset = _cut(dataset, length, job)
-    return dataset, length
-
-
 def prompts(dataset: Any) -> list[list[int]]:
-    """The token ids of the first prompts of `dataset`."""
+    """The token ids before the last answer of each of the first sequences of `dataset`, and the first half of
+    sequences without a prompt."""
     chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
-    return [row["input_ids"][: row["prompt_tokens"]] for row in chosen]
+    found = []
+    for row in chosen:
+        labels = row["labels"]
+        starts = [at for at in range(1, len(labels)) if labels[at - 1] == IGNORED != labels[at]]
+        found.append(row["input_ids"][: starts[-1] if starts[-1] > 1 else (len(labels) + 1) // 2])
+    return found
 
 
 def head_is_adapted(model: Any) -> bool:
@@ -133,27 +95,3 @@ def head_is_adapted(model: Any) -> bool:
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     return isinstance(model.get_base_model().get_output_embeddings(), BaseTunerLayer)
-
-
-def _cut(dataset: Any, length: int, job: Job) -> Any:
-    """`dataset` truncated to `length`, without the rows that then have no labels."""
-
-    def cut(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
-        job.beat_or_stop()
-        if numbers[0] and numbers[0] % rows.CHUNK_ROWS == 0:
-            rows.report_progress(job, numbers[0], "cut")
-        kept = [index for index, prompt in enumerate(batch["prompt_tokens"]) if prompt < length]
-        return {
-            name: [values[i][:length] if name in ("input_ids", "labels") else values[i] for i in kept]
-            for name, values in batch.items()
-        }
-
-    name = f"cut-{dataset._fingerprint}-{length}"
-    return dataset.map(
-        cut,
-        batched=True,
-        with_indices=True,
-        cache_file_name=str(job.folder / "cache" / f"{name}.arrow"),
-        new_fingerprint=name,
-        load_from_cache_file=True,
-    )

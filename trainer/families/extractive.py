@@ -66,7 +66,10 @@ def train(job: Job) -> dict[str, Any]:
     if held_out is not None:
         eval_prompts = EvaluationPrompts.of(job, held_out)
         trainer.more_metrics = lambda: evaluate_answers(
-            job, trainer, eval_prompts, lambda texts: find_answers(job, trainer.model, texts, length)
+            job,
+            trainer,
+            eval_prompts,
+            lambda prompts: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
         )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)

@@ -54,7 +54,10 @@ def train(job: Job) -> dict[str, Any]:
     if held_out is not None:
         eval_prompts = EvaluationPrompts.of(job, held_out)
         trainer.more_metrics = lambda: evaluate_answers(
-            job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts, length)
+            job,
+            trainer,
+            eval_prompts,
+            lambda prompts: generate_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
         )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)

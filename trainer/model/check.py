@@ -134,6 +134,18 @@ def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
     return kind
 
 
+def refuse_shape(config: dict[str, Any], family_name: str, shape: str) -> None:
+    """Failure `unsupported` for conversations or text with a model that is no decoder (the service refuses
+    them before, in `src/domain/base-models/model-pair.ts`)."""
+    if shape in ("messages", "text") and family_name != "causal":
+        architecture = (config.get("architectures") or ["unknown"])[0]
+        raise Failure(
+            "unsupported",
+            f"{architecture} reads one input and writes one output and cannot be trained on rows of {shape}.",
+            "Choose a causal language model (…ForCausalLM), or a dataset of input and output.",
+        )
+
+
 def model_types(task: Any, strategy: Any) -> list[str]:
     """The model types of encoders and encoder-decoders that can be trained for `task` with `strategy`, in
     addition to causal language models."""

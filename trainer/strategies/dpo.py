@@ -80,7 +80,7 @@ class Dpo:
         if held_out is not None:
             eval_prompts = EvaluationPrompts.of(job, held_out)
             trainer.more_metrics = lambda: evaluate_answers(
-                job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts)
+                job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
             )
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = fit(trainer, job)

@@ -107,7 +107,7 @@ class Rlhf:
         if held_out is not None:
             eval_prompts = EvaluationPrompts.of(job, held_out)
             trainer.more_metrics = lambda: evaluate_answers(
-                job, trainer, eval_prompts, lambda texts: generate_answers(job, trainer.model, texts)
+                job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
             )
         result = fit(trainer, job)
         if accuracy is not None:

@@ -1,4 +1,4 @@
-"""Text generation: an input and the output to generate."""
+"""Text generation: an input and the output to generate, a conversation, or text to continue."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 class TextGeneration:
-    """Rows of `input` and `output`."""
+    """Rows of `input` and `output`, of `messages`, or of `text`."""
 
     name = "text-generation"
     order = 1
     label = "Text generation"
     description = "An input and an output: replies, classification, rewriting, extraction."
-    row_shapes = ("input-output",)
+    row_shapes = ("input-output", "messages", "text")
     families = ("causal", "seq2seq")
     metrics = ("eval_loss", "perplexity")
     # Only the loss is evaluated; no answers are generated.
@@ -20,7 +20,7 @@ class TextGeneration:
     best = ("eval_loss", False)
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation of a row."""
+        """The conversation of a row of input and output."""
         return [
             {"role": "user", "content": row["input"]},
             {"role": "assistant", "content": row["output"]},

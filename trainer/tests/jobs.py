@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainer.protocol.contracts import Settings
+from trainer.protocol.contracts import ROW_SHAPES, Settings
 from trainer.tests.tiny import sentences
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,8 @@ def make(
     def freeze(name: str, frozen: list[dict]) -> dict[str, Any]:
         path = folder / name
         path.write_text("".join(json.dumps(row) + "\n" for row in frozen), encoding="utf-8")
-        return {"name": f"uploaded-{name}", "path": str(path), "rows": len(frozen)}
+        shape = shape_of(frozen)
+        return {"name": f"uploaded-{name}", "path": str(path), "rows": len(frozen), "shape": shape}
 
     spec = json.loads(GOLDEN.read_text())
     spec.update(
@@ -68,6 +69,12 @@ def make(
     path = folder / "spec.json"
     path.write_text(json.dumps(spec))
     return path
+
+
+def shape_of(rows: list[dict]) -> str | None:
+    """The shape of the first row, if it has one."""
+    names = set(rows[0]) if rows else set()
+    return next((shape for shape, fields in ROW_SHAPES.items() if names >= set(fields)), None)
 
 
 def train(spec: Path) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trainer.data import conversations
 from trainer.data.template import Template
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
@@ -43,7 +44,9 @@ class Job(JobContext):
         return ROW_SHAPES[self.shape]
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation of a row, the answer last."""
+        """The conversation of a row, the (last learned) answer last."""
+        if self.shape == "messages":
+            return conversations.to_last_answer(row["messages"])
         return (self.strategy if self.strategy.row_shape else self.task).messages(row)
 
     def best_metric(self) -> tuple[str, bool]:

@@ -149,8 +149,14 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/datasets/{name}/preview': {
     max_seq_length: 512,
     template_source: 'model',
+    warning: null,
     rows: [
       {
+        line: 1,
+        messages: [
+          { role: 'user', content: 'Where', learned: false },
+          { role: 'assistant', content: 'Shipping', learned: true },
+        ],
         tokens: [
           { id: 9064, text: 'Where', labelled: false, truncated: false },
           { id: 85_572, text: 'Shipping', labelled: true, truncated: false },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from trainer.data import preferences
+from trainer.data import conversations, preferences
 from trainer.data.rows import read_rows
 from trainer.data.template import Template, split
 from trainer.protocol.contracts import Spec
@@ -19,15 +19,19 @@ LONGEST = 20_000
 
 
 def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[str], list[list[int]]]:
-    """Prompts and whole conversations of the first rows, as text and as token ids, without duplicates.
+    """Prompts and whole conversations, or texts, of the first rows, as text and as token ids, without
+    duplicates.
 
     No answer is compared alone: a request is always a prompt, which earlier answers are part of.
     """
     texts: dict[str, None] = {}
     for _, row in islice(read_rows(spec.dataset.path, ()), ROWS):
         try:
+            if spec.dataset.shape == "text":
+                texts[row["text"][:LONGEST]] = None
+                continue
             prompt, completion = split(template, _messages(spec, row))
-        except (Failure, KeyError, TypeError):
+        except (Failure, KeyError, TypeError, IndexError):
             continue
         texts[prompt[:LONGEST]] = None
         texts[(prompt + completion)[:LONGEST]] = None
@@ -38,6 +42,8 @@ def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[s
 
 
 def _messages(spec: Spec, row: dict[str, Any]) -> list[dict[str, str]]:
+    if spec.dataset.shape == "messages":
+        return conversations.to_last_answer(row["messages"])
     if "prompt" in row and "chosen" in row:
         return preferences.messages(row)
     return create("task", spec.task).messages(row)

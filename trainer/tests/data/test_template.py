@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trainer.data import template
-from trainer.data.encode import IGNORED, encode
+from trainer.data.encode import IGNORED, encode_conversations
 from trainer.protocol.failures import Failure
 from trainer.tests.tiny import CHATML, build_tokenizer
 
@@ -174,19 +174,10 @@ def test_the_stored_template_is_what_was_used(tmp_path):
 
 def test_the_prompt_s_tokens_are_those_of_the_prompt_alone_and_only_the_answer_is_labelled():
     tokenizer, made = chosen(CHATML)
-    (row,) = encode(tokenizer, made, [MESSAGES], None)
+    ((row,),) = encode_conversations(tokenizer, made, [MESSAGES])
     prompt, completion = template.split(made, MESSAGES)
     alone = tokenizer(prompt, add_special_tokens=False).input_ids
     assert row.input_ids[: row.prompt_tokens] == alone
     assert row.labels[: row.prompt_tokens] == [IGNORED] * len(alone)
     assert row.labels[row.prompt_tokens :] == row.input_ids[row.prompt_tokens :]
     assert tokenizer.decode(row.labels[row.prompt_tokens :]) == completion == "team: shipping<|im_end|>"
-
-
-def test_truncation_cuts_the_end():
-    tokenizer, made = chosen()
-    (full,) = encode(tokenizer, made, [MESSAGES], None)
-    (cut,) = encode(tokenizer, made, [MESSAGES], full.prompt_tokens + 2)
-    assert cut.input_ids == full.input_ids[: full.prompt_tokens + 2] and cut.truncated and cut.labelled
-    (useless,) = encode(tokenizer, made, [MESSAGES], full.prompt_tokens)
-    assert not useless.labelled and useless.truncated and not full.truncated

@@ -9,6 +9,7 @@ import { readSettings } from '../../settings/setting-values.ts';
 import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
+import { chatView } from './chat-view.ts';
 
 const shownRows = 5;
 /** Settings that affect tokenization. */
@@ -88,23 +89,34 @@ declare global {
   }
 }
 
-function seenRows({ rows, max_seq_length }: Preview): TemplateResult {
+function seenRows({ rows, max_seq_length, warning }: Preview): TemplateResult {
   return html`<p class="note">
       The model is trained on the <span class="token" data-kind="learned">highlighted</span> tokens; plain ones are
       context. <span class="token" data-kind="cut">Struck-through</span> tokens exceed the limit of
       ${formatCount(max_seq_length)} and are truncated.
     </p>
-    ${rows.map(
-      ({ tokens, total_tokens, labelled_tokens }, index) => html`<p class="tokens wrap">
-        <small class="muted tabular">
-          Row ${index + 1}: ${formatCount(total_tokens)} tokens, ${formatCount(labelled_tokens)} trained on
-        </small>
-        <bdi
-          >${tokens.map(
-            ({ text, labelled, truncated }) =>
-              html`<span class="token" data-kind=${truncated ? 'cut' : labelled ? 'learned' : 'read'}>${text}</span>`,
-          )}</bdi
-        >
-      </p>`,
-    )}`;
+    ${warning === null ? nothing : html`<p class="warning wrap"><bdi>${warning}</bdi></p>`}
+    ${rows.map((row, index) => seenRow(row, rows.slice(0, index).filter(({ line }) => line === row.line).length))}`;
+}
+
+/** @param before how many sequences of the same row are shown already. */
+function seenRow(
+  { line, messages, tokens, total_tokens, labelled_tokens }: Preview['rows'][number],
+  before: number,
+): TemplateResult {
+  return html`<div class="seen-row">
+    <small class="muted tabular">
+      Line ${formatCount(line)}${before === 0 ? '' : `, sequence ${before + 1}`}: ${formatCount(total_tokens)} tokens,
+      ${formatCount(labelled_tokens)} trained on
+    </small>
+    ${messages === null || before > 0 ? nothing : chatView(messages)}
+    <p class="tokens wrap">
+      <bdi
+        >${tokens.map(
+          ({ text, labelled, truncated }) =>
+            html`<span class="token" data-kind=${truncated ? 'cut' : labelled ? 'learned' : 'read'}>${text}</span>`,
+        )}</bdi
+      >
+    </p>
+  </div>`;
 }

@@ -1,0 +1,61 @@
+"""Conversations of rows (`messages`): what of them is learned, and the prompt before each learned answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainer.data.template import Template, split
+
+ROLES = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A learned answer: the text that the playground sends for it, and the answer with its end-of-turn
+    token."""
+
+    prompt: str
+    completion: str
+
+    @property
+    def whole(self) -> str:
+        """The prompt with its answer."""
+        return self.prompt + self.completion
+
+
+def fault(value: Any) -> str | None:
+    """Why `value` is no conversation that can be trained, or None; the service tells more
+    (`src/domain/datasets/conversation-rules.ts`)."""
+    if not isinstance(value, list) or not value:
+        return "must be a list of messages"
+    for message in value:
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            return f"has a message whose role is none of {', '.join(ROLES)}"
+        if not isinstance(message.get("content"), str):
+            return "has a message whose content is not a string"
+    return None if learned_turns(value) else "has no message of the assistant to learn"
+
+
+def learned_turns(messages: list[dict[str, Any]]) -> list[int]:
+    """The places of the answers to learn: the assistant's messages without the weight 0."""
+    return [
+        at
+        for at, message in enumerate(messages)
+        if message["role"] == "assistant" and message.get("weight") != 0
+    ]
+
+
+def to_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The conversation up to its last learned answer, as role and content."""
+    return [
+        {"role": message["role"], "content": message["content"]}
+        for message in messages[: learned_turns(messages)[-1] + 1]
+    ]
+
+
+def turns(template: Template, messages: list[dict[str, Any]]) -> list[Turn]:
+    """Every learned answer of a conversation, in order. Failure `bad_tokenizer` when the template does not
+    accept the conversation."""
+    plain = to_last_answer(messages)
+    return [Turn(*split(template, plain[: at + 1])) for at in learned_turns(messages)]
