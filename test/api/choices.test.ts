@@ -114,7 +114,7 @@ test('choices tell which rows each task and strategy takes', async () => {
   assert.equal(
     tasks.map(({ name, row_shape, row_shapes }: Json) => [name, row_shape, row_shapes]),
     [
-      ['text-generation', 'input-output', ['input-output']],
+      ['text-generation', 'input-output', ['input-output', 'messages', 'text']],
       ['summarization', 'input-output', ['input-output']],
       ['extractive-question-answering', 'question-answer', ['question-answer']],
     ],
