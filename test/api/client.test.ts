@@ -35,6 +35,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   dataset: () => client.dataset('support.jsonl'),
   preview: () => client.preview('support.jsonl', { task: 'text-generation', model_name: '/nowhere' }),
   convertDataset: () => client.convertDataset('support.jsonl'),
+  splitDataset: () => client.splitDataset('support.jsonl', { fraction: 0.1 }),
   estimate: () => client.estimate(quickRequest(), unheard()),
   datasets: () => client.datasets(),
   start: () => client.start({ ...quickRequest(), dataset: 'none.jsonl' }),

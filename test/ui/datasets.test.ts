@@ -152,4 +152,26 @@ test('a file with errors leads to its page, which tells them; from there it is d
   assert.equal(faults, []);
 });
 
+test('a validation set is split off, and the training form takes both parts', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets/rows.jsonl');
+  await page.getByRole('button', { name: 'Split off a validation set…' }).click();
+  const percent = page.getByLabel('Rows to validate on, in percent');
+  await percent.fill('200');
+  assert.ok(await page.getByRole('button', { name: 'Split', exact: true }).isDisabled());
+  assert.equal(await axeViolations(page), []);
+  await percent.fill('25');
+  await sees(page, '30 rows to validate on, 90 to train on.');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/datasets\/rows-train\.jsonl$/);
+  await sees(page, 'Rows 1 to 25 of 90');
+  await page.getByRole('button', { name: 'Train on it' }).click();
+  await page
+    .getByRole('radio', { name: /^rows-train\.jsonl/ })
+    .and(page.locator(':checked'))
+    .waitFor();
+  const validation = page.getByLabel('Validation dataset', { exact: true });
+  assert.is(await validation.inputValue(), 'rows-validation.jsonl');
+  assert.equal(faults, []);
+});
+
 test.run();

@@ -32,6 +32,8 @@ export const service = {
   preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
     call('POST /api/datasets/{name}/preview', { path: { name }, body }),
   convertDataset: (name: string) => call('POST /api/datasets/{name}/convert', { path: { name } }),
+  splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
+    call('POST /api/datasets/{name}/split', { path: { name }, body }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
   estimate: (body: TrainingBody, signal: AbortSignal) => call('POST /api/estimate', { body, signal }),
   datasets: async () => (await call('GET /api/datasets')).datasets,

@@ -15,6 +15,7 @@ import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-faults.ts';
 import '../../views/delete-dataset.ts';
 import './row-pages.ts';
+import './split-dialog.ts';
 
 /** A dataset: its figures, errors and rows, and what can be done with it. */
 @customElement('hone-dataset')
@@ -22,7 +23,7 @@ export class DatasetPage extends LitElement {
   @property() name = '';
   @state() private _detail: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
-  @state() private _deleting = false;
+  @state() private _dialog: 'split' | 'delete' | null = null;
   private _of = '';
 
   constructor() {
@@ -75,14 +76,7 @@ export class DatasetPage extends LitElement {
           ${
             detail === null
               ? nothing
-              : html`<button
-                  type="button"
-                  @click=${() => {
-                    this._deleting = true;
-                  }}
-                >
-                  Delete…
-                </button>`
+              : html`${valid ? this._opener('split', 'Split off a validation set…') : nothing} ${this._opener('delete', 'Delete…')}`
           }
         </div>
       </header>
@@ -116,18 +110,38 @@ export class DatasetPage extends LitElement {
               <hone-row-pages name=${this.name} .total=${detail.num_examples}></hone-row-pages>
             </section>`
       }
-      ${this._dialog()}`;
+      ${this._shownDialog(detail)}`;
   }
 
-  private _dialog(): TemplateResult | typeof nothing {
-    if (!this._deleting) return nothing;
-    return html`<hone-delete-dataset
-      name=${this.name}
-      @deleted=${() => router.go('/datasets', { replace: true })}
-      @dismiss=${() => {
-        this._deleting = false;
+  private _opener(dialog: 'split' | 'delete', label: string): TemplateResult {
+    return html`<button
+      type="button"
+      @click=${() => {
+        this._dialog = dialog;
       }}
-    ></hone-delete-dataset>`;
+    >
+      ${label}
+    </button>`;
+  }
+
+  private _shownDialog(detail: DatasetDetail | null): TemplateResult | typeof nothing {
+    const close = () => {
+      this._dialog = null;
+    };
+    if (this._dialog === 'delete') {
+      return html`<hone-delete-dataset
+        name=${this.name}
+        @deleted=${() => router.go('/datasets', { replace: true })}
+        @dismiss=${close}
+      ></hone-delete-dataset>`;
+    }
+    if (this._dialog !== 'split' || detail === null) return nothing;
+    return html`<hone-split-dialog
+      name=${this.name}
+      .total=${detail.num_examples}
+      @split=${({ detail: name }: CustomEvent<string>) => router.go(datasetPath(name))}
+      @dismiss=${close}
+    ></hone-split-dialog>`;
   }
 
   private _train(): void {
