@@ -87,15 +87,16 @@ def _shown(job: Job, number: int, row: dict[str, Any], sequence: Encoded, length
     cut = job.shape != "text"
     shown = islice(zip(sequence.input_ids, sequence.labels, strict=True), SHOWN_TOKENS)
     messages = None
-    if job.shape == "messages":
-        learned = learned_turns(row["messages"])
+    if job.shape == "messages" or isinstance(row.get("prompt"), list):
+        conversation = job.conversation(row)
+        learned = learned_turns(conversation)
         messages = [
             {
                 "role": message["role"],
                 "content": message["content"][:SHOWN_CHARACTERS],
                 "learned": place in learned,
             }
-            for place, message in enumerate(row["messages"][:SHOWN_MESSAGES])
+            for place, message in enumerate(conversation[:SHOWN_MESSAGES])
         ]
     return {
         "line": number,

@@ -1,4 +1,7 @@
-/** The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. */
+/**
+ * The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. In a
+ * preference `prompt` may be a conversation, too, and each answer a list of one message.
+ */
 export const rowShapes = {
   'input-output': ['input', 'output'],
   'question-answer': ['context', 'question', 'answer'],

@@ -27,6 +27,14 @@ class Turn:
 def fault(value: Any) -> str | None:
     """Why `value` is no conversation that can be trained, or None; the service tells more
     (`src/domain/datasets/conversation-rules.ts`)."""
+    wrong = message_fault(value)
+    if wrong is not None:
+        return wrong
+    return None if learned_turns(value) else "has no message of the assistant to learn"
+
+
+def message_fault(value: Any) -> str | None:
+    """Why `value` is no list of messages, or None."""
     if not isinstance(value, list) or not value:
         return "must be a list of messages"
     for message in value:
@@ -34,7 +42,7 @@ def fault(value: Any) -> str | None:
             return f"has a message whose role is none of {', '.join(ROLES)}"
         if not isinstance(message.get("content"), str):
             return "has a message whose content is not a string"
-    return None if learned_turns(value) else "has no message of the assistant to learn"
+    return None
 
 
 def learned_turns(messages: list[dict[str, Any]]) -> list[int]:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.data import rows
+from trainer.data import pairs, rows
 from trainer.data.lengths import choose_length
 from trainer.data.template import split
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from trainer.training.job import Job
-
-
-def messages(row: dict[str, Any]) -> list[dict[str, str]]:
-    """The conversation with the chosen answer."""
-    return [
-        {"role": "user", "content": row["prompt"]},
-        {"role": "assistant", "content": row["chosen"]},
-    ]
 
 
 def encoded_pairs(job: Job) -> tuple[Any, int]:
@@ -32,8 +24,8 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         texts: list[str] = []
         for row in batch:
-            prompt, chosen = split(job.template, messages(row))
-            _, rejected = split(job.template, messages({**row, "chosen": row["rejected"]}))
+            prompt, chosen = split(job.template, pairs.messages(row))
+            _, rejected = split(job.template, pairs.messages(row, "rejected"))
             texts += [prompt, chosen, rejected]
         ids = job.tokenizer(texts, add_special_tokens=False).input_ids
         return [

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.data import conversations
+from trainer.data import conversations, pairs
 from trainer.protocol.failures import Failure
 from trainer.training.steps import held_out_rows
 
@@ -229,6 +229,8 @@ def _wrong(name: str, value: Any) -> str | None:
     """What a field's value must be and is not, or None."""
     if name == "messages":
         return conversations.fault(value)
+    if name in ("prompt", "chosen", "rejected"):
+        return pairs.fault(name, value)
     return None if isinstance(value, str) else "must be a string"
 
 

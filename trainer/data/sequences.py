@@ -63,8 +63,7 @@ def sequences_of(job: Job, batch: list[dict[str, Any]]) -> list[list[Encoded]]:
     if job.shape == "text":
         encoded = encode_texts(job.tokenizer, [row["text"] for row in batch])
         return [[row] if row.prompt_tokens < len(row.input_ids) else [] for row in encoded]
-    conversations = [row["messages"] if job.shape == "messages" else job.messages(row) for row in batch]
-    return encode_conversations(job.tokenizer, job.template, conversations)
+    return encode_conversations(job.tokenizer, job.template, [job.conversation(row) for row in batch])
 
 
 def split_warning(conversations: int, sequences: int) -> str:

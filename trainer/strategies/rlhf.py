@@ -43,10 +43,6 @@ class Rlhf:
     providers = ("standard",)
     best = ("eval_reward", True)
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
-        """The conversation with the chosen answer."""
-        return preferences.messages(row)
-
     def train(self, job: Job) -> dict[str, Any]:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import RLOOConfig, RLOOTrainer

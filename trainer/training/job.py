@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainer.data import conversations
+from trainer.data import conversations, pairs
 from trainer.data.template import Template
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
@@ -43,11 +43,15 @@ class Job(JobContext):
         """The fields that every row has."""
         return ROW_SHAPES[self.shape]
 
+    def conversation(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """The conversation of a row with the weights of its answers, of which a preference has the chosen."""
+        if self.shape == "messages":
+            return row["messages"]
+        return pairs.conversation(row) if self.shape == "preference" else self.task.messages(row)
+
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation of a row, the (last learned) answer last."""
-        if self.shape == "messages":
-            return conversations.to_last_answer(row["messages"])
-        return (self.strategy if self.strategy.row_shape else self.task).messages(row)
+        return conversations.to_last_answer(self.conversation(row))
 
     def best_metric(self) -> tuple[str, bool]:
         """The evaluation metric that decides which checkpoint is best, and whether higher is better."""

@@ -35,9 +35,7 @@ export function toolFault(entry: Readonly<Record<string, unknown>>): string | nu
 export function conversationFaults(value: unknown, field: string): string[] {
   if (!Array.isArray(value)) return [`field "${field}" must be a list of messages, found ${kindOf(value)}`];
   if (value.length === 0) return [`field "${field}" has no messages`];
-  const faults = value.flatMap((message: unknown, index) =>
-    messageFaults(message).map((fault) => `${field}[${index}]: ${fault}`),
-  );
+  const faults = messageFaults(value, field);
   const answers = value.filter((message) => message?.role === 'assistant');
   if (faults.length > 0) return faults;
   if (answers.length === 0) return [`field "${field}" has no message of the assistant to learn`];
@@ -46,7 +44,13 @@ export function conversationFaults(value: unknown, field: string): string[] {
   return [];
 }
 
-function messageFaults(value: unknown): string[] {
+/** The errors of the messages of a list, each with the field and its place. */
+export const messageFaults = (messages: readonly unknown[], field: string): string[] =>
+  messages.flatMap((message, index) =>
+    faultsOfMessage(message).map((fault) => `${field}[${index}]: ${fault}`),
+  );
+
+function faultsOfMessage(value: unknown): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return [`a message must be an object with role and content, found ${kindOf(value)}`];
   const message = value as Readonly<Record<string, unknown>>;

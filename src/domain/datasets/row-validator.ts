@@ -8,6 +8,7 @@ import {
   kindOf,
   toolFault,
 } from './conversation-rules.ts';
+import { preferenceFaults } from './preference-rules.ts';
 
 /** An error in a dataset. `line` starts at 1 and is `null` for an error of the whole file. */
 export interface RowError {
@@ -79,13 +80,16 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
         fail(line, field, `missing required field "${field}"${otherShape(row, shape)}`);
       } else if (field === 'messages') {
         for (const fault of conversationFaults(value, field)) fail(line, field, fault);
+      } else if (shape === 'preference' && Array.isArray(value)) {
+        for (const fault of preferenceFaults(value, field)) fail(line, field, fault);
       } else if (typeof value !== 'string') {
-        fail(line, field, `field "${field}" must be a string, found ${kindOf(value)}`);
+        const wanted = shape === 'preference' ? 'a string or a list of messages' : 'a string';
+        fail(line, field, `field "${field}" must be ${wanted}, found ${kindOf(value)}`);
       } else if (hasHalfCharacter(value)) {
         fail(line, field, `field "${field}" ${halfCharacter}`);
       }
     }
-    const tools = shape === 'messages' ? toolFault(row) : null;
+    const tools = shape === 'messages' || Array.isArray(row.prompt) ? toolFault(row) : null;
     if (tools !== null) fail(line, null, tools);
   }
 

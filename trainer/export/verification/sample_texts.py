@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from trainer.data import conversations, preferences
+from trainer.data import conversations, pairs
 from trainer.data.rows import read_rows
 from trainer.data.template import Template, split
 from trainer.protocol.contracts import Spec
@@ -45,5 +45,5 @@ def _messages(spec: Spec, row: dict[str, Any]) -> list[dict[str, str]]:
     if spec.dataset.shape == "messages":
         return conversations.to_last_answer(row["messages"])
     if "prompt" in row and "chosen" in row:
-        return preferences.messages(row)
+        return pairs.messages(row)
     return create("task", spec.task).messages(row)

@@ -19,6 +19,23 @@ def pairs(count=64):
     return made
 
 
+def talks(count=64):
+    """The pairs with conversations as prompts, and answers as messages; every third pair has texts."""
+    made = pairs(count)
+    for at, row in enumerate(made):
+        if at % 3:
+            asked, _ = sentences(count)[at - 1]
+            row["prompt"] = [
+                {"role": "system", "content": "You sort messages."},
+                {"role": "user", "content": asked},
+                {"role": "assistant", "content": "team: shipping"},
+                {"role": "user", "content": row["prompt"]},
+            ]
+            for answer in ("chosen", "rejected"):
+                row[answer] = [{"role": "assistant", "content": row[answer]}]
+    return made
+
+
 def manners(count=160):
     """Pairs that differ in manner: a team is named, or a shrug. Even a tiny reward model learns to tell."""
     return [{"prompt": text, "chosen": reply, "rejected": "no idea"} for text, reply in sentences(count)]
@@ -56,6 +73,25 @@ def test_dpo_widens_the_margin_on_held_out_pairs(dpo):
     assert jobs.journal(dpo, "metric")[0]["loss"] == pytest.approx(0.6931, abs=1e-3)
     assert "rewards/margins" in jobs.journal(dpo, "metric")[-1]["extra"]
     assert len(jobs.journal(dpo, "sample")) == 9
+
+
+def test_lists_of_one_message_train_as_their_texts_and_conversations_train(models, tmp_path):
+    texts, settings = pairs(24), {**SETTINGS, "eval_split": 0, "max_steps": 2}
+    lists = [
+        {
+            "prompt": [{"role": "user", "content": row["prompt"]}],
+            **{name: [{"role": "assistant", "content": row[name]}] for name in ("chosen", "rejected")},
+        }
+        for row in texts
+    ]
+    specs = [
+        jobs.make(tmp_path / name, models("llama"), rows, top={"strategy": "dpo"}, **settings)
+        for name, rows in (("texts", texts), ("lists", lists), ("talks", talks(24)))
+    ]
+    assert [jobs.train(spec) for spec in specs] == [0, 0, 0]
+    assert jobs.losses(specs[0]) == jobs.losses(specs[1])
+    of_texts, of_talks = (jobs.journal(spec, "metric")[-1]["tokens"] for spec in specs[1:])
+    assert of_talks > of_texts * 1.5
 
 
 def test_dpo_resumes_to_the_same_losses(dpo, tmp_path):
@@ -132,7 +168,7 @@ def test_rlhf_with_a_reward_model_that_is_given(models, tmp_path):
     transformers.LlamaForSequenceClassification(config).save_pretrained(tmp_path / "judge")
     transformers.AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "judge")
     settings = {**SETTINGS, "eval_split": 0, "reward_model": str(tmp_path / "judge")}
-    spec = jobs.make(tmp_path / "job", base, pairs(16), top={"strategy": "rlhf"}, max_steps=2, **settings)
+    spec = jobs.make(tmp_path / "job", base, talks(16), top={"strategy": "rlhf"}, max_steps=2, **settings)
     assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
     assert "reward_model_accuracy" not in jobs.journal(spec)[-1]["metrics"]
 

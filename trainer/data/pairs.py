@@ -1,0 +1,40 @@
+"""Rows of preferences: a prompt (a text, or a conversation up to the user's last message) with a chosen and a
+rejected answer, each a text or a list with one message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainer.data import conversations
+
+
+def conversation(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, Any]]:
+    """The prompt with its `chosen` or `rejected` answer; earlier answers have the weight 0."""
+    prompt, given = row["prompt"], row[answer]
+    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    content = given if isinstance(given, str) else given[0]["content"]
+    return [
+        *({**turn, "weight": 0} if turn["role"] == "assistant" else turn for turn in turns),
+        {"role": "assistant", "content": content},
+    ]
+
+
+def messages(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, str]]:
+    """The conversation as role and content."""
+    return conversations.to_last_answer(conversation(row, answer))
+
+
+def fault(field: str, value: Any) -> str | None:
+    """Why `value` cannot be the `field` of a preference, or None; the service tells more
+    (`src/domain/datasets/preference-rules.ts`)."""
+    if isinstance(value, str):
+        return None
+    if not isinstance(value, list):
+        return "must be a string or a list of messages"
+    wrong = conversations.message_fault(value)
+    if wrong is not None:
+        return wrong
+    roles = [message["role"] for message in value]
+    if field == "prompt":
+        return None if roles[-1] == "user" else "must end with a message of the user"
+    return None if roles == ["assistant"] else "must have one message, of the assistant"
