@@ -14,6 +14,7 @@ import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
+import { createModelReferences } from './domain/fine-tuning/model-references.ts';
 import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
@@ -93,7 +94,7 @@ export async function compose(
     discard: reserve.around(training.jobs.discard),
     remove: reserve.around(training.jobs.remove),
   };
-  const fineTuning = composeFineTuning(ground, machine, { ...training, datasets, jobs });
+  const fineTuning = composeFineTuning(ground, machine, { ...models, ...training, datasets, jobs });
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
   const { warm, ...trainingServices } = training;
@@ -249,7 +250,10 @@ function composeTraining(
 function composeFineTuning(
   { store }: Ground,
   { machine }: Pick<Services, 'machine'>,
-  services: Pick<Services, 'datasets' | 'jobs' | 'selection' | 'recommendedSettings'>,
+  services: Pick<
+    Services,
+    'checkpoints' | 'datasets' | 'jobs' | 'models' | 'recommendedSettings' | 'selection'
+  >,
 ) {
   const results = createResultFiles(store);
   const { datasets, selection } = services;
@@ -258,6 +262,7 @@ function composeFineTuning(
     selection.recommend((await machine()).profile, 'text-generation').recommended;
   return {
     fineTuningFiles: files,
+    modelReferences: createModelReferences({ ...services, store: store.fineTuning }),
     fineTuningJobs: createFineTuningJobs({ ...services, store, files, results, recommendedModel }),
   };
 }

@@ -36,6 +36,8 @@ export interface FineTuningStore {
   removeFile(id: string): void;
   putJob(job: FineTuningJobRow): void;
   getJob(jobId: number): FineTuningJobRow | null;
+  /** The job whose model has, or will have, this name. */
+  jobIdOfModel(modelName: string): number | null;
   setStoppedAs(jobId: number, stoppedAs: StoppedAs | null): void;
   getStoppedAs(jobId: number): StoppedAs | null;
   /**
@@ -72,6 +74,7 @@ export function createFineTuningStore(db: Db): FineTuningStore {
        validation_file AS validationFile, learning_rate_multiplier AS learningRateMultiplier
      FROM fine_tuning_jobs WHERE job_id = ?`,
   );
+  const jobOfModel = db.prepare('SELECT job_id FROM fine_tuning_jobs WHERE model_name = ?').pluck();
   const setStop = db.prepare('INSERT OR REPLACE INTO fine_tuning_stops (job_id, stopped_as) VALUES (?, ?)');
   const clearStop = db.prepare('DELETE FROM fine_tuning_stops WHERE job_id = ?');
   const getStop = db.prepare('SELECT stopped_as FROM fine_tuning_stops WHERE job_id = ?').pluck();
@@ -106,6 +109,7 @@ export function createFineTuningStore(db: Db): FineTuningStore {
       const row = getJob.get(jobId) as (FineTuningJobRow & { metadata: string }) | undefined;
       return row === undefined ? null : { ...row, metadata: JSON.parse(row.metadata) };
     },
+    jobIdOfModel: (modelName) => (jobOfModel.get(modelName) as number | undefined) ?? null,
     setStoppedAs(jobId, stoppedAs) {
       if (stoppedAs === null) clearStop.run(jobId);
       else setStop.run(jobId, stoppedAs);

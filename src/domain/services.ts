@@ -9,6 +9,7 @@ import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
+import type { ModelReferences } from './fine-tuning/model-references.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
@@ -34,6 +35,7 @@ export interface Services {
   readonly hubPush: HubPush;
   readonly jobs: Jobs;
   readonly models: Models;
+  readonly modelReferences: ModelReferences;
   readonly planner: Planner;
   readonly playground: Playground;
   readonly previewer: Previewer;

@@ -143,6 +143,38 @@ test('its events are messages and metrics, newest first, by page', async () => {
   );
 });
 
+test('its checkpoints are those of its epochs, and each answers to its name', async () => {
+  const name = (await client.fineTuning.jobs.retrieve('ftjob-1')).fine_tuned_model;
+  const kept = [];
+  for await (const one of client.fineTuning.jobs.checkpoints.list('ftjob-1', { limit: 1 })) kept.push(one);
+  assert.equal(
+    kept.map((one) => [one.step_number, one.fine_tuned_model_checkpoint]),
+    [4, 2].map((step) => [step, `${name}:ckpt-step-${step}`]),
+  );
+  const { train, eval: evaluations } = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
+  const first = kept[1] as (typeof kept)[0];
+  assert.equal(
+    [first.fine_tuning_job_id, first.metrics.step, first.metrics.train_loss],
+    ['ftjob-1', 2, train[1].loss],
+  );
+  assert.is(kept[0]?.metrics.valid_loss, evaluations[1].metrics.eval_loss);
+  const checkpoint = first.fine_tuned_model_checkpoint;
+  assert.is((await client.models.retrieve(checkpoint)).id, checkpoint);
+  const messages = [{ role: 'user' as const, content: 'My parcel has not come.' }];
+  const options = { messages, max_tokens: 8, temperature: 0 };
+  const named = await client.chat.completions.create({ model: checkpoint, ...options });
+  assert.is(named.model, checkpoint);
+  const model = 'train_1';
+  const numbered = await service.call('POST', '/v1/chat/completions', { model, checkpoint: 2, ...options });
+  assert.is(named.choices[0]?.message.content, numbered.body.choices[0].message.content);
+  for (const missing of [`${name}:ckpt-step-3`, 'ft:none:hone::12345678:ckpt-step-2']) {
+    const gone = await client.models.retrieve(missing).catch((error) => error);
+    assert.equal([gone.status, gone.code], [404, 'model_not_found']);
+    const answer = await client.chat.completions.create({ model: missing, messages }).catch((error) => error);
+    assert.is(answer.status, 404);
+  }
+});
+
 test('its result file has the curves as CSV', async () => {
   const job = await client.fineTuning.jobs.retrieve('ftjob-1');
   const [id = ''] = job.result_files;

@@ -17,10 +17,10 @@ const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 
 /** `/v1`: the OpenAI-compatible API. A model is named by its name or either id. */
 export function createOpenAiFace(services: Services) {
-  const { models, playground } = services;
-  /** A checkpoint is also found by the name of its job, which may have no model yet. */
+  const { modelReferences, playground } = services;
+  /** A checkpoint is also found by its own name, and by that of its job, which may have no model yet. */
   const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
-    checkpoint == null ? models.findByName(model).modelId : model;
+    checkpoint == null ? modelReferences.resolve(model) : { model };
   const options = (
     body: {
       max_tokens?: number | null | undefined;
@@ -69,15 +69,14 @@ export function createOpenAiFace(services: Services) {
         409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
-        const model = modelOf(body);
         const messages = body.messages.map(({ role, content }) => ({
           role: role === 'developer' ? 'system' : role,
           content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
         }));
         const request = {
-          model,
           input: { kind: 'messages' as const, messages },
           ...options(body, body.max_completion_tokens),
+          ...modelOf(body),
           ...(body.as_base ? { asBase: true } : {}),
         };
         return complete(playground, exchange, request, body.model, chatSpelling, streaming(body));
@@ -102,9 +101,12 @@ export function createOpenAiFace(services: Services) {
         409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
-        const model = modelOf(body);
         const text = [body.prompt].flat()[0] as string;
-        const request = { model, input: { kind: 'text' as const, text }, ...options(body, null) };
+        const request = {
+          input: { kind: 'text' as const, text },
+          ...options(body, null),
+          ...modelOf(body),
+        };
         return complete(playground, exchange, request, body.model, textSpelling, streaming(body));
       },
     }),

@@ -1,4 +1,4 @@
-import type { FineTuningJob } from '../../domain/fine-tuning/fine-tuning-jobs.ts';
+import type { FineTuningJob, NamedCheckpoint } from '../../domain/fine-tuning/fine-tuning-jobs.ts';
 import type { JobEvent } from '../../domain/fine-tuning/job-events.ts';
 import { unixSeconds } from './page.ts';
 
@@ -73,6 +73,24 @@ function errorOf({ errorCode, errorMessage, errorAdvice }: FineTuningJob['job'])
     code: isRow ? 'invalid_training_file' : (errorCode ?? 'internal'),
     message: [errorMessage ?? 'The training failed.', errorAdvice].filter(Boolean).join(' '),
     param: isRow ? 'training_file' : null,
+  };
+}
+
+/** Figures that are unknown are left out. */
+export function presentCheckpoint(jobNumber: number, checkpoint: NamedCheckpoint) {
+  const { step, createdAt, name, trainLoss: train, validLoss: valid } = checkpoint;
+  return {
+    id: `ftckpt-${jobNumber}-${step}`,
+    object: 'fine_tuning.job.checkpoint' as const,
+    created_at: unixSeconds(createdAt),
+    fine_tuning_job_id: jobIdOf(jobNumber),
+    fine_tuned_model_checkpoint: name,
+    step_number: step,
+    metrics: {
+      step,
+      ...(train === null ? {} : { train_loss: train }),
+      ...(valid === null ? {} : { valid_loss: valid, full_valid_loss: valid }),
+    },
   };
 }
 

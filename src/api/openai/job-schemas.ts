@@ -138,6 +138,23 @@ const listOf = <S extends v.GenericSchema>(item: S) =>
     has_more: v.boolean(),
   });
 export const jobs = listOf(job);
+export const checkpointQuery = v.object({ after: v.optional(v.string()), limit: limitOf(100, 10) });
+export const checkpoints = listOf(
+  v.object({
+    id: v.string(),
+    object: v.literal('fine_tuning.job.checkpoint'),
+    created_at: v.number(),
+    fine_tuning_job_id: v.string(),
+    fine_tuned_model_checkpoint: v.string(),
+    step_number: v.number(),
+    metrics: v.object({
+      step: v.number(),
+      train_loss: v.optional(v.number()),
+      valid_loss: v.optional(v.number()),
+      full_valid_loss: v.optional(v.number()),
+    }),
+  }),
+);
 export const events = listOf(
   v.object({
     id: v.string(),

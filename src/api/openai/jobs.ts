@@ -2,7 +2,7 @@ import type { JobRequest } from '../../domain/fine-tuning/job-request.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
-import { numberIn, presentEvent, presentFineTuningJob } from './job-presenters.ts';
+import { numberIn, presentCheckpoint, presentEvent, presentFineTuningJob } from './job-presenters.ts';
 import * as j from './job-schemas.ts';
 import { badCursor, pageOf } from './page.ts';
 import * as s from './schemas.ts';
@@ -140,6 +140,21 @@ export function fineTuningRoutes({ fineTuningJobs: jobs }: Services) {
     action('cancel', 'Cancel a job; its last checkpoint is kept'),
     action('pause', 'Pause a job with a checkpoint, or take it out of the queue'),
     action('resume', 'Resume a paused job from its last checkpoint'),
+    route({
+      method: 'GET',
+      path: `${path}/checkpoints`,
+      tag,
+      summary: 'List the checkpoints of a job, newest first; each answers to its name',
+      query: j.checkpointQuery,
+      responses: { 200: { description: 'The checkpoints', schema: j.checkpoints }, 400: refused, 404: noJob },
+      handle: ({ params, query: { after, limit } }) =>
+        withJob(params.job_id, async (id) => {
+          const kept = (await jobs.checkpoints(id)).map((one) => presentCheckpoint(id, one));
+          const from = after === undefined ? 0 : kept.findIndex((one) => one.id === after) + 1;
+          if (after !== undefined && from === 0) throw badCursor(after);
+          return pageOf(kept.slice(from, from + limit), kept.length > from + limit);
+        }),
+    }),
     route({
       method: 'GET',
       path: `${path}/events`,

@@ -19,7 +19,7 @@ const present = (model: Model) => ({
 });
 
 /** `/v1/models`. A model is named by its name or either ID. */
-export function modelRoutes({ models, removeModel }: Services) {
+export function modelRoutes({ modelReferences, models, removeModel }: Services) {
   return [
     route({
       method: 'GET',
@@ -41,9 +41,14 @@ export function modelRoutes({ models, removeModel }: Services) {
       path,
       tag,
       access: 'inference',
-      summary: 'Get a model',
+      summary: 'Get a model, or a checkpoint by its name',
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
-      handle: ({ params }) => present(models.findByName(params.model)),
+      handle: async ({ params }) => {
+        const checkpoint = await modelReferences.checkpointOf(params.model);
+        if (checkpoint === null) return present(models.findByName(params.model));
+        const created = unixSeconds(checkpoint.createdAt);
+        return { id: params.model, object: 'model', created, owned_by: 'hone' };
+      },
     }),
     route({
       method: 'DELETE',

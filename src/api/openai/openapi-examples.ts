@@ -46,7 +46,7 @@ const event = {
   type: 'metrics',
   data: { step: 88, total_steps: 300, train_loss: 0.4211 },
 };
-const listOf = (item: { readonly id: string }) => ({
+const listOf = <T extends { readonly id: string }>(item: T) => ({
   object: 'list',
   data: [item],
   first_id: item.id,
@@ -71,6 +71,15 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'POST /v1/fine_tuning/jobs/{job_id}/pause': { ...job, ...unfinished, status: 'paused' },
   'POST /v1/fine_tuning/jobs/{job_id}/resume': { ...job, ...unfinished, status: 'queued' },
+  'GET /v1/fine_tuning/jobs/{job_id}/checkpoints': listOf({
+    id: 'ftckpt-12-100',
+    object: 'fine_tuning.job.checkpoint',
+    created_at: 1_795_262_280,
+    fine_tuning_job_id: job.id,
+    fine_tuned_model_checkpoint: `${job.fine_tuned_model}:ckpt-step-100`,
+    step_number: 100,
+    metrics: { step: 100, train_loss: 0.3121 },
+  }),
   'GET /v1/fine_tuning/jobs/{job_id}/events': listOf(event),
   'POST /v1/chat/completions': {
     id: 'chatcmpl-4f9d2c',

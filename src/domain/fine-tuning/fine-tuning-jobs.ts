@@ -5,15 +5,16 @@ import type { FineTuningJobRow, StoppedAs } from '../../db/fine-tuning.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
+import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { Datasets } from '../datasets/datasets.ts';
-import type { Job } from '../job-record/job.ts';
+import { type Job, jobName } from '../job-record/job.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { FineTuningFiles } from './fine-tuning-files.ts';
 import { foreignModelRefusal } from './foreign-model.ts';
 import { type JobEvent, readJobEvents } from './job-events.ts';
 import { inTermsOf, type JobRequest, toTrainingRequest } from './job-request.ts';
 import { type FineTuningState, stateOf } from './job-status.ts';
-import { fineTunedName } from './model-name.ts';
+import { checkpointName, fineTunedName } from './model-name.ts';
 import type { ResultFiles } from './result-files.ts';
 
 /** A job in the terms of OpenAI's API. */
@@ -30,6 +31,14 @@ export interface FineTuningJob {
   readonly learningRateMultiplier: number | null;
   /** The training settings; `null` where the job's specification lacks them. */
   readonly settings: Partial<Settings> | null;
+}
+
+/** A checkpoint, and the name that it answers to. */
+export interface NamedCheckpoint extends Pick<Checkpoint, 'step' | 'createdAt'> {
+  readonly name: string;
+  readonly trainLoss: number | null;
+  /** Of an evaluation at this step. */
+  readonly validLoss: number | null;
 }
 
 /** A page of a list, newest first. */
@@ -49,6 +58,8 @@ export interface FineTuningJobs {
     readonly limit: number;
     readonly metadata: Readonly<Record<string, string>> | null;
   }): JobPage<FineTuningJob>;
+  /** The checkpoints that a job keeps, newest first, with their names. */
+  checkpoints(id: number): Promise<NamedCheckpoint[]>;
   events(id: number, before: number | null, limit: number): JobPage<JobEvent>;
   /**
    * Stops a job, with a checkpoint; resolves when it has stopped, or after a while in which it is stopping. A paused job
@@ -59,12 +70,16 @@ export interface FineTuningJobs {
   resume(id: number): Promise<FineTuningJob>;
 }
 
+/** A frame of an evaluation. */
+type Evaluation = { readonly metrics: Readonly<Record<string, number | null>> };
+
 /** How long a request to stop waits for the checkpoint. */
 const stopAnswerMs = 30_000;
 
 export function createFineTuningJobs(options: {
   readonly store: Store;
   readonly jobs: Jobs;
+  readonly checkpoints: Checkpoints;
   readonly datasets: Datasets;
   readonly files: FineTuningFiles;
   readonly results: ResultFiles;
@@ -140,6 +155,23 @@ export function createFineTuningJobs(options: {
     list({ before, limit, metadata }) {
       const ids = fineTuning.jobIds({ before, limit: limit + 1, metadata });
       return { items: ids.slice(0, limit).map(own.get), hasMore: ids.length > limit };
+    },
+
+    async checkpoints(id) {
+      const { job, asked } = own.get(id);
+      const name = asked?.modelName ?? store.models.byModelId(job.modelId)?.name ?? jobName(id);
+      const kept = await options.checkpoints.list(id);
+      const evaluations = store.events.bySeq(store.events.steps(id, 'eval'));
+      const validLosses = new Map(
+        evaluations.map(({ payload }) => [payload.step, (payload as Evaluation).metrics.eval_loss]),
+      );
+      return kept
+        .map(({ step, createdAt, metrics }) => ({
+          ...{ step, createdAt, name: checkpointName(name, step) },
+          trainLoss: metrics.final_loss ?? null,
+          validLoss: validLosses.get(step) ?? null,
+        }))
+        .reverse();
     },
 
     events(id, before, limit) {

@@ -1,0 +1,51 @@
+import type { FineTuningStore } from '../../db/fine-tuning.ts';
+import { AppError } from '../../errors.ts';
+import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
+import { jobName } from '../job-record/job.ts';
+import type { Models } from '../models/models.ts';
+import { readCheckpointName } from './model-name.ts';
+
+/** What a name stands for, as the playground takes it. */
+export interface ModelReference {
+  /** A model's ID, or the name of the job with the checkpoint. */
+  readonly model: string;
+  /** The step of a checkpoint. */
+  readonly checkpoint?: number;
+}
+
+/** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint. */
+export interface ModelReferences {
+  /** @throws AppError `not_found`. */
+  resolve(name: string): ModelReference;
+  /** The checkpoint that a name is of, or `null` if it is not that of one. @throws AppError `not_found`. */
+  checkpointOf(name: string): Promise<Checkpoint | null>;
+}
+
+export function createModelReferences(options: {
+  readonly store: FineTuningStore;
+  readonly models: Models;
+  readonly checkpoints: Checkpoints;
+}): ModelReferences {
+  const { store, models, checkpoints } = options;
+
+  function resolve(name: string): ModelReference {
+    const found = readCheckpointName(name);
+    if (found === null) return { model: models.findByName(name).modelId };
+    const jobId = store.jobIdOfModel(found.model);
+    const model = jobId === null ? found.model : jobName(jobId);
+    return { model: jobName(checkpoints.jobOf(model).id), checkpoint: found.step };
+  }
+
+  return {
+    resolve,
+    async checkpointOf(name) {
+      const { model, checkpoint } = resolve(name);
+      if (checkpoint === undefined) return null;
+      const kept = await checkpoints.list(checkpoints.jobOf(model).id);
+      const found = kept.find(({ step }) => step === checkpoint);
+      if (found === undefined)
+        throw new AppError('not_found', `There is no checkpoint ${name.slice(0, 200)}.`);
+      return found;
+    },
+  };
+}
