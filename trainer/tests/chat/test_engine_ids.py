@@ -1,0 +1,68 @@
+"""A conversation has the same token ids in training and in the engine, for every architecture."""
+
+import json
+
+import pytest
+from transformers import AutoTokenizer
+
+from trainer.data import template
+from trainer.data.encode import IGNORED, encode_conversations
+from trainer.export import node_tools
+from trainer.export.adapter import Adapter
+from trainer.export.gguf import converter_input
+from trainer.export.gguf.convert import convert
+from trainer.export.tokenizer.options import choose
+from trainer.model.config import complete_config
+from trainer.tests import export_fixture
+from trainer.tests.chat import CASES, questions, render_as_playground
+from trainer.tests.chat.models import TEMPLATES, build
+
+# A byte-level tokenizer, a template that changes earlier turns, a SentencePiece tokenizer.
+QUICK = ("llama", "qwen3", "mistral-sp")
+
+
+def engine_ids(base, made, texts, expected, folder):
+    """What the engine makes of `texts`, with the tokenizer options that an export chooses for `expected`."""
+    source = folder / "source"
+    source.mkdir()
+    converter_input.build(base, source, made, complete_config(base))
+    path = folder / "vocabulary.gguf"
+
+    def tokenize(options):
+        convert(
+            converter_dir=export_fixture.CONVERTER,
+            source=source,
+            tensors={},
+            adapter=Adapter(),
+            destination=path,
+            quantization="F32",
+            name="tiny",
+            options=options,
+            on_progress=lambda share: None,
+        )
+        request = {"gguf": str(path), "vocabularyOnly": True, "sequences": [], "texts": texts}
+        return node_tools.score(export_fixture.TOOLS["score"], request, lambda: None)["texts"]
+
+    return tokenize(choose(base, expected, tokenize))
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in QUICK else [pytest.mark.long]) for kind in TEMPLATES]
+)
+def test_the_engine_reads_each_prompt_as_the_tokens_before_its_learned_answer(kind, tmp_path):
+    base = build(kind, tmp_path / "base")
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    made = template.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
+    template.save(made, "text-generation", tmp_path / "template.json")
+    conversation = CASES[TEMPLATES[kind]][1]
+    (sequences,) = encode_conversations(tokenizer, made, [conversation])
+    trained = [
+        sequence.input_ids[:at]
+        for sequence in sequences
+        for at in range(1, len(sequence.labels))
+        if sequence.labels[at] != IGNORED and sequence.labels[at - 1] == IGNORED
+    ]
+    asked = questions(conversation)
+    assert len(trained) == len(asked) == 2
+    texts = render_as_playground([(tmp_path / "template.json", messages) for messages in asked])
+    assert engine_ids(base, made, texts, trained, tmp_path) == trained
