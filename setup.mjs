@@ -12,6 +12,7 @@ const VERBS = {
   generate: 'write the files that are generated from src/contract/',
   bench: 'run benchmarks   NAME…  --quick  --json FILE',
   key: 'manage access keys   add NAME [--scope full|inference] | list | remove ID',
+  import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
   doctor: 'check each part of the installation',
 };
 

@@ -8,6 +8,7 @@ const bundles = {
   serve: ['main.js', 'serve'],
   stop: ['main.js', 'stop'],
   key: ['main.js', 'key'],
+  import: ['main.js', 'import'],
   doctor: ['main.js', 'doctor'],
   demo: ['demo.js'],
 };

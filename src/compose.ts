@@ -25,6 +25,7 @@ import { createHubPush } from './domain/models/hub-push.ts';
 import { createModelRemoval } from './domain/models/model-removal.ts';
 import { createModels } from './domain/models/models.ts';
 import { createQuantizer } from './domain/models/quantizer.ts';
+import { createMoving } from './domain/moving/moving.ts';
 import { createPlayground } from './domain/playground/playground.ts';
 import type { Services } from './domain/services.ts';
 import { createPlanner } from './domain/training/planner.ts';
@@ -120,6 +121,7 @@ export async function compose(
       live.stop();
       warm.close();
       models.checkpoints.close();
+      await training.moving.cancel();
       backups.close();
       await Promise.all([training.jobs.close(), models.quantizer.close(), engine.close()]);
       const job = training.jobs.unfinished();
@@ -217,6 +219,20 @@ function composeTraining(
       timeoutMs: limits.previewMs,
     }),
     recommendedSettings: async () => recommendedSettings(await settingsContext()),
+    moving: createMoving({
+      baseUrl: config.openAiBaseUrl,
+      patience: {
+        timeoutMs: limits.hubTimeoutMs,
+        backoffMs: limits.moveBackoffMs,
+        waitMs: limits.moveWaitMs,
+      },
+      datasets,
+      recordsPath: join(config.dataDir, 'moved', 'openai.json'),
+      recommend: async () => ({
+        baseModel: selection.recommend((await machine()).profile, 'text-generation').recommended,
+        recommended: recommendedSettings(await settingsContext()),
+      }),
+    }),
     expectTraining: () => void warm.expect(),
     jobs: createJobs({
       store,

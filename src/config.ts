@@ -8,8 +8,8 @@ import { parse as parseDotenv } from 'dotenv';
 import { type AccessMode, accessModes, type KeyScope, keyScopeNames } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-export type Verb = 'serve' | 'stop' | 'key' | 'doctor';
-const verbs: readonly Verb[] = ['serve', 'stop', 'key', 'doctor'];
+export type Verb = 'serve' | 'stop' | 'key' | 'import' | 'doctor';
+const verbs: readonly Verb[] = ['serve', 'stop', 'key', 'import', 'doctor'];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
 const httpEngines = ['uws', 'node'] as const;
@@ -18,10 +18,12 @@ export type LogLevel = (typeof logLevels)[number];
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
-  /** What follows the verb `key`. */
-  readonly keyCommand: readonly string[];
+  /** What follows the verbs `key` and `import`. */
+  readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;
+  /** Whether `import` lists instead of moving. */
+  readonly listOnly: boolean;
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
@@ -52,6 +54,8 @@ export interface Config {
   /** Never printed or stored, and passed only to a trainer that downloads. */
   readonly hubToken: string | null;
   readonly hubEndpoint: string;
+  /** Where fine-tuning files and jobs are moved from. */
+  readonly openAiBaseUrl: string;
   readonly hubOffline: boolean;
   /** The environment with the additions of `.env`; trainers get it without secrets. */
   readonly environment: NodeJS.ProcessEnv;
@@ -89,6 +93,9 @@ export interface Limits {
   readonly hubTimeoutMs: number;
   readonly hubBackoffMs: number;
   readonly hubWaitMs: number;
+  /** The same of requests to OpenAI, whose rates are limited by the minute. */
+  readonly moveBackoffMs: number;
+  readonly moveWaitMs: number;
   /** The most trainings that wait in the queue. */
   readonly queuedJobs: number;
   /** The most uploads at once; each takes about 5 MB of memory. */
@@ -118,6 +125,8 @@ const defaultLimits: Limits = {
   hubTimeoutMs: 20_000,
   hubBackoffMs: 500,
   hubWaitMs: 30_000,
+  moveBackoffMs: 500,
+  moveWaitMs: 300_000,
   queuedJobs: 50,
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
@@ -219,7 +228,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   }
   const { values, positionals } = parsed;
   const verb = oneOf('The command', positionals[0] ?? 'serve', verbs);
-  if (positionals.length > 1 && verb !== 'key') {
+  if (positionals.length > 1 && verb !== 'key' && verb !== 'import') {
     throw new AppError('invalid', `One command at a time: got "${positionals.join(' ')}".`);
   }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
@@ -227,7 +236,8 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   const venvPython = process.platform === 'win32' ? ['Scripts', 'python.exe'] : (['bin', 'python'] as const);
   return Object.freeze({
     verb,
-    keyCommand: positionals.slice(1),
+    operands: positionals.slice(1),
+    listOnly: values.list,
     keyScope: oneOf('--scope', values.scope, keyScopeNames),
     host: values.host,
     port: integer('--port', values.port, 0, 65_535),
@@ -251,6 +261,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     httpEngine: env.HONE_HTTP ? oneOf('HONE_HTTP', env.HONE_HTTP, httpEngines) : null,
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
     hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
+    openAiBaseUrl: (env.OPENAI_BASE_URL || 'https://api.openai.com/v1').replace(/\/+$/, ''),
     hubOffline: ['1', 'true', 'yes', 'on'].includes((env.HF_HUB_OFFLINE ?? '').toLowerCase()),
     environment: env,
     installDir,
@@ -273,6 +284,7 @@ function parseFlags(argv: readonly string[]) {
       host: { type: 'string', default: '0.0.0.0' },
       'log-level': { type: 'string', default: 'info' },
       scope: { type: 'string', default: 'full' },
+      list: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },
       access: { type: 'string' },
       'trusted-proxy': { type: 'string', multiple: true, default: [] },

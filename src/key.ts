@@ -38,7 +38,7 @@ async function prepareUnlessInUse(config: Config): Promise<void> {
   }
 }
 
-function run(keys: AccessKeys, { keyCommand: [action, value, ...rest], keyScope: scope }: Config): void {
+function run(keys: AccessKeys, { operands: [action, value, ...rest], keyScope: scope }: Config): void {
   if (action === 'list' && value === undefined) {
     process.stdout.write(asTable(keys.list()));
   } else if (action === 'add' && value !== undefined && rest.length === 0) {

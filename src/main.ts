@@ -1,6 +1,7 @@
 import { readConfig } from './config.ts';
 import { runDoctor } from './doctor.ts';
 import { asAppError } from './errors.ts';
+import { runImport } from './import-openai.ts';
 import { runKeyCommand } from './key.ts';
 import { createLogger } from './logger.ts';
 import { serve } from './serve.ts';
@@ -11,6 +12,7 @@ async function main(): Promise<void> {
   if (config.verb === 'serve') await serve(config, createLogger(config));
   else if (config.verb === 'stop') process.exitCode = await stopService(config, createLogger(config));
   else if (config.verb === 'key') await runKeyCommand(config);
+  else if (config.verb === 'import') process.exitCode = await runImport(config);
   else process.exitCode = await runDoctor(config);
 }
 

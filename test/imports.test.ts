@@ -11,7 +11,7 @@ interface Import {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const adapters = ['db', 'trainer', 'inference', 'hub', 'hardware', 'native'];
+const adapters = ['db', 'trainer', 'inference', 'hub', 'openai-source', 'hardware', 'native'];
 const rooms = ['contract', 'http', 'domain', ...adapters, 'client', 'demo'];
 
 /** What each room may import from the others, as in the table of CONTRIBUTING.md. */
@@ -45,6 +45,7 @@ const floors: Record<string, readonly string[]> = {
     'playground',
     'jobs',
     'fine-tuning',
+    'moving',
   ],
   ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
 };

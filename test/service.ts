@@ -64,9 +64,12 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       env: {
         ...process.env,
         OMP_NUM_THREADS: '1',
+        // No test asks OpenAI.
+        OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
         SERVICE_DATA_DIR: dataDir,
         HONE_TEST_LIMITS: JSON.stringify({
           warmTrainerIdleMs: options.warm ? 600_000 : 0,
+          moveBackoffMs: 1,
           ...options.limits,
         }),
         ...(options.warm ? warmParentEnvironment() : {}),

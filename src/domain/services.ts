@@ -17,6 +17,7 @@ import type { HubPush } from './models/hub-push.ts';
 import type { RemoveModel } from './models/model-removal.ts';
 import type { Models } from './models/models.ts';
 import type { Quantizer } from './models/quantizer.ts';
+import type { Moving } from './moving/moving.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Planner } from './training/planner.ts';
 import type { Previewer } from './training/previewer.ts';
@@ -36,6 +37,7 @@ export interface Services {
   readonly jobs: Jobs;
   readonly models: Models;
   readonly modelReferences: ModelReferences;
+  readonly moving: Moving;
   readonly planner: Planner;
   readonly playground: Playground;
   readonly previewer: Previewer;

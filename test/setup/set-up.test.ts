@@ -246,7 +246,7 @@ test('an unknown verb is refused with the verbs that there are', async ({ reposi
   const { code, stderr } = await repository.run(['train']);
   assert.is(code, 2);
   assert.match(stderr, 'unknown command "train"');
-  for (const verb of ['serve', 'stop', 'demo', 'check', 'test', 'bench', 'key', 'doctor'])
+  for (const verb of ['serve', 'stop', 'demo', 'check', 'test', 'bench', 'key', 'import', 'doctor'])
     assert.match(stderr, verb);
 });
 

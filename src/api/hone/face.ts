@@ -7,6 +7,7 @@ import { hardwareRoutes } from './hardware.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { modelRoutes } from './models.ts';
+import { moveRoutes } from './move.ts';
 import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
@@ -23,6 +24,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...choiceRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),
+        ...moveRoutes(services),
         ...keyRoutes(services),
         ...sessionRoutes(services),
         ...serviceRoutes(services, openApi),

@@ -1,0 +1,89 @@
+import { type Settings, settings } from '../../contract/settings.ts';
+import { asAppError } from '../../errors.ts';
+import type { Dataset } from '../datasets/datasets.ts';
+import { toTrainingRequest } from '../fine-tuning/job-request.ts';
+import type { TrainingRequest } from '../training/training-request.ts';
+import type { MovedJob } from './moved-records.ts';
+
+/** The equal training here. */
+export interface Proposal {
+  readonly request: TrainingRequest;
+  /** What differs, and where values come from. */
+  readonly notes: readonly string[];
+}
+
+/** What a proposal depends on. */
+export interface ProposalContext {
+  /** The datasets that the job's files became; `validation` is `null` if it is not here or cannot be used. */
+  readonly training: Dataset;
+  readonly validation: Dataset | null;
+  /** The base model that is recommended for this machine. */
+  readonly baseModel: string;
+  readonly recommended: Settings;
+}
+
+/** DPO's beta here (trainer/strategies/dpo.py). */
+const ownBeta = 0.1;
+
+/** The equal training, or why there is none. */
+export function propose(job: MovedJob, context: ProposalContext): Proposal | string {
+  const { training, validation, baseModel, recommended } = context;
+  const { method } = job;
+  if (method !== 'supervised' && method !== 'dpo') {
+    return `Hone has no training that equals the method "${method}".`;
+  }
+  const number = (name: string, most: number) => {
+    const value = job.hyperparameters[name];
+    return typeof value === 'number' && value > 0 ? Math.min(value, most) : null;
+  };
+  const hyperparameters = {
+    epochs: number('n_epochs', settings.num_train_epochs.max),
+    batchSize: number('batch_size', settings.per_device_train_batch_size.max),
+    learningRateMultiplier: number('learning_rate_multiplier', Number.MAX_VALUE),
+  };
+  const { epochs, batchSize, learningRateMultiplier: multiplier } = hyperparameters;
+  const auto = Object.entries({
+    n_epochs: epochs,
+    batch_size: batchSize,
+    learning_rate_multiplier: multiplier,
+  })
+    .filter(([, value]) => value === null)
+    .map(([name]) => name);
+  const beta = job.hyperparameters.beta;
+  try {
+    const request = toTrainingRequest(
+      {
+        model: baseModel,
+        trainingFile: job.training_file,
+        validationFile: job.validation_file,
+        method,
+        hyperparameters: { ...hyperparameters, batchSize: batchSize && Math.ceil(batchSize) },
+        hyperparametersAt: ['hyperparameters'],
+        suffix: job.suffix,
+        seed: job.seed === null ? null : Math.abs(Math.trunc(job.seed)) % 2 ** 32,
+        metadata: {},
+      },
+      recommended,
+      { name: training.name, rows: training.numExamples },
+      validation?.name ?? null,
+    );
+    return {
+      request,
+      notes: [
+        `${job.model} cannot be downloaded. ${baseModel} is the base model that is recommended for this machine.`,
+        ...(multiplier === null
+          ? []
+          : [
+              `The learning rate is the recommended ${recommended.learning_rate} times learning_rate_multiplier ${multiplier}.`,
+            ]),
+        ...(auto.length === 0 ? [] : [`${auto.join(', ')}: as recommended for this machine.`]),
+        ...(typeof beta === 'number' && beta !== ownBeta ? [`beta is ${ownBeta} here, not ${beta}.`] : []),
+        ...(job.validation_file !== null && validation === null
+          ? ['The validation file is not here or cannot be used, so nothing is validated.']
+          : []),
+      ],
+    };
+  } catch (error) {
+    return asAppError(error).message;
+  }
+}
