@@ -5,7 +5,7 @@ import { createRollingBackups } from './db/rolling-backups.ts';
 import type { Store } from './db/store.ts';
 import { createAccess } from './domain/access/access.ts';
 import { createAccessKeys } from './domain/access/access-keys.ts';
-import { createSessions } from './domain/access/sessions.ts';
+import { cookieNameOf, createSessions } from './domain/access/sessions.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
@@ -110,7 +110,12 @@ export async function compose(
       jobs,
       accessKeys,
       sessions,
-      access: createAccess({ mode: config.access, keys: accessKeys, sessions }),
+      access: createAccess({
+        mode: config.access,
+        keys: accessKeys,
+        sessions,
+        cookieName: cookieNameOf(store.session),
+      }),
       frames,
       databaseNotice: notice,
       version,

@@ -12,6 +12,7 @@ export function composeGate(config: Config, access: Access): Gate {
   const hubFolders = [environment.HF_HOME, environment.HF_HUB_CACHE].filter((folder) => folder !== undefined);
   const checkPath = createPathRule([dataDir, cacheDir, ...allowedPaths]);
   return {
+    cookieName: access.cookieName,
     needsKey: access.needsKey,
     admit: access.admit,
     knows: access.knows,

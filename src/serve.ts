@@ -122,7 +122,12 @@ function tryToWrite(logger: Logger, write: () => void): void {
 function composeFaces(services: Services): Pick<ServerOptions, 'faces' | 'fallback'> {
   const faces: Face[] = [createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)];
   const hone = createHoneFace(services, () =>
-    buildOpenApi(faces, { title: 'Hone', version: services.version }, trainingSocket),
+    buildOpenApi(
+      faces,
+      { title: 'Hone', version: services.version },
+      trainingSocket,
+      services.access.cookieName,
+    ),
   );
   faces.push(hone);
   return { faces, fallback: hone };

@@ -33,6 +33,7 @@ export function buildOpenApi(
   faces: readonly Face[],
   info: { title: string; version: string },
   socket: SocketDoc,
+  cookieName: string,
 ): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const face of faces) {
@@ -52,7 +53,18 @@ export function buildOpenApi(
     openapi: '3.1.0',
     info,
     paths,
-    components: { schemas },
+    components: {
+      schemas,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An access key (`hone key add`).' },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: cookieName,
+          description: 'The session of a browser that has signed in with `POST /api/session`.',
+        },
+      },
+    },
     'x-websocket': {
       path: socket.path,
       summary: socket.summary,
@@ -108,6 +120,7 @@ function operation(entry: Route, face: Face): Json {
     summary: entry.summary,
     operationId: `${entry.tag}_${entry.method}_${entry.path.replace(/\W+/g, '_')}`.toLowerCase(),
     ...(parameters.length > 0 ? { parameters } : {}),
+    security: securityOf(entry),
     ...requestBody(entry),
     responses: Object.fromEntries(
       Object.entries({ ...commonResponses(entry, face.error), ...entry.responses }).map(([status, doc]) => [
@@ -117,6 +130,13 @@ function operation(entry: Route, face: Face): Json {
     ),
   };
 }
+
+/**
+ * What opens a route. `{}` is no credentials: clients on the same machine need none in the mode `auto`. Pages use
+ * cookies, and sign in with keys of the scope `full`.
+ */
+const securityOf = ({ access }: Route): Json[] =>
+  access === 'free' ? [] : [{}, { bearer: [] }, { cookie: [] }];
 
 function requestBody(entry: Route): Json {
   if (entry.upload) {

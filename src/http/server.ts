@@ -106,7 +106,7 @@ export function createServer(options: ServerOptions): Server {
     if (area === null) return;
     gate.admit(
       exchange.peer,
-      credentialsOf((name) => exchange.header(name)),
+      credentialsOf((name) => exchange.header(name), gate.cookieName),
       area,
     );
   }

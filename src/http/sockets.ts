@@ -114,7 +114,7 @@ export function createBroadcast(options: {
         }
         guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowedHosts);
         if (options.gate.needsKey(peer)) {
-          admitted = credentialsOf((name) => call.header(name));
+          admitted = credentialsOf((name) => call.header(name), options.gate.cookieName);
           options.gate.admit(peer, admitted, 'full');
         }
         if (since !== null && !/^\d{1,15}$/.test(since)) {

@@ -100,6 +100,34 @@ test('open: nobody needs a key, which the log and the page are told', async () =
   await checkOwnCommands(service);
 });
 
+test('two services on one host do not sign each other out', async () => {
+  const cookies: string[] = [];
+  const both = [];
+  for (let index = 0; index < 2; index += 1) {
+    const service = await startService({
+      args: ['--access', 'key'],
+      env: { HONE_ACCESS_KEY: environmentKey },
+    });
+    const response = await fetch(`${service.url}/api/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ key: environmentKey }),
+    });
+    cookies.push(response.headers.get('set-cookie')?.split(';', 1)[0] as string);
+    both.push(service);
+  }
+  // As a browser: the cookies of a host go to each of its ports, one for each name.
+  const jar = new Map(cookies.map((cookie) => cookie.split('=') as [string, string]));
+  assert.is(jar.size, 2);
+  const cookie = [...jar].map((pair) => pair.join('=')).join('; ');
+  for (const service of both) {
+    const headers = { cookie, connection: 'close' };
+    const session = await (await fetch(`${service.url}/api/session`, { headers })).json();
+    assert.is(session.signed_in, true);
+    await service.end();
+  }
+});
+
 test('HONE_ACCESS_KEY is a key, in place of the first', async () => {
   const args = ['--access', 'key', '--host', '0.0.0.0', '--trusted-proxy', '127.0.0.1'];
   const service = await startService({ args, env: { HONE_ACCESS_KEY: environmentKey } });
@@ -261,7 +289,7 @@ tlsTest('TLS: page, API, socket and own commands; cookies for TLS alone', async 
   assert.is((await ask('GET', '/api/models', { authorization: `Bearer ${environmentKey}` })).status, 200);
   const json = { 'content-type': 'application/json' };
   const { cookie } = await ask('POST', '/api/session', json, JSON.stringify({ key: environmentKey }));
-  assert.match(cookie, /^hone_session=.*; Secure$/);
+  assert.match(cookie, /^hone_session_[0-9a-f]{8}=.*; Secure$/);
   const headers = { cookie: cookie.split(';', 1)[0] as string };
   const socket = new WebSocket(`${service.url.replace('https', 'wss')}/ws/training`, {
     ca,

@@ -49,6 +49,6 @@ export function presentDocs(document: Json): string {
   const frames = Object.entries(schemas)
     .map(([name, schema]) => bodyText({ [name]: { schema } }))
     .join('');
-  const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>FrameLog</h3>${frames}</section>`;
+  const socket = `<section><h2><code>WebSocket ${escapeHtml(path)}</code></h2><p>${escapeHtml(summary)}.</p><h3>Frames</h3>${frames}</section>`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Hone: API</title></head><body><main><h1>Hone: API</h1><p>OpenAPI document: <a href="/api/openapi.json">openapi.json</a></p>${sections.join('')}${socket}</main></body></html>`;
 }

@@ -15,7 +15,7 @@ const tooMany: ResponseDoc = {
 
 /** Signing in to the page. */
 export function sessionRoutes({ access, reachable, tls }: Services) {
-  const presented = (exchange: Exchange) => credentialsOf((name) => exchange.header(name));
+  const presented = (exchange: Exchange) => credentialsOf((name) => exchange.header(name), access.cookieName);
   const present = ({ peer }: Exchange, holder: KeyHolder | null) => ({
     access: access.mode,
     reachable,
@@ -25,7 +25,7 @@ export function sessionRoutes({ access, reachable, tls }: Services) {
     scope: holder?.scope ?? null,
   });
   const cookie = (exchange: Exchange, token: string, days: number) => ({
-    'set-cookie': sessionCookie(token, days * 86_400, tls || exchange.peer.overTls),
+    'set-cookie': sessionCookie(access.cookieName, token, days * 86_400, tls || exchange.peer.overTls),
   });
   return [
     route({
@@ -42,7 +42,7 @@ export function sessionRoutes({ access, reachable, tls }: Services) {
       path: '/api/session',
       tag,
       access: 'free',
-      summary: 'Sign in with an access key: sets the cookie hone_session',
+      summary: 'Sign in with an access key: sets the cookie of this instance',
       body: s.signInBody,
       bodyExample: { key: 'hone_1f2e3d4c_dGhlIHJlc3Qgb2YgYW4gYWNjZXNzIGtleSwgMzIgYg' },
       responses: {

@@ -20,6 +20,8 @@ export interface Presented {
 /** Decides who may use the service. */
 export interface Access {
   readonly mode: AccessMode;
+  /** The name of the cookie with a session's token. */
+  readonly cookieName: string;
   /**
    * Opens everything until this process ends. It is written to a file that only this user can read, for `hone stop` and the
    * demo.
@@ -47,9 +49,10 @@ const howToGetKey = 'Make one with "hone key add" on the machine of the service'
 
 /** @param now in milliseconds, of any origin. */
 export function createAccess(
-  { mode, keys, sessions }: { mode: AccessMode; keys: AccessKeys; sessions: Sessions },
+  options: { mode: AccessMode; keys: AccessKeys; sessions: Sessions; cookieName: string },
   now?: () => number,
 ): Access {
+  const { mode, keys, sessions, cookieName } = options;
   const wrongKeys = createWrongKeys(now);
   const ownKey = randomBytes(32).toString('base64url');
   const ownHash = sha256(ownKey);
@@ -74,6 +77,7 @@ export function createAccess(
 
   return {
     mode,
+    cookieName,
     ownKey,
     needsKey: ({ isLocal }) => mode === 'key' || (mode === 'auto' && !isLocal),
     holderOf,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AccessStore } from '../../db/access.ts';
+import type { SessionStore } from '../../db/session.ts';
 import { type AccessKeys, type KeyHolder, sha256 } from './access-keys.ts';
 
 /** How long a browser stays signed in. */
@@ -11,6 +12,19 @@ export interface Sessions {
   /** The holder of a session's key, or null if there is no such session, it has expired or its key was removed. */
   find(token: string): KeyHolder | null;
   close(token: string): void;
+}
+
+/**
+ * The name of this instance's cookie. Browsers send a cookie to every port of a host: with one name for all, signing in
+ * to one Hone would sign out of another on the same host, or behind the same tunnel.
+ */
+export function cookieNameOf(store: SessionStore): string {
+  let id = store.get('instance_id');
+  if (typeof id !== 'string' || !/^[0-9a-f]{8}$/.test(id)) {
+    id = randomBytes(4).toString('hex');
+    store.set('instance_id', id);
+  }
+  return `hone_session_${id}`;
 }
 
 export function createSessions(

@@ -7,6 +7,8 @@ export type Area = 'full' | 'inference';
 
 /** Decides who may use the service; the server asks it before anything else is done with a request. */
 export interface Gate {
+  /** The name of the cookie with a session's token. */
+  readonly cookieName: string;
   /** Whether this client needs a key. */
   needsKey(peer: Peer): boolean;
   /** @throws AppError `unauthorized`, `forbidden` or `too_many`. */
