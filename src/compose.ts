@@ -11,6 +11,7 @@ import { createSelection } from './domain/base-models/selection.ts';
 import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
+import { createImports } from './domain/datasets/imports/imports.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
@@ -128,7 +129,12 @@ export async function compose(
       models.checkpoints.close();
       await training.moving.cancel();
       backups.close();
-      await Promise.all([training.jobs.close(), models.quantizer.close(), engine.close()]);
+      await Promise.all([
+        training.jobs.close(),
+        training.imports.close(),
+        models.quantizer.close(),
+        engine.close(),
+      ]);
       const job = training.jobs.unfinished();
       store.close();
       return job === null ? null : jobName(job.id);
@@ -207,6 +213,15 @@ function composeTraining(
   return {
     warm,
     datasets,
+    imports: createImports({
+      datasets,
+      datasetsDir: config.datasetsDir,
+      command: config,
+      frames,
+      limitBytes: limits.importBytes,
+      version,
+      logger,
+    }),
     examples: createExampleDatasets({
       dir: join(config.installDir, 'examples'),
       starterDirs: [config.cacheDir, config.dataDir],

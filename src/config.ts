@@ -69,6 +69,8 @@ export interface Config {
 /** Limits and timeouts; tests set shorter ones with `HONE_TEST_LIMITS`. */
 export interface Limits {
   readonly uploadBytes: number;
+  /** The most bytes of a dataset that an import makes, and of what a compressed source expands to. */
+  readonly importBytes: number;
   readonly jsonBytes: number;
   /** How long to wait after a stop request before SIGTERM. */
   readonly stopAskMs: number;
@@ -108,6 +110,7 @@ export interface Limits {
 
 const defaultLimits: Limits = {
   uploadBytes: 500 * 2 ** 20,
+  importBytes: 16 * 2 ** 30,
   jsonBytes: 2 ** 21,
   stopAskMs: 120_000,
   stopTermMs: 60_000,

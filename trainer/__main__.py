@@ -6,6 +6,7 @@ python -m trainer export SPEC                  makes the GGUF files of a trained
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
 python -m trainer warm                         imports everything, then forks a trainer for each request
+python -m trainer import                       prints the rows of a dataset in another format as JSONL
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -22,6 +23,10 @@ def main(argv: list[str]) -> int:
         from trainer.starter.main import main as starter
 
         return starter(argv[1:])
+    if argv[:1] == ["import"]:
+        from trainer.importing.main import main as import_rows
+
+        return import_rows()
     parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("describe").add_argument("--converter", default=None)
@@ -41,6 +46,7 @@ def main(argv: list[str]) -> int:
     checkpoint.add_argument("--with-base", action="store_true")
     verbs.add_parser("warm")
     verbs.add_parser("starter")
+    verbs.add_parser("import")
     arguments = parser.parse_args(argv)
     if arguments.verb == "describe":
         from trainer.describe import describe

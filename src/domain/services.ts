@@ -6,6 +6,7 @@ import type { Selection } from './base-models/selection.ts';
 import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
+import type { Imports } from './datasets/imports/imports.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
@@ -34,6 +35,7 @@ export interface Services {
   readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
   readonly hubPush: HubPush;
+  readonly imports: Imports;
   readonly jobs: Jobs;
   readonly models: Models;
   readonly modelReferences: ModelReferences;

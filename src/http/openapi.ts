@@ -139,24 +139,31 @@ const securityOf = ({ access }: Route): Json[] =>
   access === 'free' ? [] : [{}, { bearer: [] }, { cookie: [] }];
 
 function requestBody(entry: Route): Json {
-  if (entry.upload) {
-    const file = { type: 'string', contentMediaType: 'application/octet-stream' };
-    const { properties = {}, required = [] } = (entry.form === undefined ? {} : schemaOf(entry.form)) as {
-      properties?: Json;
-      required?: string[];
-    };
-    const schema = { type: 'object', properties: { file, ...properties }, required: ['file', ...required] };
-    return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
-  }
-  if (entry.body === undefined) return {};
+  const { upload, form, body, bodyExample } = entry;
+  if (!upload && body === undefined) return {};
+  const file = { type: 'string', contentMediaType: 'application/octet-stream' };
+  const { properties = {}, required = [] } = (form === undefined ? {} : schemaOf(form)) as {
+    properties?: Json;
+    required?: string[];
+  };
+  const formSchema = {
+    type: 'object',
+    properties: { file, ...properties },
+    required: ['file', ...required],
+  };
   return {
     requestBody: {
-      required: !mayBeAbsent(entry.body),
+      required: upload === true || body === undefined || !mayBeAbsent(body),
       content: {
-        'application/json': {
-          schema: schemaOf(entry.body),
-          ...(entry.bodyExample === undefined ? {} : { example: entry.bodyExample }),
-        },
+        ...(upload ? { 'multipart/form-data': { schema: formSchema } } : {}),
+        ...(body === undefined
+          ? {}
+          : {
+              'application/json': {
+                schema: schemaOf(body),
+                ...(bodyExample === undefined ? {} : { example: bodyExample }),
+              },
+            }),
       },
     },
   };

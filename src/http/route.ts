@@ -51,7 +51,7 @@ export interface Route {
    * Further errors in the valid fields of a body that the schema rejects, reported together with the schema's errors.
    */
   readonly moreFaults?: MoreFaults;
-  /** The handler reads the body itself: a multipart upload with one part `file`. */
+  /** The handler reads the body itself: a multipart upload with one part `file`. With `body`, JSON can come instead. */
   readonly upload?: boolean;
   /** The fields of that form beside the file, for the OpenAPI document. */
   readonly form?: Schema;
@@ -165,7 +165,7 @@ export function runRoute(
     entry.handle({ params: params as never, query: query as never, body: body as never, exchange });
   const { body } = entry;
   const result =
-    body === undefined
+    body === undefined || (entry.upload && /^multipart\//i.test(exchange.header('content-type') ?? ''))
       ? handle(undefined)
       : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) => {
           // Before anything looks at the file.

@@ -158,7 +158,14 @@ test('rows of other tools are named, and converted without losing a turn', async
           { from: 'gpt', value: 'A' },
         ],
       },
-      [{ input: 'U', output: 'A' }],
+      [
+        {
+          messages: [
+            { role: 'user', content: 'U' },
+            { role: 'assistant', content: 'A' },
+          ],
+        },
+      ],
     ],
   ];
   for (const [name, shape, row, converted] of shapes) {

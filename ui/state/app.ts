@@ -105,6 +105,7 @@ function take(frame: Frame): void {
     sample.set(frame);
     return;
   }
+  if (frame.type === 'import') return;
   if (frame.type === 'model') {
     if (frame.action === 'push') pushed.set(frame);
     else void models.refresh();

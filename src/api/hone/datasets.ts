@@ -1,3 +1,5 @@
+import type { Dataset } from '../../domain/datasets/datasets.ts';
+import type { RowsWanted } from '../../domain/datasets/row-page.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingPaths } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
@@ -9,7 +11,16 @@ const noDataset: ResponseDoc = { description: 'Dataset not found', schema: s.err
 const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
 
 /** Dataset routes beyond upload and list, and the built-in examples. */
-export function datasetRoutes({ datasets, examples, expectTraining, planner, previewer }: Services) {
+export function datasetRoutes(services: Services) {
+  const { datasets, examples, expectTraining, imports, planner, previewer } = services;
+  async function detail(dataset: Dataset, wanted: RowsWanted, model: string | null) {
+    const { name, numExamples } = dataset;
+    return presentDatasetDetail(dataset, await datasets.rows(name, wanted), {
+      warnings: await planner.sizeWarnings(numExamples, model),
+      convertible: await datasets.convertibleFrom(name),
+      import: await datasets.note(name),
+    });
+  }
   return [
     route({
       method: 'POST',
@@ -37,17 +48,9 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query, exchange }) => {
         const dataset = datasets.get(params.name);
-        const warnings = await planner.sizeWarnings(dataset.numExamples, query.model_name ?? null);
-        return presentDatasetDetail(
-          dataset,
-          await datasets.rows(dataset.name, {
-            from: query.from,
-            count: query.rows,
-            search: query.search,
-            signal: exchange.signal,
-          }),
-          warnings,
-        );
+        const { from, rows: count, search } = query;
+        const wanted = { from, count, search, signal: exchange.signal };
+        return detail(dataset, wanted, query.model_name ?? null);
       },
     }),
     route({
@@ -83,21 +86,15 @@ export function datasetRoutes({ datasets, examples, expectTraining, planner, pre
       method: 'POST',
       path: '/api/datasets/{name}/convert',
       tag,
-      summary: 'Convert Alpaca or ShareGPT rows to input and output',
+      summary:
+        'Import a dataset in a format of another tool as it is proposed; /api/imports has more choices',
       responses: {
         200: { description: 'The new dataset', schema: s.dataset },
-        400: { description: 'Unsupported format, or nothing to convert', schema: s.error },
+        400: { description: 'Nothing to convert, or rows that cannot be imported', schema: s.error },
         404: noDataset,
       },
-      handle: async ({ params }) => {
-        const dataset = await datasets.convert(params.name);
-        const warnings = await planner.sizeWarnings(dataset.numExamples, null);
-        return presentDatasetDetail(
-          dataset,
-          await datasets.rows(dataset.name, { from: 0, count: 20 }),
-          warnings,
-        );
-      },
+      handle: async ({ params }) =>
+        detail(await imports.convertDataset(params.name), { from: 0, count: 20 }, null),
     }),
     route({
       method: 'GET',

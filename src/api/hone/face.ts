@@ -4,6 +4,7 @@ import { type Face, withExamples } from '../../http/route.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
 import { hardwareRoutes } from './hardware.ts';
+import { importRoutes } from './imports.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
 import { modelRoutes } from './models.ts';
@@ -21,6 +22,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       [
         ...jobRoutes(services),
         ...datasetRoutes(services),
+        ...importRoutes(services),
         ...choiceRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),

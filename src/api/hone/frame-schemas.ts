@@ -3,6 +3,7 @@ import { logKinds, modelActions, pushStates, quantizeStates } from '../../contra
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, journalLines } from '../../contract/journal.ts';
 import { fieldSchemas } from '../../domain/job-record/job.ts';
+import { importFrameFields } from './import-schemas.ts';
 
 /** The frames of `/ws/training`, as sent by the service, read by the page and described in OpenAPI. */
 
@@ -135,6 +136,9 @@ const modelFrame = v.strictObject({
   error: v.optional(v.string()),
 });
 
+/** The progress or a new state of an import. */
+const importFrame = v.strictObject({ ...head, ...importFrameFields });
+
 /** One GPU; `null` where the driver reports no value. */
 const gpuSample = v.strictObject({
   index: count,
@@ -201,6 +205,7 @@ export const frame = v.union([
   exportFrame,
   quantizeFrame,
   modelFrame,
+  importFrame,
   gpuFrame,
 ]);
 
@@ -216,6 +221,7 @@ export const frameSchemas = {
   ExportFrame: exportFrame,
   QuantizeFrame: quantizeFrame,
   ModelFrame: modelFrame,
+  ImportFrame: importFrame,
   GpuFrame: gpuFrame,
 };
 
@@ -230,6 +236,7 @@ export type LogFrame = v.InferOutput<typeof logFrame>;
 export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_id?: undefined };
 export type QuantizeFrame = v.InferOutput<typeof quantizeFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
+export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;
 export type HardwareSample = Omit<v.InferOutput<typeof gpuFrame>, keyof typeof head | 'type'>;
 export type SnapshotJob = NonNullable<v.InferOutput<typeof snapshotFrame>['job']>;

@@ -107,12 +107,40 @@ const stored = {
 const dataset = {
   ...stored,
   validation: { valid: true, shape: 'input-output', errors: [], total_errors: 0 },
+  convertible: null,
+  import: null,
   warnings: [],
   rows: [row],
   cut_rows: [],
   lines: [1],
   next_from: 1,
   total: 400,
+};
+const importedRow = { instruction: 'Answer the customer', input: row.input, output: row.output };
+const proposedImport = {
+  id: '0d5c2f8e-6f5e-4d0f-9d52-8d3b1c7a4e10',
+  state: 'proposed',
+  source: { kind: 'upload', name: 'support.csv', size_bytes: 41_230 },
+  container: 'csv',
+  compression: null,
+  shape: 'alpaca',
+  columns: Object.keys(importedRow).map((name) => ({ name, type: 'text' })),
+  mapping: null,
+  target: 'input-output',
+  targets: [{ shape: 'input-output', fields: ['input', 'output'] }],
+  samples: [
+    {
+      row: 2,
+      before: importedRow,
+      after: { ...row, input: `Answer the customer\n\n${row.input}` },
+      problem: null,
+    },
+  ],
+  progress: { done_bytes: 0, total_bytes: 41_230, rows: 0, skipped: 0 },
+  dataset: null,
+  problems: [],
+  total_problems: 0,
+  error: null,
 };
 const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
 const files = [
@@ -232,6 +260,20 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
   'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
+  'POST /api/imports': proposedImport,
+  'GET /api/imports': { imports: [proposedImport] },
+  'GET /api/imports/{id}': {
+    ...proposedImport,
+    state: 'completed',
+    progress: { done_bytes: 41_230, total_bytes: 41_230, rows: 400, skipped: 0 },
+    dataset: 'support.jsonl',
+  },
+  'POST /api/imports/{id}/preview': proposedImport,
+  'POST /api/imports/{id}/start': { ...proposedImport, state: 'running' },
+  'DELETE /api/imports/{id}': {
+    status: 'deleted',
+    message: 'Import 0d5c2f8e-6f5e-4d0f-9d52-8d3b1c7a4e10 was deleted',
+  },
   'GET /api/examples': {
     examples: [
       {

@@ -4,6 +4,7 @@ import type { AccessKey } from '../../domain/access/access-keys.ts';
 import type { Checkpoint } from '../../domain/checkpoints/checkpoints.ts';
 import type { Dataset } from '../../domain/datasets/datasets.ts';
 import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
+import type { ImportNote } from '../../domain/datasets/imports/import-note.ts';
 import type { RowPage } from '../../domain/datasets/row-page.ts';
 import type { Consumption } from '../../domain/events/consumption.ts';
 import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job-record/job.ts';
@@ -115,13 +116,13 @@ export const presentStored = ({ name, numExamples, sizeBytes, uploadedAt }: Data
 export function presentDatasetDetail(
   dataset: Dataset,
   { rows, cut, lines, next, total }: RowPage,
-  warnings: readonly string[],
+  facts: { warnings: readonly string[]; convertible: string | null; import: ImportNote | null },
 ) {
   const { valid, shape, errors, totalErrors } = dataset.validation;
   return {
     ...presentStored(dataset),
     validation: { valid, shape, errors, total_errors: totalErrors },
-    warnings,
+    ...facts,
     rows,
     cut_rows: cut,
     lines,

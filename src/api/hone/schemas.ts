@@ -4,6 +4,7 @@ import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
 import { rowShapeNames } from '../../contract/rows.ts';
+import { importNote } from '../../domain/datasets/imports/import-note.ts';
 import { verification } from '../../domain/job-record/job.ts';
 import {
   generationDefaults,
@@ -213,6 +214,10 @@ export const dataset = v.object({
     ),
     total_errors: v.number(),
   }),
+  /** The format of another tool from which its rows can be imported; `null` if there is none. */
+  convertible: v.nullable(v.string()),
+  /** What made it, if it was imported. */
+  import: v.nullable(importNote),
   /** Warnings that it is smaller than recommended. */
   warnings: v.array(v.string()),
   rows: v.array(v.unknown()),

@@ -22,9 +22,10 @@ import { checkRoom } from '../machine/disk-room.ts';
 import { checkDatasetFile } from './dataset-file.ts';
 import { datasetName } from './dataset-name.ts';
 import { datasetPart } from './dataset-part.ts';
-import { createNewFile } from './new-file.ts';
+import { foreignShapeOf } from './foreign-shape.ts';
+import { type ImportNote, importPrefix, noteExtension, readNote, writeNote } from './imports/import-note.ts';
 import { readLines } from './read-lines.ts';
-import { converterFor } from './row-converter.ts';
+import { receiveFile } from './receive-file.ts';
 import { type RowPage, type RowsWanted, readRowPage } from './row-page.ts';
 import { createRowValidator, maximumLineBytes, type Validation } from './row-validator.ts';
 
@@ -46,6 +47,8 @@ export interface UploadOptions {
   readonly keepOthers?: boolean;
   /** Called before it is stored, and may throw to store nothing. */
   readonly check?: (validation: Validation) => void;
+  /** What is kept beside the dataset, if an import made it. */
+  readonly note?: (validation: Validation) => ImportNote;
 }
 
 /** How many rows to hold out, and which. */
@@ -54,6 +57,14 @@ export interface SplitWanted {
   readonly fraction?: number | undefined;
   readonly rows?: number | undefined;
   readonly seed: number;
+}
+
+/** A file that becomes a dataset. */
+interface ReceivedFile {
+  readonly name: string;
+  readonly aside: string;
+  readonly validation: Validation;
+  readonly note?: ImportNote | undefined;
 }
 
 /** The two datasets that a split makes. */
@@ -83,8 +94,12 @@ export interface Datasets {
    * @throws AppError `invalid` if it is not valid, or a part would be too small; `unavailable` as `upload`.
    */
   split(name: string, wanted: SplitWanted, signal: AbortSignal): Promise<Split>;
-  /** Converts a dataset in another tool's format. @throws AppError `invalid` if the format is unknown. */
-  convert(name: string): Promise<Dataset>;
+  /** Receives a file that is no dataset yet, within the limits of uploads. @returns its size in bytes. */
+  keepAside(path: string, pieces: AsyncIterable<Buffer>): Promise<number>;
+  /** What made a dataset, if it was imported. */
+  note(name: string): Promise<ImportNote | null>;
+  /** The format of another tool that the first row of a dataset is in, and from which it can be imported. */
+  convertibleFrom(name: string): Promise<string | null>;
   /**
    * Finds a dataset for training by name or path, and validates every row.
    * @param shapes the shapes that the rows may have; `null` for every shape.
@@ -98,12 +113,8 @@ export interface Datasets {
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 /** When a client that was refused for too many uploads may try again. */
 const retryAfterSeconds = 10;
-/** The free space of the disk is checked for this many bytes ahead. */
-const roomStepBytes = 2 ** 21;
 const uploadPrefix = '.upload-';
 const journalEnding = '.names';
-/** Converted rows are written in chunks of about this many characters. */
-const pieceLength = 2 ** 19;
 
 export function createDatasets(
   dir: string,
@@ -145,26 +156,17 @@ export function createDatasets(
     await mkdir(dir, { recursive: true });
     const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
     const validator = createRowValidator(null);
-    try {
-      const file = await createNewFile(aside);
-      try {
-        let first = true;
-        let roomBytes = 0;
-        for await (const piece of pieces) {
-          roomBytes -= piece.length;
-          if (roomBytes < 0) {
-            roomBytes = Math.max(roomStepBytes, piece.length);
-            await checkRoom(dir, roomBytes);
-          }
-          const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
-          first = false;
-          validator.push(bytes);
-          await file.append(bytes);
-        }
-        await file.sync();
-      } finally {
-        await file.close();
+    async function* validated() {
+      let first = true;
+      for await (const piece of pieces) {
+        const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
+        first = false;
+        validator.push(bytes);
+        yield bytes;
       }
+    }
+    try {
+      await receiveFile(dir, aside, validated());
       return { aside, validation: validator.finish() };
     } catch (error) {
       await rm(aside, { force: true });
@@ -173,17 +175,18 @@ export function createDatasets(
   }
 
   /** Stores files that were received, none or all of them. */
-  async function storeAll(
-    files: readonly { readonly name: string; readonly aside: string; readonly validation: Validation }[],
-  ): Promise<Dataset[]> {
+  async function storeAll(files: readonly ReceivedFile[]): Promise<Dataset[]> {
     const placed: string[] = [];
     // Tells the next start of a crash before all of them are in their place.
     const journal = join(dir, `${uploadPrefix}${randomUUID()}${journalEnding}`);
     try {
       if (files.length > 1) await writeFile(journal, JSON.stringify(files.map(({ name }) => name)));
-      for (const { name, aside } of files) {
+      for (const { name, aside, note } of files) {
+        // What made an earlier dataset of this name is no longer true.
+        await rm(join(dir, name + noteExtension), { force: true });
         await rename(aside, join(dir, name)).catch(refuseFolder(name));
         placed.push(join(dir, name));
+        if (note !== undefined) await writeNote(join(dir, name), note);
       }
       const made = await Promise.all(files.map(({ name, validation }) => describe(name, validation)));
       for (const dataset of made) store.put(dataset);
@@ -227,9 +230,26 @@ export function createDatasets(
           await rm(aside, { force: true });
           throw error;
         }
-        const [dataset] = await storeAll([{ name, aside, validation }]);
+        const [dataset] = await storeAll([{ name, aside, validation, note: options.note?.(validation) }]);
         return dataset as Dataset;
       });
+    },
+
+    keepAside: (path, pieces) =>
+      receiving([], async () => {
+        await receiveFile(dir, path, pieces);
+        return (await stat(path)).size;
+      }),
+
+    note: (name) => readNote(join(dir, datasets.get(name).name)),
+
+    async convertibleFrom(name) {
+      const { validation } = datasets.get(name);
+      const first = await firstRow(join(dir, name));
+      const isRow = typeof first === 'object' && first !== null && !Array.isArray(first);
+      const foreign = isRow ? foreignShapeOf(first as Record<string, unknown>) : undefined;
+      if (foreign !== undefined || validation.valid || !isRow) return foreign?.shape ?? null;
+      return validation.shape === 'messages' ? 'openai-chat' : validation.shape === null ? 'columns' : null;
     },
 
     list: () => store.list().map(typed),
@@ -246,6 +266,7 @@ export function createDatasets(
       await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ERR_FS_EISDIR') throw error;
       });
+      await rm(join(dir, name + noteExtension), { force: true });
       store.remove(name);
     },
 
@@ -272,7 +293,7 @@ export function createDatasets(
       const { rows, heldOut } = splitSizes(dataset, wanted);
       const names = freeNames(name, ['-train', '-validation']);
       return receiving(names, async () => {
-        const files: { name: string; aside: string; validation: Validation }[] = [];
+        const files: ReceivedFile[] = [];
         try {
           for (const [place, part] of (['training', 'validation'] as const).entries()) {
             const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part });
@@ -292,38 +313,6 @@ export function createDatasets(
       });
     },
 
-    async convert(name) {
-      const dataset = datasets.get(name);
-      await check(dataset.name);
-      const convert = converterFor(await firstRow(join(dir, dataset.name)));
-      if (convert === null) {
-        throw new AppError(
-          'invalid',
-          `The rows of ${name} are in none of the formats that can be converted (Alpaca, ShareGPT).`,
-        );
-      }
-      async function* converted() {
-        let text = '';
-        let number = 0;
-        for await (const line of readLines(join(dir, dataset.name), maximumLineBytes)) {
-          number += 1;
-          if (line.isCut) {
-            throw new AppError(
-              'invalid',
-              `Line ${number} of ${name} is longer than ${maximumLineBytes} bytes. Split the row.`,
-            );
-          }
-          if (line.text.trim() === '') continue;
-          for (const row of convert?.(parseOr(line.text, null)) ?? []) text += `${JSON.stringify(row)}\n`;
-          if (text.length < pieceLength) continue;
-          yield Buffer.from(text);
-          text = '';
-        }
-        yield Buffer.from(text);
-      }
-      return datasets.upload(datasetName(name, '-converted'), converted());
-    },
-
     async forTraining(reference, shapes) {
       if (isNetworkPath(reference)) throw refusalOf('dataset', networkPathRefusal(reference));
       const stored = store.get(reference) ?? (await storedByPath(reference));
@@ -338,12 +327,7 @@ export function createDatasets(
           : await validateFile(path, shapes);
       const { shape } = validation;
       if (!validation.valid || shape === null) {
-        const first = validation.errors.slice(0, 5).map((error) => error.message);
-        const more =
-          validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
-        throw new AppError('invalid', `Dataset validation failed: ${first.join('; ')}${more}`, {
-          details: { validation },
-        });
+        throw refusedRows('Dataset validation failed', validation);
       }
       return {
         name: basename(path),
@@ -363,10 +347,15 @@ export function createDatasets(
       const left = new Set(
         (await Promise.all(unfinished.map(({ name }) => namesIn(join(dir, name))))).flat(),
       );
+      const isThere = new Set(entries.map(({ name }) => name));
+      const isOrphan = (name: string) =>
+        name.endsWith(`.jsonl${noteExtension}`) && !isThere.has(name.slice(0, -noteExtension.length));
       for (const entry of entries) {
-        if (entry.name.startsWith(uploadPrefix) || left.has(entry.name))
-          await rm(join(dir, entry.name), { force: true });
-        else if (entry.isFile() && entry.name.endsWith('.jsonl')) names.add(entry.name);
+        const { name } = entry;
+        if (name.startsWith(importPrefix)) await rm(join(dir, name), { recursive: true, force: true });
+        else if (name.startsWith(uploadPrefix) || left.has(name) || isOrphan(name))
+          await rm(join(dir, name), { force: true });
+        else if (entry.isFile() && name.endsWith('.jsonl')) names.add(name);
       }
       for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
       for (const name of names) {
@@ -429,6 +418,14 @@ function splitSizes(
     'invalid',
     `Of the ${rows} rows of ${name}, ${heldOut} would be held out and ${Math.max(0, rows - heldOut)} left; each part needs at least ${minimumRows}. ${advice}.`,
   );
+}
+
+/** The error for a dataset with invalid rows. */
+export function refusedRows(what: string, validation: Validation): AppError {
+  const first = validation.errors.slice(0, 5).map((error) => error.message);
+  const more =
+    validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
+  return new AppError('invalid', `${what}: ${first.join('; ')}${more}`, { details: { validation } });
 }
 
 /** Renaming a file onto a folder fails. */

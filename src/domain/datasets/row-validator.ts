@@ -8,6 +8,7 @@ import {
   kindOf,
   toolFault,
 } from './conversation-rules.ts';
+import { foreignShapeOf } from './foreign-shape.ts';
 import { preferenceFaults } from './preference-rules.ts';
 
 /** An error in a dataset. `line` starts at 1 and is `null` for an error of the whole file. */
@@ -32,12 +33,6 @@ export const maximumLineBytes = 2 ** 24;
 
 /** Deeper values are rejected: Python's JSON parser fails at about 1,000. */
 const maximumDepth = 100;
-
-/** Formats of other tools, detected by the fields of the first row. */
-const foreignShapes: readonly { readonly name: string; readonly fields: readonly string[] }[] = [
-  { name: 'Alpaca', fields: ['instruction', 'output'] },
-  { name: 'ShareGPT', fields: ['conversations'] },
-];
 
 /**
  * Validates JSONL in chunks, with memory bounded by the longest line. All rows must have the shape of the first
@@ -174,8 +169,6 @@ function shapeOf(row: Record<string, unknown>, allowed: readonly RowShape[] | nu
 }
 
 const isForeign = (row: Record<string, unknown>) => foreignShapeOf(row) !== undefined;
-const foreignShapeOf = (row: Record<string, unknown>) =>
-  foreignShapes.find(({ fields }) => fields.every((field) => Object.hasOwn(row, field)));
 
 /** Names the shape of a row that has another one than it should. */
 function otherShape(row: Record<string, unknown>, wanted: RowShape): string {
@@ -187,6 +180,6 @@ function describeUnknown(row: Record<string, unknown>, allowed: readonly RowShap
   const foreign = foreignShapeOf(row);
   const wanted = (allowed ?? rowShapeNames).map((shape) => rowShapes[shape].join(' + ')).join(', or ');
   if (foreign)
-    return `the row is in ${foreign.name} format; convert the dataset (POST /api/datasets/{name}/convert) to the fields ${wanted}`;
+    return `the row is in ${foreign.name} format; import it (POST /api/datasets/{name}/convert) into the fields ${wanted}`;
   return `found ${Object.keys(row).slice(0, 8).join(', ').slice(0, 200) || 'no fields'}; required: ${wanted}`;
 }

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import * as v from 'valibot';
+import { AppError } from '../errors.ts';
+import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+
+/** What `python -m trainer import` reads. */
+export interface ImportRequest {
+  /** Files of one container, in order. */
+  readonly paths: readonly string[];
+  /** A folder for a compressed Parquet file, which is unpacked. */
+  readonly scratch: string;
+  /** The most bytes that a gzip file may expand to. */
+  readonly limitBytes: number;
+  /** `null` for the detected shape. */
+  readonly mapping: ImportMapping | null;
+  /** Whether to read all rows, and not only propose how. */
+  readonly run: boolean;
+  readonly skipInvalid: boolean;
+}
+
+/** The column from which each field of a row shape is taken. */
+export interface ImportMapping {
+  readonly target: string;
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+const text = v.nullable(v.string());
+const count = v.number();
+const fault = { line: v.nullable(v.number()), column: text, message: v.string() };
+
+/** What it tells on the way. */
+const importEvent = v.variant('event', [
+  v.object({
+    event: v.literal('proposal'),
+    container: v.picklist(['jsonl', 'json', 'csv', 'tsv', 'parquet']),
+    compression: v.nullable(v.literal('gzip')),
+    shape: v.string(),
+    target: text,
+    mapping: v.nullable(v.object({ target: v.string(), columns: v.record(v.string(), v.string()) })),
+    columns: v.array(v.object({ name: v.string(), type: v.string() })),
+    samples: v.array(v.object({ row: count, before: v.unknown(), after: v.unknown(), problem: text })),
+    total_bytes: count,
+  }),
+  v.object({ event: v.literal('problem'), ...fault }),
+  v.object({ event: v.literal('progress'), done_bytes: count, rows: count, skipped: count }),
+  v.object({ event: v.literal('end'), rows: count, skipped: count, problems: count }),
+  v.object({ event: v.literal('failed'), ...fault }),
+]);
+export type ImportEvent = v.InferOutput<typeof importEvent>;
+
+/** The last lines of a crash that are told. */
+const toldLines = 5;
+
+/**
+ * Starts a process that reads a dataset of another format. It needs no network and no secrets.
+ * @param signal kills it when aborted; then `rows` ends early.
+ * @returns its rows as JSONL, which must be read if `run` is set, and its end. `ended` rejects with AppError `internal` if it crashed.
+ */
+export function readForeignRows(
+  command: TrainerCommand,
+  request: ImportRequest,
+  signal: AbortSignal,
+  onEvent: (event: ImportEvent) => void,
+): { rows: AsyncIterable<Buffer>; ended: Promise<void> } {
+  const child = spawn(command.pythonPath, ['-m', 'trainer', 'import'], {
+    cwd: request.scratch,
+    env: trainerEnvironment(command, null),
+    stdio: ['pipe', 'pipe', 'pipe'],
+    windowsHide: true,
+  });
+  // SIGKILL is safe: it writes no files but in the scratch folder.
+  const kill = () => void child.kill('SIGKILL');
+  if (signal.aborted) kill();
+  signal.addEventListener('abort', kill);
+  const crash: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    const event = v.safeParse(importEvent, parsed(line));
+    if (event.success) onEvent(event.output);
+    else if (crash.push(line) > toldLines) crash.shift();
+  });
+  // A process that cannot start, or ends at once, does not read its request.
+  child.stdin.on('error', () => undefined);
+  const { paths, scratch, limitBytes, mapping, run, skipInvalid } = request;
+  child.stdin.end(
+    JSON.stringify({ paths, scratch, limit_bytes: limitBytes, mapping, run, skip_invalid: skipInvalid }),
+  );
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('error', (cause) => reject(broken(cause.message, cause)));
+    child.once('close', (code, killedBy) => {
+      signal.removeEventListener('abort', kill);
+      if (code === 0 || signal.aborted) resolve();
+      else reject(broken(crash.join(' ') || `it ended with ${killedBy ?? code}`));
+    });
+  });
+  if (!run) child.stdout.resume();
+  // Whoever awaits it later still gets the error.
+  ended.catch(() => undefined);
+  return { rows: child.stdout, ended };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+const broken = (why: string, cause?: unknown) =>
+  new AppError(
+    'internal',
+    `The process that reads the dataset failed (${why.slice(0, 500)}). Try again; "npm run doctor" shows what is missing.`,
+    { cause },
+  );

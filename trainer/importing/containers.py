@@ -1,0 +1,293 @@
+"""The rows of each container, one after the other, in memory bounded by the longest row."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer.importing.faults import BadRow, Fault
+from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+
+# Bytes of a block of CSV for pyarrow, and the longest row that it reads; csv reads longer ones.
+CSV_BLOCK_BYTES = 2**22
+# The size of a batch of a Parquet file, as it is in the file.
+BATCH_BYTES = 2**21
+BATCH_ROWS = 4096
+# Characters of a JSON array that are read at a time.
+TEXT_CHARACTERS = 2**20
+
+JSON_SPACE = re.compile(r"[ \t\r\n]*")
+
+# A row with its line (its number, in Parquet), or why it cannot be read.
+Rows = Iterator[tuple[int, "dict[str, Any] | BadRow"]]
+
+
+def read_rows(source: Source, scratch: Path, columns: list[str] | None = None) -> Rows:
+    """The rows of a source.
+
+    @param scratch where a compressed Parquet file is unpacked.
+    @param columns the only ones that are needed, if all of them become text; the others may be left out.
+    @raises Fault for what cannot be read at all.
+    """
+    if source.container == "parquet":
+        yield from _parquet(source, scratch, columns)
+        return
+    try:
+        if source.container == "json":
+            yield from _json_array(source)
+        elif source.container == "jsonl":
+            yield from _jsonl(source)
+        else:
+            yield from _delimited(source, fast=columns is not None and source.size > CSV_BLOCK_BYTES)
+    except UnicodeError:
+        raise source.bad_byte() from None
+
+
+def _jsonl(source: Source) -> Rows:
+    decode = msgspec.json.Decoder().decode
+    with source.text() as file:
+        for number, line in enumerate(iter(partial(file.readline, MAXIMUM_ROW_BYTES), ""), 1):
+            if len(line) == MAXIMUM_ROW_BYTES:
+                raise _too_long(number)
+            if line.isspace():
+                continue
+            try:
+                row = decode(line)
+            except msgspec.DecodeError as error:
+                yield number, BadRow(f"invalid JSON ({error}); write one JSON object per line")
+            except RecursionError:
+                yield number, BadRow("nested too deeply; remove the nested fields")
+            else:
+                yield number, row if isinstance(row, dict) else _no_object(row)
+
+
+class _Window:
+    """A part of a text that is read forwards."""
+
+    def __init__(self, file: Any):
+        self.file, self.text, self.at, self.line, self.ended = file, "", 0, 1, False
+
+    def more(self) -> None:
+        """Reads on, dropping what is before the place."""
+        read = self.file.read(max(TEXT_CHARACTERS, len(self.text) - self.at))
+        self.text, self.at, self.ended = self.text[self.at :] + read, 0, read == ""
+
+    def move(self, end: int) -> None:
+        self.line += self.text.count("\n", self.at, end)
+        self.at = end
+
+    def next(self) -> str:
+        """The next character that is no white space, or nothing at the end."""
+        while True:
+            self.move(JSON_SPACE.match(self.text, self.at).end())  # type: ignore[union-attr]
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if self.ended:
+                return ""
+            self.more()
+
+
+def _json_array(source: Source) -> Rows:
+    decode = json.JSONDecoder().raw_decode
+    cut_short = "the JSON array is cut short: its closing bracket is missing. Copy or download it again."
+    with source.text() as file:
+        window = _Window(file)
+        window.next()
+        window.move(1 + window.at)
+        if window.next() == "]":
+            return
+        while True:
+            follows = window.next()
+            if follows == "" or follows == "]":
+                why = cut_short if follows == "" else "a comma stands before the closing bracket. Remove it."
+                raise Fault(f"Line {window.line}: {why}", window.line)
+            while True:
+                text, at, line = window.text, window.at, window.line
+                try:
+                    row, end = decode(text, at)
+                    # A number may go on behind what was read.
+                    if end < len(text) or window.ended:
+                        break
+                except RecursionError:
+                    raise Fault(f"Line {line}: nested too deeply; remove the nested fields.", line) from None
+                except ValueError as error:
+                    place = getattr(error, "pos", at)
+                    said = getattr(error, "msg", "a number is too long")
+                    # An element cut by the window's end fails there, or at the start of its last string.
+                    is_open = place > len(text) - 16 or said.startswith("Unterminated string")
+                    if window.ended or not is_open:
+                        line += text.count("\n", at, place)
+                        why = cut_short if is_open else f"invalid JSON ({said}). Correct it."
+                        raise Fault(f"Line {line}: {why}", line) from None
+                if len(text) - at > MAXIMUM_ROW_BYTES:
+                    raise _too_long(line)
+                window.more()
+            yield line, row if isinstance(row, dict) else _no_object(row)
+            window.move(end)
+            follows = window.next()
+            window.move(window.at + len(follows))
+            if follows == "]":
+                break
+            if follows != ",":
+                why = cut_short if follows == "" else f"{follows!r} stands where a comma belongs. Correct it."
+                raise Fault(f"Line {window.line}: {why}", window.line)
+        if window.next() != "":
+            raise Fault(
+                f"Line {window.line}: more follows the end of the JSON array. Put all rows into one array.",
+                window.line,
+            )
+
+
+def _delimited(source: Source, fast: bool) -> Rows:
+    """CSV and TSV. pyarrow is three times as fast as csv, which tells the line of whatever is wrong.
+
+    @param fast whether pyarrow may begin: importing it costs more than csv takes for a small file.
+    """
+    done = 0
+    if fast and source.encoding != "utf-16":
+        from pyarrow import ArrowInvalid
+
+        try:
+            for row in _fast_csv(source):
+                yield done + 2, row
+                done += 1
+            return
+        except ArrowInvalid:
+            pass
+    yield from islice(_exact_csv(source), done, None)
+
+
+def _fast_csv(source: Source) -> Iterator[dict[str, Any]]:
+    from pyarrow import csv as arrow_csv
+    from pyarrow import string
+
+    names = csv_header(source)
+    reader = arrow_csv.open_csv(
+        source.open(),
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False, block_size=CSV_BLOCK_BYTES, autogenerate_column_names=True
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types={f"f{place}": string() for place in range(len(names))}
+        ),
+    )
+    skip = 1
+    for batch in reader:
+        columns = [column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns]
+        for values in islice(zip(*columns, strict=True), skip, None):
+            yield dict(zip(names, values, strict=True))
+        skip = 0
+
+
+def _exact_csv(source: Source) -> Rows:
+    names = csv_header(source)
+    with source.text() as file:
+        reader = _csv_reader(source, file)
+        next(reader)
+        while True:
+            line = reader.line_num + 1
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise _bad_csv(line, error) from None
+            if len(values) == len(names):
+                yield line, dict(zip(names, values, strict=True))
+            elif values:
+                yield (
+                    line,
+                    BadRow(
+                        f"has {len(values)} values, but the header has {len(names)} columns;"
+                        " put values with a separator or a line break in double quotes"
+                    ),
+                )
+
+
+def csv_header(source: Source) -> list[str]:
+    """The names of the columns. @raises Fault where two are the same."""
+    with source.text() as file:
+        try:
+            values = next((values for values in _csv_reader(source, file) if values), [])
+        except csv.Error as error:
+            raise _bad_csv(1, error) from None
+    # The first column of a table that pandas saved has no name.
+    names = [value.strip() or f"column {place}" for place, value in enumerate(values, 1)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Fault(f'Line 1: two columns are named "{twice[:100]}". Rename one.', 1, twice[:100])
+    return names
+
+
+def _csv_reader(source: Source, file: Any) -> Any:
+    csv.field_size_limit(MAXIMUM_ROW_BYTES)
+    lines = iter(partial(file.readline, MAXIMUM_ROW_BYTES), "")
+    return csv.reader(lines, delimiter=source.delimiter, strict=True)
+
+
+def _bad_csv(line: int, error: csv.Error) -> Fault:
+    if "unexpected end of data" in str(error):
+        return Fault(f"Line {line}: a double quote that opens here is never closed. Close it.", line)
+    if "field limit" in str(error):
+        return Fault(
+            f"Line {line}: a value is longer than {MAXIMUM_ROW_BYTES} bytes."
+            " Close the double quote that opens in this row, or split the row.",
+            line,
+        )
+    return Fault(f"Line {line}: {str(error)[:100]}. Write double quotes within a quoted value twice.", line)
+
+
+def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Rows:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = source.path
+    if source.compression is not None:
+        path = scratch / f"{path.name}.parquet"
+        with source.open() as packed, open(path, "wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked, 2**20)
+    number = 0
+    try:
+        # Without a buffer size, whole columns of a row group would be read at once.
+        with parquet.ParquetFile(path, buffer_size=2**18, pre_buffer=False) as file:
+            metadata = file.metadata
+            names = [name for name in file.schema_arrow.names if wanted is None or name in wanted]
+            total = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
+            rows = max(1, min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(1, total)))
+            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+                is_text = [pa.types.is_string(column.type) for column in batch.columns]
+                columns = [
+                    column.to_numpy(zero_copy_only=False).tolist() if text else column.to_pylist()
+                    for column, text in zip(batch.columns, is_text, strict=True)
+                ]
+                for values in zip(*columns, strict=True):
+                    number += 1
+                    yield number, dict(zip(names, values, strict=True))
+                source.fraction = number / max(1, metadata.num_rows)
+    except UnicodeDecodeError as error:
+        raise Fault(f"A text behind row {number} is not UTF-8 ({error.reason}).", number + 1) from None
+    except (pa.ArrowException, OSError) as error:
+        behind = f" behind row {number}" if number else ""
+        raise Fault(
+            f"The Parquet file cannot be read{behind} ({str(error).splitlines()[0][:200]})."
+            " It may be cut short or damaged: copy or download it again."
+        ) from None
+
+
+def _too_long(line: int) -> Fault:
+    return Fault(f"Line {line}: the row is longer than {MAXIMUM_ROW_BYTES} bytes. Split it.", line)
+
+
+def _no_object(value: Any) -> BadRow:
+    kind = "an array" if isinstance(value, list) else "null" if value is None else f"a {type(value).__name__}"
+    return BadRow(f"expected a JSON object, found {kind}")

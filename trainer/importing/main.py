@@ -1,0 +1,212 @@
+"""`python -m trainer import`: looks at a dataset of another format, or prints its rows as JSONL.
+
+The request, `Request` as JSON, comes from standard input. Rows go to standard output. Standard error has one
+JSON object a line: `proposal`, `problem`, `progress`, and at the end `end` or `failed`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer.importing.containers import read_rows
+from trainer.importing.faults import BadRow, Fault
+from trainer.importing.shapes import Conversion, conversion_of, propose
+from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+
+# Rows that are looked at to find their shape and columns, and those that are shown.
+HEAD_ROWS = 20
+SAMPLES = 3
+# Problems that are told one by one; of more, only their number.
+TOLD_PROBLEMS = 100
+# Rows are written in pieces of about this size.
+PIECE_BYTES = 2**18
+PROGRESS_SECONDS = 0.2
+# Of a sample, this much of a text, a list and its levels is shown.
+SHOWN_CHARACTERS, SHOWN_ITEMS, SHOWN_LEVELS = 2000, 20, 6
+
+
+class Request(msgspec.Struct):
+    """What to import: files of one container, and how."""
+
+    paths: list[str]
+    # A folder for a compressed Parquet file, which is unpacked.
+    scratch: str
+    # The most bytes that a gzip file may expand to.
+    limit_bytes: int
+    # `target`, a row shape, and `columns`, those of its fields; None for the detected shape.
+    mapping: dict[str, Any] | None
+    # Whether to print all rows, and not only a proposal.
+    run: bool
+    skip_invalid: bool
+
+
+class _Import:
+    def __init__(self, request: Request):
+        self.request = request
+        self.rows = self.skipped = self.problems = 0
+        self.told_at = time.monotonic()
+
+    def tell(self, event: str, **fields: Any) -> None:
+        sys.stderr.buffer.write(msgspec.json.encode({"event": event, **fields}) + b"\n")
+        sys.stderr.buffer.flush()
+
+    def run(self) -> None:
+        paths = [Path(path) for path in self.request.paths]
+        limit = self.request.limit_bytes
+        first = Source(paths[0], limit)
+        self.total_bytes = sum(path.stat().st_size for path in paths)
+        conversion = self._propose(first)
+        if not self.request.run:
+            return
+        if conversion is None:
+            raise Fault("The columns are in no known format: choose which column each field is taken from.")
+        read_bytes = 0
+        for path in paths:
+            source = first if path == paths[0] else Source(path, limit)
+            if source.container != first.container:
+                raise Fault(f"{path.name} is {source.container}, and {paths[0].name} is {first.container}.")
+            self._print_rows(source, conversion, read_bytes)
+            read_bytes += source.size
+        self._progress(read_bytes)
+        self.tell("end", rows=self.rows, skipped=self.skipped, problems=self.problems)
+
+    def _propose(self, source: Source) -> Conversion | None:
+        """Tells what the source is. @returns the conversion, or None where a mapping must be chosen."""
+        head = list(islice(read_rows(source, Path(self.request.scratch)), HEAD_ROWS))
+        rows = [row for _, row in head if isinstance(row, dict)]
+        if not head:
+            raise Fault("The file has no rows.")
+        if not rows:
+            number, bad = head[0]
+            raise Fault(self._place(source, number, bad.message), number)
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        mapping = self.request.mapping
+        conversion = conversion_of(mapping, columns, rows[0])
+        if conversion is None:
+            mapping = propose(columns, rows[0])
+            if mapping is not None:
+                conversion = conversion_of(mapping, columns, rows[0])
+        self.tell(
+            "proposal",
+            container=source.container,
+            compression=source.compression,
+            shape=conversion.shape if conversion else "columns",
+            target=conversion.target if conversion else None,
+            mapping=mapping,
+            columns=[{"name": name, "type": _kind_of(rows, name)} for name in columns],
+            samples=[self._sample(source, number, row, conversion) for number, row in head[:SAMPLES]],
+            total_bytes=self.total_bytes,
+        )
+        return conversion
+
+    def _sample(
+        self, source: Source, number: int, row: dict[str, Any] | BadRow, conversion: Conversion | None
+    ) -> dict[str, Any]:
+        before = None if isinstance(row, BadRow) else _shown(row)
+        after = problem = None
+        try:
+            if isinstance(row, BadRow):
+                raise row
+            after = _shown(conversion.convert(row)) if conversion else None
+        except BadRow as bad:
+            problem = self._place(source, number, bad.message)
+        return {"row": number, "before": before, "after": after, "problem": problem}
+
+    def _print_rows(self, source: Source, conversion: Conversion, read_bytes: int) -> None:
+        encode = msgspec.json.Encoder().encode
+        columns = conversion.columns if conversion.flat or source.container == "parquet" else None
+        write, convert = sys.stdout.buffer.write, conversion.convert
+        piece = bytearray()
+        # Once the import has failed, only its faults are of interest.
+        for number, row in read_rows(source, Path(self.request.scratch), columns):
+            try:
+                if isinstance(row, BadRow):
+                    raise row
+                line = encode(convert(row))
+                if len(line) > MAXIMUM_ROW_BYTES:
+                    raise BadRow(f"longer than {MAXIMUM_ROW_BYTES} bytes; split the row")
+            except (BadRow, UnicodeEncodeError) as error:
+                self._note(source, number, error)
+                continue
+            self.rows += 1
+            if self.problems > 0 and not self.request.skip_invalid:
+                continue
+            piece += line
+            piece += b"\n"
+            if len(piece) >= PIECE_BYTES:
+                write(piece)
+                piece = bytearray()
+                if time.monotonic() - self.told_at > PROGRESS_SECONDS:
+                    self._progress(read_bytes + source.done_bytes())
+        write(piece)
+        sys.stdout.buffer.flush()
+
+    def _note(self, source: Source, number: int, error: BadRow | UnicodeEncodeError) -> None:
+        self.problems += 1
+        self.skipped += self.request.skip_invalid
+        if self.problems <= TOLD_PROBLEMS:
+            known = isinstance(error, BadRow)
+            message = (
+                error.message if known else "has half of a surrogate pair, which is no character; remove it"
+            )
+            column = error.column if known else None
+            self.tell("problem", line=number, column=column, message=self._place(source, number, message))
+
+    def _place(self, source: Source, number: int, message: str) -> str:
+        among = f" of {source.path.name}" if len(self.request.paths) > 1 else ""
+        return f"{'Row' if source.container == 'parquet' else 'Line'} {number}{among}: {message}"
+
+    def _progress(self, done_bytes: int) -> None:
+        self.told_at = time.monotonic()
+        self.tell("progress", done_bytes=done_bytes, rows=self.rows, skipped=self.skipped)
+
+
+def _kind_of(rows: list[dict[str, Any]], name: str) -> str:
+    """The kind of a column's first value."""
+    value = next((row[name] for row in rows if row.get(name) is not None), None)
+    kinds: Iterator[tuple[Any, str]] = iter(
+        ((str, "text"), (bool, "boolean"), ((int, float), "number"), (list, "list"), (dict, "object"))
+    )
+    return next(
+        (kind for types, kind in kinds if isinstance(value, types)), "empty" if value is None else "other"
+    )
+
+
+def _shown(value: Any, levels: int = SHOWN_LEVELS) -> Any:
+    """A value in part, as it is displayed."""
+    if isinstance(value, str):
+        shown = value.encode("utf-8", "replace").decode()
+        more = f"… ({len(shown):,} characters)" if len(shown) > SHOWN_CHARACTERS else ""
+        return shown[:SHOWN_CHARACTERS] + more
+    if value is None or isinstance(value, bool | int):
+        # JSON in a browser has no larger integers.
+        return value if value is None or abs(value) < 2**53 else str(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if levels == 0:
+        return "…"
+    if isinstance(value, dict):
+        return {_shown(str(name)): _shown(one, levels - 1) for name, one in islice(value.items(), 64)}
+    if isinstance(value, list):
+        more = ["…"] if len(value) > SHOWN_ITEMS else []
+        return [_shown(one, levels - 1) for one in value[:SHOWN_ITEMS]] + more
+    return f"({len(value):,} bytes)" if isinstance(value, bytes) else str(value)[:SHOWN_CHARACTERS]
+
+
+def main() -> int:
+    """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was told."""
+    work = _Import(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
+    try:
+        work.run()
+    except Fault as fault:
+        work.tell("failed", line=fault.line, column=fault.column, message=fault.message)
+    except BrokenPipeError:
+        return 1
+    return 0

@@ -1,0 +1,248 @@
+"""What the rows of a source are, and how each becomes a row of Hone's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainer.importing.conversation import messages_of, refuse_tools
+from trainer.importing.faults import BadRow
+from trainer.protocol.contracts import ROW_SHAPES
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How rows are converted: to the shape `target`, from `columns` (None: all of them)."""
+
+    shape: str
+    target: str
+    convert: Callable[[Row], Row]
+    columns: list[str]
+    # Whether every row of strings in these columns converts.
+    flat: bool = False
+
+
+# Usual names of the columns of each field, best first. A shape is proposed if all of its fields are found.
+USUAL: dict[str, dict[str, tuple[str, ...]]] = {
+    "messages": {
+        "messages": ("messages", "conversation", "conversations", "dialog", "dialogue", "chat", "turns")
+    },
+    "preference": {
+        "prompt": ("prompt", "question", "instruction", "input", "query"),
+        "chosen": ("chosen", "preferred", "accepted", "chosen_response", "better", "win"),
+        "rejected": ("rejected", "non_preferred", "dispreferred", "rejected_response", "worse", "lose"),
+    },
+    "question-answer": {
+        "context": ("context", "passage", "paragraph"),
+        "question": ("question", "query"),
+        "answer": ("answer", "answer_text"),
+    },
+    "input-output": {
+        "input": (
+            *("input", "prompt", "instruction", "question", "query", "source", "article", "document"),
+            *("text", "sentence", "review", "message", "body", "dialogue", "src", "q", "user", "human"),
+        ),
+        "output": (
+            *("output", "completion", "response", "answer", "target", "summary", "highlights", "label"),
+            *("reply", "category", "intent", "translation", "tgt", "a", "assistant", "title"),
+        ),
+    },
+    "text": {"text": ("text", "content", "document", "body", "article", "raw_content")},
+}
+
+
+def propose(columns: Sequence[str], first: Row) -> dict[str, Any] | None:
+    """A mapping of columns to the fields of a row by their usual names, or None."""
+    by_name = {name.strip().lower().replace(" ", "_").replace("-", "_"): name for name in reversed(columns)}
+    for shape, fields in USUAL.items():
+        if shape not in ROW_SHAPES:
+            continue
+        found = {
+            field: next((by_name[name] for name in usual if name in by_name), None)
+            for field, usual in fields.items()
+        }
+        if None in found.values() or len(set(found.values())) < len(found):
+            continue
+        # A conversation is a list; a column of that name with plain text is none.
+        is_list = isinstance(first.get(found[next(iter(found))]), list)
+        if is_list == (shape == "messages") or shape == "preference":
+            return {"target": shape, "columns": found}
+    return None
+
+
+def conversion_of(mapping: dict[str, Any] | None, columns: Sequence[str], first: Row) -> Conversion | None:
+    """The conversion that a mapping asks for, or that of the detected shape; None if there is none."""
+    if mapping is not None:
+        return _mapped("columns", mapping["target"], mapping["columns"])
+    has = first.keys().__contains__
+    if has("preferred_output") and has("non_preferred_output"):
+        return Conversion(
+            "openai-preference",
+            "preference",
+            _openai_preference,
+            ["input", "preferred_output", "non_preferred_output"],
+        )
+    conversation = next((name for name in ("conversations", "messages") if has(name)), None)
+    if conversation is not None:
+        convert = _conversation(conversation)
+        shape = "sharegpt" if _is_sharegpt(first[conversation]) else "openai-chat"
+        if conversation == "messages" and first["messages"] == _or_none(convert, first):
+            shape = "messages"
+        kept = [name for name in columns if name in (conversation, "system", "tools", "functions")]
+        return Conversion(shape, "messages", convert, kept)
+    if has("instruction") and has("output"):
+        fields = [name for name in ("instruction", "input", "output", "system", "history") if has(name)]
+        as_messages = has("system") or has("history")
+        return Conversion(
+            *("alpaca", "messages", _alpaca_messages) if as_messages else ("alpaca", "input-output", _alpaca),
+            fields,
+            flat=not as_messages,
+        )
+    if has("prompt") and has("completion"):
+        if isinstance(first["prompt"], list):
+            return Conversion(
+                "prompt-completion", "messages", _prompt_completion, ["prompt", "completion", "tools"]
+            )
+        columns_of = {"input": "prompt", "output": "completion"}
+        return _mapped("prompt-completion", "input-output", columns_of)
+    if has("chosen") and has("rejected") and isinstance(first["chosen"], list):
+        fields = [name for name in ("prompt", "chosen", "rejected", "tools") if has(name)]
+        return Conversion("preference", "preference", _preference, fields)
+    for shape in ("preference", "question-answer", "input-output"):
+        if all(has(field) for field in ROW_SHAPES[shape]):
+            return _mapped(shape, shape, {field: field for field in ROW_SHAPES[shape]})
+    # A text beside other columns may be labelled, and is not taken for all that there is to learn.
+    if list(columns) == ["text"]:
+        return _mapped("text", "text", {"text": "text"})
+    return None
+
+
+def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
+    fields = [(field, columns[field]) for field in ROW_SHAPES[target]]
+    if target == "messages":
+        return Conversion(shape, target, _conversation(columns["messages"]), [columns["messages"]])
+    if target == "preference":
+        names = dict(fields)
+
+        def convert(row: Row) -> Row:
+            renamed = {field: row.get(column) for field, column in fields}
+            if any(isinstance(value, list) for value in renamed.values()):
+                return _preference(renamed)
+            return {field: _text(row, column) for field, column in names.items()}
+
+        return Conversion(shape, target, convert, [column for _, column in fields], flat=True)
+    return Conversion(
+        shape,
+        target,
+        lambda row: {field: _text(row, column) for field, column in fields},
+        [column for _, column in fields],
+        flat=True,
+    )
+
+
+def _text(row: Row, column: str) -> str:
+    """A value as text: numbers and truth values as JSON writes them."""
+    value = row.get(column)
+    if type(value) is str:
+        return value
+    if value is None:
+        raise BadRow(f'column "{column}" has no value', column)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "no text"
+    raise BadRow(f'column "{column}" holds {kind}, which does not fit; map a column of text', column)
+
+
+def _optional(row: Row, column: str) -> str:
+    return "" if row.get(column) is None else _text(row, column)
+
+
+def _alpaca(row: Row) -> Row:
+    parts = [_text(row, "instruction"), _optional(row, "input")]
+    return {"input": "\n\n".join(part for part in parts if part), "output": _text(row, "output")}
+
+
+def _alpaca_messages(row: Row) -> Row:
+    """Alpaca with a system message, and earlier turns as pairs of a question and its answer."""
+    plain = _alpaca(row)
+    system = _optional(row, "system")
+    turns: list[Row] = [{"role": "system", "content": system}] if system else []
+    for pair in row.get("history") or []:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise BadRow('column "history" must hold pairs of a question and its answer', "history")
+        turns += [{"role": "user", "content": pair[0]}, {"role": "assistant", "content": pair[1]}]
+    turns += [{"role": "user", "content": plain["input"]}, {"role": "assistant", "content": plain["output"]}]
+    return {"messages": messages_of(turns, "history")}
+
+
+def _conversation(column: str) -> Callable[[Row], Row]:
+    def convert(row: Row) -> Row:
+        refuse_tools(row)
+        messages = messages_of(row.get(column), column)
+        system = row.get("system")
+        if isinstance(system, str) and system and messages[0]["role"] != "system":
+            messages.insert(0, {"role": "system", "content": system})
+        return {"messages": messages}
+
+    return convert
+
+
+def _is_sharegpt(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "from" in value[0]
+
+
+def _or_none(convert: Callable[[Row], Row], row: Row) -> Any:
+    try:
+        return convert(row)["messages"]
+    except BadRow:
+        return None
+
+
+def _prompt_completion(row: Row) -> Row:
+    """A conversation of which the completion alone is learned."""
+    refuse_tools(row)
+    prompt = [
+        {**turn, "weight": 0} if turn["role"] == "assistant" else turn
+        for turn in messages_of(row.get("prompt"), "prompt", learned=False)
+    ]
+    return {"messages": prompt + messages_of(row.get("completion"), "completion")}
+
+
+def _preference(row: Row) -> Row:
+    """Conversations: the prompt may stand in `prompt`, or at the beginning of both answers."""
+    refuse_tools(row)
+    chosen, rejected = (messages_of(row.get(side), side, learned=False) for side in ("chosen", "rejected"))
+    prompt = row.get("prompt")
+    if isinstance(prompt, list):
+        before = messages_of(prompt, "prompt", learned=False)
+    elif len(chosen) == 1 and isinstance(prompt, str):
+        before = [{"role": "user", "content": prompt}]
+    else:
+        before = chosen[:-1]
+    for side, turns in (("chosen", chosen), ("rejected", rejected)):
+        if len(turns) > 1 and turns[:-1] != before:
+            raise BadRow(f'column "{side}" does not begin with the prompt', side)
+        if turns[-1]["role"] != "assistant":
+            raise BadRow(f'column "{side}" does not end with an assistant message', side)
+    if not before or before[-1]["role"] != "user":
+        raise BadRow("the prompt does not end with a user message", "prompt")
+    return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:]}
+
+
+def _openai_preference(row: Row) -> Row:
+    given = row.get("input")
+    if not isinstance(given, dict):
+        raise BadRow('column "input" must hold an object with messages', "input")
+    refuse_tools(given)
+    return _preference(
+        {
+            "prompt": given.get("messages"),
+            "chosen": row.get("preferred_output"),
+            "rejected": row.get("non_preferred_output"),
+        }
+    )

@@ -1,0 +1,160 @@
+"""A source's bytes: plain or gzip, counted, with its container and encoding found in the first of them."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import Any
+
+from trainer.importing.faults import Fault
+
+# What is looked at to tell containers apart.
+HEAD_BYTES = 2**16
+# The length of a row that Hone stores (src/domain/datasets/row-validator.ts).
+MAXIMUM_ROW_BYTES = 2**24
+# Unicode byte order marks. UTF-32 is not among them: its mark begins as that of UTF-16.
+MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+# Other formats, by their first bytes: what they are, and what to do.
+OTHERS = (
+    (b"PK\x03\x04", "a ZIP archive (as .xlsx files are)", "Unpack it, or export the sheet as CSV."),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "Unpack it, or compress it with gzip."),
+    (b"BZh", "compressed with bzip2", "Unpack it, or compress it with gzip."),
+    (b"\xfd7zXZ", "compressed with xz", "Unpack it, or compress it with gzip."),
+    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+    (b"SQLite format 3", "a SQLite database", "Export the table as CSV."),
+    (b"%PDF", "a PDF document", "Export its text as CSV or JSONL."),
+)
+
+
+class Expanded(io.RawIOBase):
+    """A file, decompressed if it is gzip.
+
+    Its reads raise Fault for gzip that is cut short or damaged, and for more than `limit` bytes.
+    """
+
+    def __init__(self, path: Path, limit: int):
+        super().__init__()
+        self.file = open(path, "rb")  # noqa: SIM115
+        self.is_gzip = self.file.read(2) == b"\x1f\x8b"
+        self.file.seek(0)
+        self.inner: Any = gzip.GzipFile(fileobj=self.file) if self.is_gzip else self.file
+        self.limit = limit
+        self.total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self.inner.read(len(buffer))
+        except EOFError:
+            raise Fault("The gzip file is cut short. Copy or download it again.") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise Fault(
+                f"The gzip file is damaged ({str(error)[:100]}). Copy or download it again."
+            ) from None
+        self.total += len(data)
+        if self.is_gzip and self.total > self.limit:
+            raise Fault(
+                f"The gzip file expands to more than the limit of {self.limit:,} bytes. Split the dataset."
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read_head(self) -> bytes:
+        """The first bytes."""
+        head = b""
+        while len(head) < HEAD_BYTES and (piece := self.read(HEAD_BYTES - len(head))):
+            head += piece
+        return head
+
+    def close(self) -> None:
+        self.inner.close()
+        self.file.close()
+        super().close()
+
+
+class Source:
+    """One file to import. `container` is jsonl, json, csv, tsv or parquet.
+
+    @raises Fault for an empty file, and for what is none of these.
+    """
+
+    def __init__(self, path: Path, limit: int):
+        self.path, self.limit = path, limit
+        self.size = path.stat().st_size
+        # How much of the rows was read, where the place in the file does not tell.
+        self.fraction: float | None = None
+        raw = self.open()
+        self.compression = "gzip" if raw.is_gzip else None
+        head = raw.read_head()
+        raw.close()
+        if not head:
+            raise Fault("The file is empty. Choose a file with rows.")
+        self.encoding = next((name for mark, name in MARKS if head.startswith(mark)), "utf-8")
+        self.delimiter = ","
+        self.container = self._container(head)
+
+    def open(self) -> Expanded:
+        """The bytes from the start."""
+        self.opened = Expanded(self.path, self.limit)
+        return self.opened
+
+    def done_bytes(self) -> int:
+        """How much of the file on disk was read."""
+        if self.fraction is not None:
+            return round(self.fraction * self.size)
+        return 0 if self.opened.closed else min(self.opened.file.tell(), self.size)
+
+    def text(self) -> io.TextIOWrapper:
+        """The characters from the start; lines end with a line feed alone."""
+        return io.TextIOWrapper(io.BufferedReader(self.open(), 2**18), encoding=self.encoding, newline="\n")
+
+    def _container(self, head: bytes) -> str:
+        if head.startswith(b"PAR1"):
+            return "parquet"
+        for magic, what, advice in OTHERS:
+            if head.startswith(magic):
+                raise Fault(f"The file is {what}. {advice}")
+        # The last character may be cut.
+        text = codecs.getincrementaldecoder(self.encoding)("replace").decode(head).lstrip()
+        if "\0" in text:
+            raise Fault(
+                "The file is binary, or in an encoding such as UTF-16 without a byte order mark."
+                " Use JSONL, a JSON array, CSV, TSV or Parquet; save text as UTF-8."
+            )
+        if text == "":
+            raise Fault("The file has nothing but white space. Choose a file with rows.")
+        if text.startswith("["):
+            return "json"
+        if text.startswith("{"):
+            return "jsonl"
+        header = text.split("\n", 1)[0]
+        self.delimiter = max("\t,;", key=header.count) if any(d in header for d in "\t,;") else ","
+        return "tsv" if self.delimiter == "\t" else "csv"
+
+    def bad_byte(self) -> Fault:
+        """Where the text is not in its encoding, found by reading it once more."""
+        name = "UTF-16" if self.encoding == "utf-16" else "UTF-8"
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        line, kept = 1, b""
+        raw = self.open()
+        while chunk := raw.read(2**18):
+            pending = decoder.getstate()[0]
+            try:
+                line += decoder.decode(chunk).count("\n")
+            except UnicodeDecodeError as error:
+                kept = pending + chunk
+                before = kept[: error.start]
+                line += before.decode(self.encoding, "replace").count("\n") if name == "UTF-8" else 0
+                column = error.start - before.rfind(b"\n")
+                return Fault(
+                    f"Line {line} is not {name}: its byte {column} is 0x{kept[error.start]:02x}."
+                    " The file may be in Latin-1 or Windows-1252. Save it as UTF-8"
+                    " (iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW).",
+                    line,
+                )
+        return Fault(f"The file ends within a character of {name}. Copy or download it again.", line)

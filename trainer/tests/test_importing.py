@@ -1,0 +1,186 @@
+"""`trainer.importing` on odd files; test/api/imports.test.ts has the flow through the service."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainer.importing import containers
+from trainer.importing.conversation import messages_of
+from trainer.importing.faults import BadRow, Fault
+from trainer.importing.shapes import conversion_of, propose
+from trainer.importing.source import Source
+
+
+def rows_of(path: Path, columns: list[str] | None = None) -> list[Any]:
+    return [row for _, row in containers.read_rows(Source(path, 2**40), path.parent, columns)]
+
+
+def write(folder: Path, content: str) -> Path:
+    path = folder / "source"
+    path.write_bytes(content.encode())
+    return path
+
+
+def test_an_array_is_read_the_same_however_its_text_is_cut(tmp_path, monkeypatch):
+    rows = [
+        {"input": 'a "quote", a \\ and \u00e9\U0001f600]', "output": {"deep": [1, -2.5e3, None, True]}},
+        {},
+        {"n": 12345678901234567890},
+    ] * 3
+    for indent in (None, 1):
+        path = write(tmp_path, "\n " + json.dumps(rows, indent=indent) + "\n")
+        for size in (*range(1, 40), 1000):
+            monkeypatch.setattr(containers, "TEXT_CHARACTERS", size)
+            assert rows_of(path) == rows, size
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1, 2", "cut short"),
+        ('[{"a": 1},', "cut short"),
+        ('[{"a": "never ended', "cut short"),
+        ('[{"a": 1} {}]', "comma"),
+        ('[{"a": 1}] more', "follows the end"),
+        ('[{"a": 1},]', "comma stands before"),
+        ('[{"a": tru}, {}' + " " * 100 + "]", "invalid JSON"),
+        ("[" * 100_000, "deep|cut short"),
+    ],
+)
+def test_a_damaged_array_is_told(tmp_path, text, words):
+    with pytest.raises(Fault, match=words) as told:
+        rows_of(write(tmp_path, text))
+    assert told.value.line == 1
+
+
+def test_elements_that_are_no_objects_are_bad_rows_one_by_one(tmp_path):
+    found = rows_of(write(tmp_path, '[1, "a", null, [], {"a": "b"}]'))
+    assert [type(row) for row in found] == [BadRow] * 4 + [dict]
+    assert rows_of(write(tmp_path, "[ ]")) == []
+
+
+def test_both_readers_of_csv_give_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(containers, "CSV_BLOCK_BYTES", 2**12)
+    texts = [
+        "",
+        "plain",
+        'a "quote"',
+        "a,comma",
+        "two\nlines",
+        "two\r\nlines",
+        " spaces ",
+        "\u00e9\U0001f600",
+        "\t;",
+        "x" * 3000,
+    ]
+    table = [[texts[(place * step) % len(texts)] for step in (1, 3, 7)] for place in range(1, 200)]
+    out = io.StringIO()
+    csv.writer(out).writerows([["a", "b", "c"], *table])
+    path = write(tmp_path, out.getvalue())
+    wanted = [dict(zip("abc", values, strict=True)) for values in table]
+    assert rows_of(path) == wanted
+    assert rows_of(path, ["a", "b", "c"]) == wanted
+    # A row that is longer than pyarrow's block, and one with too few values behind it.
+    path.write_bytes(path.read_bytes() + b"a,b," + b"y" * 10_000 + b"\r\nfew,values\r\n")
+    *rows, long, few = rows_of(path, ["a", "b", "c"])
+    assert rows == wanted
+    assert long["c"] == "y" * 10_000
+    assert isinstance(few, BadRow)
+
+
+def test_only_gzip_and_known_containers_are_read(tmp_path):
+    for content, words in ((b"\x28\xb5\x2f\xfd", "Zstandard"), (b"a\0b", "binary"), (b"PAR1", "Parquet")):
+        path = tmp_path / "other"
+        path.write_bytes(content)
+        with pytest.raises(Fault, match=words):
+            rows_of(path)
+
+
+def test_a_wrong_byte_is_found_behind_any_chunk(tmp_path):
+    path = tmp_path / "latin"
+    path.write_bytes(b"input,output\n" + b"aaaa,bbbb\n" * 60_000 + b"caf\xe9,b\n")
+    for columns in (None, ["input", "output"]):
+        with pytest.raises(Fault, match="its byte 4 is 0xe9") as told:
+            rows_of(path, columns)
+        assert told.value.line == 60_002
+    path.write_bytes(b"\xff\xfe" + "input,output\n\u00e9,b\n".encode("utf-16-le") + b"\x00")
+    with pytest.raises(Fault, match="UTF-16"):
+        rows_of(path)
+
+
+U, A = {"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}
+
+
+def converted(row: dict[str, Any]) -> Any:
+    conversion = conversion_of(None, list(row), row)
+    assert conversion is not None
+    return conversion.shape, conversion.convert(row)
+
+
+def test_preferences_become_a_prompt_and_one_answer_each():
+    wanted = {"prompt": [U], "chosen": [A], "rejected": [{**A, "content": "B"}]}
+    bad = {"role": "assistant", "content": "B"}
+    openai = {"input": {"messages": [U]}, "preferred_output": [A], "non_preferred_output": [bad]}
+    assert converted(openai) == ("openai-preference", wanted)
+    assert converted({"chosen": [U, A], "rejected": [U, bad]}) == ("preference", wanted)
+    assert converted({"prompt": "U", "chosen": [A], "rejected": [bad]}) == ("preference", wanted)
+    with pytest.raises(BadRow, match="rejected"):
+        converted({"chosen": [U, A], "rejected": [{**U, "content": "V"}, bad]})
+    with pytest.raises(BadRow, match="tools"):
+        converted({**openai, "input": {"messages": [U], "tools": [{}]}})
+
+
+def test_a_completion_alone_is_learned_of_a_prompt_with_turns():
+    shape, row = converted({"prompt": [U, A, U], "completion": [A]})
+    assert (shape, row) == ("prompt-completion", {"messages": [U, {**A, "weight": 0}, U, A]})
+
+
+def test_alpaca_with_a_system_message_and_history_is_a_conversation():
+    row = {"instruction": "U", "input": "", "output": "A", "system": "S", "history": [["V", "B"]]}
+    assert [turn["content"] for turn in converted(row)[1]["messages"]] == ["S", "V", "B", "U", "A"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "words"),
+    [
+        ([], "list of messages"),
+        ("no JSON", "JSON list"),
+        ([U], "no assistant"),
+        ([U, {**A, "weight": 0}], "no assistant"),
+        ([U, {**A, "weight": 0.5}], "weight"),
+        ([U, {"role": "tool", "content": "A"}], "tool calls"),
+        ([U, {"role": "assistant", "content": None}], "no text"),
+        ([U, {"content": "A"}], "role"),
+        ([U, 5], "object"),
+    ],
+)
+def test_conversations_that_cannot_be_learned_are_refused(turns, words):
+    with pytest.raises(BadRow, match=words):
+        messages_of(turns, "messages")
+
+
+def test_columns_are_proposed_by_their_usual_names():
+    def columns(*names: str, **values: Any) -> Any:
+        found = propose([*names, *values], {**dict.fromkeys(names, "text"), **values})
+        return found and (found["target"], *found["columns"].values())
+
+    assert columns("id", "Question", "Response") == ("input-output", "Question", "Response")
+    assert columns("context", "question", "answer") == ("question-answer", "context", "question", "answer")
+    assert columns("text", "label") == ("input-output", "text", "label")
+    assert columns("id", dialog=[U, A]) == ("messages", "dialog")
+    assert columns("id", "text") == ("text", "text")
+    assert columns("x", "y") is None
+
+
+def test_it_starts_without_torch_and_transformers():
+    heavy = ("torch", "transformers", "pyarrow", "numpy")
+    program = f"import sys, trainer.importing.main; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
