@@ -82,13 +82,13 @@ export function createMoving(options: {
     datasets.list().find(({ name }) => file?.dataset != null && name === file.dataset) ?? null;
 
   async function move(): Promise<Move> {
-    const { files, jobs } = await known();
     const context = await options.recommend();
+    // Taken together: a move may go on during the awaits.
+    const now = { state, progress, error };
+    const { files, jobs } = await known();
     const byId = new Map(files.map((file) => [file.id, file]));
     return {
-      state,
-      progress,
-      error,
+      ...now,
       files: files.map((file) =>
         file.state === 'stored' && datasetOf(file) === null
           ? { ...file, state: 'listed' as const, dataset: null }
