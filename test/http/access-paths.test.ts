@@ -67,6 +67,7 @@ testAccess((test, fixture, origins) => {
         'dataset_id',
         'training_file',
         'validation_file',
+        'metadata',
         'use_chat_template',
         'target_modules',
       ],
