@@ -14,6 +14,7 @@ import './pages/datasets/datasets.ts';
 import './pages/runs/history.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
+import './pages/move/openai.ts';
 import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
 import './pages/training/training.ts';
@@ -153,6 +154,7 @@ export class App extends LitElement {
       return html`<hone-run .jobId=${second}></hone-run>`;
     }
     if (first === 'datasets') {
+      if (second === 'openai') return html`<hone-move-openai></hone-move-openai>`;
       return second === undefined
         ? html`<hone-datasets></hone-datasets>`
         : html`<hone-dataset name=${second}></hone-dataset>`;
@@ -199,6 +201,6 @@ function pageTitle([first, second]: readonly string[]): string {
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';
-  if (first === 'datasets') return second ?? 'Datasets';
+  if (first === 'datasets') return second === 'openai' ? 'Import from OpenAI' : (second ?? 'Datasets');
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

@@ -35,6 +35,10 @@ export const service = {
   splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
     call('POST /api/datasets/{name}/split', { path: { name }, body }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
+  move: () => call('GET /api/move/openai'),
+  listMove: (key: string) => call('POST /api/move/openai/list', { body: { api_key: key } }),
+  startMove: (body: Body<'POST /api/move/openai'>) => call('POST /api/move/openai', { body }),
+  cancelMove: () => call('DELETE /api/move/openai'),
   estimate: (body: TrainingBody, signal: AbortSignal) => call('POST /api/estimate', { body, signal }),
   datasets: async () => (await call('GET /api/datasets')).datasets,
 

@@ -26,3 +26,4 @@ export type Recommendation = Recommendations['recommendations'][number];
 export type Example = Answer<'GET /api/examples'>['examples'][number];
 export type Uploaded = Answer<'POST /api/upload_dataset'>;
 export type RowFault = Uploaded['validation']['details'][number];
+export type Move = Answer<'GET /api/move/openai'>;

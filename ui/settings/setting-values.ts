@@ -132,3 +132,17 @@ export function readSettings(
   // Each name is a setting's, and each value is of its kind.
   return Object.fromEntries(read) as Partial<TrainingBody>;
 }
+
+/** The settings of a request as texts of the form. */
+export function settingTexts(
+  request: Readonly<Record<string, unknown>>,
+  strategy: string,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(request).flatMap(([name, value]) => {
+      const field = settingField(name, strategy);
+      if (field === undefined || value == null) return [];
+      return [[name, field.kind === 'lines' && Array.isArray(value) ? value.join('\n') : settingText(value)]];
+    }),
+  );
+}

@@ -42,6 +42,9 @@ export class DatasetList extends LitElement {
             if (!detail.validation.valid) router.go(datasetPath(detail.filename));
           }}
         ></hone-dataset-upload>
+        <p class="note">
+          Fine-tuned at OpenAI before? <a href="/datasets/openai">Import your jobs and files from OpenAI</a>
+        </p>
       </section>
       <section class="card" aria-label="Datasets">${this._body()}</section>
       ${

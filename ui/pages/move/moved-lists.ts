@@ -1,0 +1,103 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Move } from '../../api/types.ts';
+import { keyedRow } from '../../elements/child.ts';
+import { formatBytes, formatMoment } from '../../elements/format.ts';
+import { nameText } from '../../elements/parts.ts';
+import { settingTexts } from '../../settings/setting-values.ts';
+import { router } from '../../state/app.ts';
+import { draft } from '../../state/draft.ts';
+import { datasetPath } from '../../state/router.ts';
+
+type MovedJob = Move['jobs'][number];
+type MovedFile = Move['files'][number];
+
+/** The jobs of a move, each with its datasets and the equal training here. */
+export function movedJobs(
+  jobs: readonly MovedJob[],
+  left: ReadonlySet<string>,
+  choose: (id: string, isWanted: boolean) => void,
+): TemplateResult {
+  return html`<ul class="list moved-jobs">
+    ${keyedRow(
+      jobs,
+      ({ id }) => id,
+      (job) => html`<li>
+        <label class="check">
+          <input
+            type="checkbox"
+            .checked=${!left.has(job.id)}
+            @change=${(event: Event) => choose(job.id, (event.target as HTMLInputElement).checked)}
+          />
+          <span class="wrap">${nameText(job.fine_tuned_model ?? job.id)}</span>
+        </label>
+        <p class="note wrap">
+          <bdi>${job.model}</bdi>, ${job.method}, ${job.status}, ${formatMoment(job.created_at)}
+        </p>
+        <p class="wrap">${parts(job)}</p>
+        ${job.problem === null ? nothing : html`<p class="warning wrap"><bdi>${job.problem}</bdi></p>`}
+        ${
+          job.proposal === null
+            ? nothing
+            : html`<ul class="notes">${job.proposal.notes.map((note) => html`<li class="note wrap"><bdi>${note}</bdi></li>`)}</ul>
+                <button type="button" class="small" @click=${() => open(job)}>Open in the training form</button>`
+        }
+      </li>`,
+    )}
+  </ul>`;
+}
+
+/** The datasets that a job's files became. */
+const parts = ({ training_dataset: training, validation_dataset: validation }: MovedJob) =>
+  training === null
+    ? html`<span class="muted">Its training file is not here yet.</span>`
+    : html`Trains on <a href=${datasetPath(training)}>${nameText(training)}</a>${
+        validation === null
+          ? nothing
+          : html`, validates on <a href=${datasetPath(validation)}>${nameText(validation)}</a>`
+      }`;
+
+/** Fills the training form with a proposal. */
+function open({ proposal }: MovedJob): void {
+  if (proposal === null) return;
+  const { task, model_name: model, dataset, ...others } = proposal.request;
+  const text = (name: string, fallback: string) =>
+    typeof others[name] === 'string' ? (others[name] as string) : fallback;
+  const strategy = text('strategy', 'sft');
+  draft.change({
+    task,
+    model,
+    custom: true,
+    dataset,
+    validationDataset: text('validation_dataset', ''),
+    provider: text('provider', 'standard'),
+    strategy,
+    settings: settingTexts(others, strategy),
+  });
+  router.go('/training');
+}
+
+/** The files of a move. */
+export function movedFiles(files: readonly MovedFile[]): TemplateResult {
+  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of files">
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" class="spare">Purpose</th>
+          <th scope="col" class="right">Size</th>
+          <th scope="col">State</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${files.map(
+          ({ filename, purpose, bytes, state, dataset, problem }) => html`<tr>
+            <th scope="row" class="named">${dataset === null ? nameText(filename) : html`<a href=${datasetPath(dataset)}>${nameText(filename)}</a>`}</th>
+            <td class="spare">${purpose}</td>
+            <td class="right">${formatBytes(bytes)}</td>
+            <td class="wrap">${state}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
