@@ -19,6 +19,8 @@ export interface EventStore {
   ofJob(jobId: number, type: string, seq?: number): EventRow[];
   /** The last `limit` frames of a job and type before `seq`, newest first. */
   before(jobId: number, type: string, seq: number, limit: number): EventRow[];
+  /** Like `ofJob`, read one by one while nothing else uses the database. */
+  eachOfJob(jobId: number, type: string, seq: number): Iterable<EventRow>;
   /**
    * The numbers of a job's `metrics` frames of a kind by their step: one each, the newest, where a resumed run
    * wrote a step again.
@@ -68,6 +70,9 @@ export function createEventStore(db: Db): EventStore {
     since: (seq, limit) => (since.all(seq, limit) as EventRecord[]).map(toRow),
     ofJob: (jobId, type, seq = 0) => (ofJob.all(jobId, type, seq) as EventRecord[]).map(toRow),
     before: (jobId, type, seq, limit) => (before.all(jobId, type, seq, limit) as EventRecord[]).map(toRow),
+    *eachOfJob(jobId, type, seq) {
+      for (const record of ofJob.iterate(jobId, type, seq)) yield toRow(record as EventRecord);
+    },
     steps: (jobId, kind) => steps.all(jobId, kind) as number[],
     lastSteps: (jobId, kind, limit) => (lastSteps.all(jobId, kind, limit) as number[]).reverse(),
     bySeq: (seqs) =>

@@ -50,7 +50,7 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}/metrics',
       tag,
-      summary: 'Metrics of a job: one point per step, and evaluations',
+      summary: 'Metrics of a job: one point per step, at most 50,000, and evaluations',
       query: s.metricsQuery,
       responses: { 200: { description: 'The metrics', schema: s.series }, 404: noJob },
       handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points) as s.Series,

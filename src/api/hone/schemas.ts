@@ -47,7 +47,7 @@ export const listQuery = v.object({
 /** `discard` deletes the job instead of saving a checkpoint. */
 export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
 export const metricsQuery = v.object({
-  /** The maximum number of points; 0 for all. */
+  /** The maximum number of points; 0 for as many as one answer holds (50,000). */
   points: wholeNumber(0, 1_000_000),
 });
 export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });

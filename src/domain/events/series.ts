@@ -9,10 +9,19 @@ export interface Series {
   readonly eval: Point[];
 }
 
-/** A job's metrics, downsampled to about `points` steps (0 for all), always including the last. */
+/** The most steps of an answer, in which each takes about 400 bytes. */
+export const maximumPoints = 50_000;
+
+/**
+ * A job's metrics, downsampled to about `points` steps (0 for all), always including the last; evaluations are not
+ * downsampled. More than `maximumPoints` of either are downsampled to that many.
+ */
 export function readSeries(events: EventStore, jobId: number, points: number): Series {
-  const read = (seqs: readonly number[]) => events.bySeq(seqs).map(toPoint);
-  return { train: read(thin(events.steps(jobId, 'train'), points)), eval: read(events.steps(jobId, 'eval')) };
+  const read = (kind: string, most: number) =>
+    events
+      .bySeq(thin(events.steps(jobId, kind), Math.min(most || maximumPoints, maximumPoints)))
+      .map(toPoint);
+  return { train: read('train', points), eval: read('eval', maximumPoints) };
 }
 
 /** The last `count` steps of a job's series. */
@@ -26,7 +35,7 @@ function toPoint({ payload, time }: EventRow): Point {
 
 /** Keeps every k-th point and the last. */
 function thin<T>(series: T[], points: number): T[] {
-  if (points === 0 || series.length <= points) return series;
+  if (series.length <= points) return series;
   const stride = Math.ceil(series.length / points);
   return series.filter((_, index) => index % stride === stride - 1 || index === series.length - 1);
 }

@@ -8,7 +8,7 @@ import type { JobReader } from './job-records.ts';
 
 /** What is stored about a job so far. Each method throws AppError `not_found`. */
 export interface JobHistory {
-  /** A job's metrics, downsampled to about `points` steps (0 for all). */
+  /** A job's metrics, downsampled to about `points` steps (0 for all up to a bound). */
   series(id: number, points: number): Series;
   /** The last `count` steps of a job. */
   recent(id: number, count: number): Point[];
@@ -33,7 +33,7 @@ export function createJobHistory(
 
     consumption(id) {
       const known = tallies.get(get(id).id) ?? { tally: createTally(), seq: 0 };
-      for (const { seq, payload } of store.events.ofJob(id, 'metrics', known.seq)) {
+      for (const { seq, payload } of store.events.eachOfJob(id, 'metrics', known.seq)) {
         known.tally.add(payload as Point);
         known.seq = seq;
       }

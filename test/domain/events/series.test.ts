@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore, type Store } from '../../../src/db/store.ts';
-import { type Point, readRecent, readSeries } from '../../../src/domain/events/series.ts';
+import { maximumPoints, type Point, readRecent, readSeries } from '../../../src/domain/events/series.ts';
 import { root, temporaryFolder } from '../../folders.ts';
 
 /** A store with one job and these `metrics` frames, in this order, among frames of other types and jobs. */
@@ -41,6 +41,20 @@ test('a step that a resumed run wrote again counts once, with its newest value',
     [3, 1],
   ]);
   assert.equal(series.train[0], { step: 1, loss: 3, time: 't2' });
+  store.close();
+});
+
+test('a long series is bounded: an answer has at most 50,000 points, and totals are read one by one', () => {
+  const { store, jobId } = storeWith(range(1, maximumPoints + 10_001).map((step) => train(step)));
+  const { train: points } = readSeries(store.events, jobId, 0);
+  assert.ok(points.length > maximumPoints / 3 && points.length <= maximumPoints, `${points.length} points`);
+  assert.is(points.at(-1)?.step, maximumPoints + 10_001);
+  let steps = 0;
+  for (const { payload } of store.events.eachOfJob(jobId, 'metrics', 0)) {
+    steps += 1;
+    assert.is(payload.step, steps);
+  }
+  assert.is(steps, maximumPoints + 10_001);
   store.close();
 });
 
