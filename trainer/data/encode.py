@@ -116,7 +116,9 @@ class _Beginnings:
         self._starts = [[start for start, _ in row] for row in encoded.offset_mapping] if offsets else None
         # Text on both sides of such a token is tokenized independently.
         self._dividing = {
-            number for number, token in tokenizer.added_tokens_decoder.items() if not token.single_word
+            number
+            for number, token in (tokenizer.added_tokens_decoder if offsets else {}).items()
+            if not token.single_word
         }
         # For each beginning: its text after the last dividing token, and the token ids before, or after.
         self._asked: list[tuple[str, list[int], int]] = []
