@@ -208,6 +208,9 @@ test('after a crash between file and table, both agree again', async () => {
   writeFileSync(join(dir, 'found.jsonl'), lines(Array(11).fill({ input: 'a', output: 'b' })));
   writeFileSync(join(dir, '.upload-left'), 'half');
   const db = new Database(join(dataDir, 'database', 'hone.sqlite'));
+  const message = 'Line 1: the row is in OpenAI messages format; convert the dataset';
+  const refused = { valid: false, shape: null, numExamples: 12, errors: [{ line: 1, field: null, message }] };
+  db.prepare("UPDATE datasets SET validation = ? WHERE name = 'chats.jsonl'").run(JSON.stringify(refused));
   db.prepare("INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}')").run();
   db.close();
   service = await startService({ dataDir });
@@ -217,6 +220,8 @@ test('after a crash between file and table, both agree again', async () => {
   assert.ok(names.includes('support.jsonl'));
   assert.not(names.includes('ghost.jsonl'));
   assert.not(existsSync(join(dir, '.upload-left')));
+  const { validation } = (await service.call('GET', '/api/datasets/chats.jsonl')).body;
+  assert.is(validation.shape, 'messages', 'an older version did not know conversations');
 });
 
 test('an upload in the very first moment is kept, however much a crash has left behind', async () => {

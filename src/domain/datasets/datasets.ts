@@ -361,7 +361,8 @@ export function createDatasets(
       for (const name of names) {
         const known = store.get(name);
         const { size, mtime } = await stat(join(dir, name));
-        if (known?.sizeBytes === size && known.uploadedAt === mtime.toISOString()) continue;
+        const isSame = known?.sizeBytes === size && known.uploadedAt === mtime.toISOString();
+        if (isSame && !isOutdated(typed(known))) continue;
         await record(name, await validateFile(join(dir, name), null));
       }
     },
@@ -427,6 +428,10 @@ export function refusedRows(what: string, validation: Validation): AppError {
     validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
   return new AppError('invalid', `${what}: ${first.join('; ')}${more}`, { details: { validation } });
 }
+
+/** Whether a dataset of conversations was refused by version 2.0, which did not know them. */
+const isOutdated = ({ validation }: Dataset): boolean =>
+  validation.errors?.[0]?.message.includes('OpenAI messages format') ?? false;
 
 /** Renaming a file onto a folder fails. */
 const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {
