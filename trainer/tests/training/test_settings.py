@@ -253,7 +253,7 @@ def test_evaluation_every_epoch_when_no_step_is_named(run):
 
 def test_the_best_is_kept_and_what_gets_no_better_ends_early(models, tmp_path):
     # What is learnt makes the held-out rows less likely: soon after the beginning it gets worse for good.
-    _, held_out = rows.train_test_split(Dataset.from_dict({"row": range(32)}), 0.25, 42)
+    _, held_out = rows.random_split(Dataset.from_dict({"row": range(32)}), 0.25, 42)
     answers = {number: "My card was refused." for number in held_out["row"]}
     taught = [
         {"input": text, "output": answers.get(number, "team: access access access")}
