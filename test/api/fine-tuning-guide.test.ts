@@ -3,19 +3,22 @@
  * model's name changed alone.
  */
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   endAll,
+  type Json,
   root,
   startService,
   supportRows,
   type TestService,
   temporaryFolder,
   tinyModel,
+  until,
 } from '../service.ts';
 
 let service: TestService;
@@ -69,5 +72,59 @@ for (const [language, [program, script]] of Object.entries(scripts)) {
       assert.match(stdout, line);
   });
 }
+
+/** An API key, which no file of the service that moves may hold. */
+const key = 'sk-canary-of-the-first';
+
+test('a second Hone moves files and jobs from the first, and proposes the equal trainings', async () => {
+  const first = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'unused' });
+  const [done] = (await first.fineTuning.jobs.list()).data;
+  const second = await startService({ env: { OPENAI_BASE_URL: `${service.url}/v1` } });
+  const moved = await until(async () => {
+    const { body } = await second.call('GET', '/api/move/openai');
+    if (body.state === 'idle') await second.call('POST', '/api/move/openai', { api_key: key });
+    return ['completed', 'failed'].includes(body.state) && body;
+  }, 'the move ended');
+  assert.equal([moved.state, moved.error], ['completed', null]);
+  assert.equal(
+    moved.files.map(({ state }: Json) => state),
+    ['stored', 'stored', 'stored', 'stored'],
+  );
+  const [job] = moved.jobs;
+  assert.equal(
+    [job.id, job.status, job.model, job.fine_tuned_model, job.method, job.suffix, job.seed],
+    [done?.id, 'succeeded', done?.model, done?.fine_tuned_model, 'supervised', 'support', done?.seed],
+  );
+  assert.equal(job.hyperparameters, { ...done?.hyperparameters });
+  assert.type(job.metrics.train_loss, 'number');
+  assert.type(job.metrics.valid_loss, 'number');
+  for (const [name, path] of [
+    [job.training_dataset, files[0]],
+    [job.validation_dataset, files[1]],
+  ]) {
+    assert.equal(readFileSync(join(second.dataDir, 'datasets', name)), readFileSync(path as string));
+  }
+  const { request } = job.proposal;
+  assert.equal(
+    [request.dataset, request.validation_dataset, request.num_train_epochs, request.strategy],
+    [job.training_dataset, job.validation_dataset, 1, 'sft'],
+  );
+  assert.is(request.per_device_train_batch_size * request.gradient_accumulation_steps, 8);
+  const started = await second.call('POST', '/api/start_training', { ...request, model_name: done?.model });
+  assert.is(started.status, 200, JSON.stringify(started.body));
+  await second.call('POST', '/api/jobs/train_1/stop', { discard: true });
+  await second.end();
+});
+
+test('the example compares models on the validation file', async () => {
+  const { stdout } = await promisify(execFile)(
+    join(root, 'trainer', '.venv', 'bin', 'python'),
+    [join(root, 'examples', 'evaluate.py'), files[1], '1', '2'],
+    { env: { ...process.env, OPENAI_BASE_URL: `${service.url}/v1`, OPENAI_API_KEY: 'unused' } },
+  );
+  assert.match(stdout, /^ +exact +similar +model \(12 answers\)$/m);
+  assert.match(stdout, /^ +\d+\.\d% +\d+\.\d% +1$/m);
+  assert.match(stdout, /^ +\d+\.\d% +\d+\.\d% +2$/m);
+});
 
 test.run();
