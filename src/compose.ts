@@ -210,18 +210,19 @@ function composeTraining(
     converter: config.converterDir,
   };
   const warm = composeWarmTrainer({ config, logger, store }, machine);
+  const imports = createImports({
+    datasets,
+    datasetsDir: config.datasetsDir,
+    command: config,
+    frames,
+    limitBytes: limits.importBytes,
+    version,
+    logger,
+  });
   return {
     warm,
     datasets,
-    imports: createImports({
-      datasets,
-      datasetsDir: config.datasetsDir,
-      command: config,
-      frames,
-      limitBytes: limits.importBytes,
-      version,
-      logger,
-    }),
+    imports,
     examples: createExampleDatasets({
       dir: join(config.installDir, 'examples'),
       starterDirs: [config.cacheDir, config.dataDir],
@@ -247,6 +248,7 @@ function composeTraining(
         waitMs: limits.moveWaitMs,
       },
       datasets,
+      imports,
       recordsPath: join(config.dataDir, 'moved', 'openai.json'),
       recommend: async () => ({
         baseModel: selection.recommend((await machine()).profile, 'text-generation').recommended,

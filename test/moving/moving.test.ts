@@ -166,6 +166,33 @@ test('the equal job is proposed, and can be started', async () => {
   await service.call('POST', '/api/jobs/train_1/stop', { discard: true });
 });
 
+test("rows in OpenAI's preference format are converted, and what cannot be is told", async () => {
+  const user = { role: 'user', content: 'Where is my parcel?' };
+  const answer = (content: string) => [{ role: 'assistant', content }];
+  const pair = (index: number) => ({
+    input: { messages: [user], tools: [], parallel_tool_calls: true },
+    preferred_output: answer(`It is on its way, number ${index}.`),
+    non_preferred_output: answer('No idea.'),
+  });
+  const call = { id: 'call_1', type: 'function', function: { name: 'find', arguments: '{}' } };
+  const lines = (rows: unknown[]) => rows.map((row) => JSON.stringify(row)).join('\n');
+  addFile(side, 'file-pairs', 'pairs.jsonl', lines(Array.from({ length: 12 }, (_, index) => pair(index))));
+  const withTools = { messages: [user, { role: 'assistant', content: null, tool_calls: [call] }] };
+  addFile(side, 'file-tools', 'tools.jsonl', lines(Array(12).fill(withTools)));
+  const hyperparameters = { n_epochs: 1, batch_size: 2, learning_rate_multiplier: 0.5, beta: 0.2 };
+  addJob(side, 'ftjob-5', { training_file: 'file-pairs', method: { type: 'dpo', dpo: { hyperparameters } } });
+  const state = await move();
+  assert.is(state.state, 'completed');
+  assert.is(fileOf(state, 'file-pairs').dataset, 'pairs-converted.jsonl');
+  const { validation } = (await service.call('GET', '/api/datasets/pairs-converted.jsonl')).body;
+  assert.equal([validation.valid, validation.shape], [true, 'preference']);
+  const { request, notes } = state.jobs.find(({ id }: Json) => id === 'ftjob-5').proposal;
+  assert.equal([request.strategy, request.dataset], ['dpo', 'pairs-converted.jsonl']);
+  assert.match(notes.join(' '), /beta is 0\.1 here, not 0\.2/);
+  assert.is(fileOf(state, 'file-tools').state, 'stored');
+  assert.match(fileOf(state, 'file-tools').problem, /tool/);
+});
+
 test('a limited rate is waited for as long as asked, within bounds', async () => {
   let refused = 0;
   let refusedAt = 0;

@@ -1,7 +1,8 @@
 import { AppError, asAppError } from '../../errors.ts';
 import type { OpenAiAccess, OpenAiPatience } from '../../openai-source/access.ts';
 import { download, listFiles, listJobs, readFile, readMetrics } from '../../openai-source/openai-source.ts';
-import type { Datasets } from '../datasets/datasets.ts';
+import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Imports } from '../datasets/imports/imports.ts';
 import {
   type MovedFile,
   type MovedJob,
@@ -60,6 +61,7 @@ export function createMoving(options: {
   readonly baseUrl: string;
   readonly patience: OpenAiPatience;
   readonly datasets: Datasets;
+  readonly imports: Imports;
   /** Where the records of moves are kept. */
   readonly recordsPath: string;
   /** The base model and settings that are recommended for this machine. */
@@ -245,15 +247,28 @@ export function createMoving(options: {
       const dataset = await download(access, file, (pieces) =>
         datasets.upload(filename, counted(pieces, onBytes), { keepOthers: true }),
       );
-      const { valid, errors } = dataset.validation;
-      const problem = valid ? null : `Its rows cannot be trained on as they are: ${errors[0]?.message ?? ''}`;
-      return { ...file, state: 'stored', dataset: dataset.name, problem };
+      return { ...file, state: 'stored', ...(await usable(dataset)) };
     } catch (thrown) {
       const { kind, message, details } = asAppError(thrown);
       const isOwn = details.code === 'missing' || details.code === 'refused' || kind === 'invalid';
       if (!isOwn || access.signal.aborted) throw thrown;
       return { ...file, state: 'unavailable', problem: message };
     }
+  }
+
+  /** The dataset of a file, converted if its rows are in another format, and what is wrong with it. */
+  async function usable({ name, validation }: Dataset): Promise<Pick<MovedFile, 'dataset' | 'problem'>> {
+    const format = await datasets.convertibleFrom(name);
+    if (format !== null && format !== 'columns') {
+      try {
+        return { dataset: (await options.imports.convertDataset(name)).name, problem: null };
+      } catch (thrown) {
+        const { message } = asAppError(thrown);
+        return { dataset: name, problem: `Its rows cannot be converted for training: ${message}` };
+      }
+    }
+    const reason = validation.errors[0]?.message ?? 'they are of no known shape';
+    return { dataset: name, problem: validation.valid ? null : `Its rows cannot be trained on: ${reason}` };
   }
 
   return {
