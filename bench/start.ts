@@ -25,7 +25,7 @@ export const scenario: Scenario = {
   runs: { full: 3, quick: 1 },
   warmUps: { full: 1, quick: 0 },
   // The model is small, because the startup is measured and not the step.
-  prepare: (input) => makeInputs('training_inputs.py', ['test'], input),
+  prepare: (input) => makeInputs('training_inputs.py', ['test', 'input-output'], input),
   sides: [
     {
       name: 'hone',
@@ -93,6 +93,7 @@ export const scenario: Scenario = {
           '1',
           String(learningRate),
           join(dir, `trl-${number}`),
+          'input-output',
         ];
         const { stdout } = await runMeasured(python, args, { env });
         const [step] = JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf('\n') + 1));

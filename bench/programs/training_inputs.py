@@ -1,26 +1,35 @@
-"""Makes the inputs that both sides of the training bench share: `python training_inputs.py DIR SIZE`.
+"""Makes the inputs that both sides of the training benches share: `python training_inputs.py DIR SIZE SHAPE`.
 
 Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows consist of
-made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words.
+made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words. With the shape
+`messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
+with its chat template as TRL trains with it.
 """
 
+import importlib.util
 import json
 import math
 import random
 import sys
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 ROWS = {"full": 400, "quick": 400, "test": 64}
 MEDIAN_WORDS = {"full": 70, "quick": 70, "test": 12}
 # Hidden size, inner size, layers, heads: 23, 4 and 0.1 million parameters in the layers.
 SHAPES = {"full": (512, 1408, 8, 8), "quick": (256, 704, 5, 4), "test": (64, 128, 2, 4)}
 VOCABULARY = {"full": 16000, "quick": 8000, "test": 600}
+# How Llama 3 splits text before merging bytes.
+LLAMA_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+    r"\s+(?!\S)|\s+"
+)
+LLAMA_TOKENS = ["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"]
 
 
-def made_up_rows(size: str) -> list[dict[str, str]]:
-    """Rows of `input` and `output`; words are drawn by Zipf's law."""
+def made_up_rows(size: str, shape: str) -> list[dict]:
+    """Rows of `input` and `output`, or of `messages`; words are drawn by Zipf's law."""
     draw = random.Random(1)
     syllables = [consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"]
     words = ["".join(draw.choice(syllables) for _ in range(draw.randint(1, 4))) for _ in range(6000)]
@@ -29,32 +38,62 @@ def made_up_rows(size: str) -> list[dict[str, str]]:
     for _ in range(ROWS[size]):
         count = min(400, max(10, int(math.exp(draw.gauss(math.log(MEDIAN_WORDS[size]), 0.8)))))
         asked = max(5, int(count * draw.uniform(0.3, 0.8)))
-        texts = (draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked)))
-        rows.append(dict(zip(("input", "output"), map(" ".join, texts), strict=True)))
+        texts = [draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked))]
+        if shape == "messages":
+            rows.append({"messages": conversation(*texts, draw.randint(1, 4))})
+        else:
+            rows.append(dict(zip(("input", "output"), map(" ".join, texts), strict=True)))
     return rows
 
 
-def main(folder: Path, size: str) -> None:
+def conversation(asked: list[str], answered: list[str], turns: int) -> list[dict[str, str]]:
+    """A conversation that divides what is asked and answered over at most `turns` turns."""
+    turns = min(turns, len(asked) - 1, len(answered))
+    messages = [{"role": "system", "content": asked.pop()}]
+    for turn in range(turns):
+        for role, words in (("user", asked), ("assistant", answered)):
+            part = words[turn * len(words) // turns : (turn + 1) * len(words) // turns]
+            messages.append({"role": role, "content": " ".join(part)})
+    return messages
+
+
+def text_of(row: dict) -> str:
+    """All text of a row, for the tokenizer's training."""
+    if "messages" in row:
+        return "\n".join(message["content"] for message in row["messages"])
+    return f"{row['input']}\n###\n{row['output']}"
+
+
+def main(folder: Path, size: str, shape: str) -> None:
     """Writes model and rows."""
     import torch
     import transformers
 
-    rows = made_up_rows(size)
+    rows = made_up_rows(size, shape)
+    chats = shape == "messages"
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "rows.jsonl").write_text(text, encoding="utf-8")
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if chats:
+        split = pre_tokenizers.Split(Regex(LLAMA_SPLIT), behavior="isolated")
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        core.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY[size],
-        special_tokens=["<pad>", "<s>", "</s>"],
+        special_tokens=["<pad>", *(LLAMA_TOKENS if chats else ["<s>", "</s>"])],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator((f"{row['input']}\n###\n{row['output']}" for row in rows), trainer)
+    core.train_from_iterator(map(text_of, rows), trainer)
+    first, end = LLAMA_TOKENS[:2] if chats else ("<s>", "</s>")
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=1024
+        tokenizer_object=core, bos_token=first, eos_token=end, pad_token="<pad>", model_max_length=1024
     )
+    if chats:
+        templates = Path(importlib.util.find_spec("trl").origin).parent / "chat_templates"
+        tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(encoding="utf-8")
     hidden, inner, layers, heads = SHAPES[size]
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
@@ -75,4 +114,4 @@ def main(folder: Path, size: str) -> None:
     tokenizer.save_pretrained(folder / "model")
 
 
-main(Path(sys.argv[1]), sys.argv[2])
+main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -1,6 +1,7 @@
-"""The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT`.
+"""The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT SHAPE`.
 
-It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate); the rest are TRL's defaults.
+It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate, and for conversations that only
+answers are learned); the rest are TRL's defaults.
 Prints the loss of every step, with the tokens and the CPU time of the process so far, and the time of the step.
 """
 
@@ -13,7 +14,7 @@ from peft import LoraConfig
 from transformers import TrainerCallback, set_seed
 from trl import SFTConfig, SFTTrainer
 
-folder, count, rate, out = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+folder, count, rate, out, shape = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
 steps = []
 
 
@@ -32,6 +33,8 @@ def ask(row: dict) -> dict:
 
 
 rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
+if shape == "input-output":
+    rows = rows.map(ask, remove_columns=["input", "output"])
 set_seed(42)  # LoRA is initialized before the trainer sets the seed
 trainer = SFTTrainer(
     model=f"{folder}/model",
@@ -44,8 +47,9 @@ trainer = SFTTrainer(
         use_cpu=True,
         report_to="none",
         save_strategy="no",
+        assistant_only_loss=shape == "messages",
     ),
-    train_dataset=rows.map(ask, remove_columns=["input", "output"]),
+    train_dataset=rows,
     peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
     callbacks=[Watch()],
 )
