@@ -1,0 +1,51 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, tinyModel } from '../service.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test('conversations are shown chat by chat, with what is learned', async () => {
+  const service = await startService();
+  const messages = [
+    { role: 'system', content: 'You sort messages.' },
+    { role: 'user', content: 'My parcel has not come.' },
+    { role: 'assistant', content: 'team: access', weight: 0 },
+    { role: 'user', content: 'No, it is about a parcel.' },
+    { role: 'assistant', content: 'team: shipping' },
+  ];
+  await service.upload('chats.jsonl', `${JSON.stringify({ messages })}\n`.repeat(12));
+  const { page, faults } = await openPage(service.url, '/training');
+  await page.getByLabel('Other model').check();
+  await page.getByLabel('Hub ID or folder').fill(tinyModel('llama', 'chatml'));
+  await sees(page, 'Model found');
+  await page.getByRole('radio', { name: 'chats.jsonl' }).check();
+  await page.getByLabel('Max sequence length').fill('128');
+  await page.getByText('Token preview').click();
+  await page.getByRole('button', { name: 'Show tokens' }).click();
+  await page.locator('.seen-row').nth(4).waitFor({ timeout: 120_000 });
+  const chat = page.locator('.seen-row').first();
+  await keepPictures(page, 'token-preview');
+  const bubbles = await chat.locator('.bubble').evaluateAll((all) =>
+    all.map((bubble) => {
+      const { dataset } = bubble as HTMLElement;
+      return [dataset.role, dataset.kind, bubble.textContent?.replace(/\s+/g, ' ').trim()];
+    }),
+  );
+  assert.equal(bubbles, [
+    ['system', 'read', 'System You sort messages.'],
+    ['user', 'read', 'User My parcel has not come.'],
+    ['assistant', 'read', 'Assistant not learned team: access'],
+    ['user', 'read', 'User No, it is about a parcel.'],
+    ['assistant', 'learned', 'Assistant team: shipping'],
+  ]);
+  const learned = await chat.locator('.token[data-kind="learned"]').allTextContents();
+  assert.is(learned.join(''), 'team: shipping<|im_end|>');
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test.run();
