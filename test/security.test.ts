@@ -17,6 +17,68 @@ test('the tables are read', () => {
   assert.ok(rows.length > 30, `${rows.length} rows`);
 });
 
+/** What must be in the tables, by a part of its row's first cell: attacks and faults that happened to others. */
+const subjects = [
+  'DNS rebinding',
+  'Cross-site request or WebSocket',
+  'Others on the network',
+  'Headers of a proxy that lie',
+  'Guessing of access keys',
+  'Stolen database or removed key',
+  'Remote client that names local files',
+  'Path traversal',
+  'Network paths on Windows',
+  'tokenizer or configuration names files',
+  'Shell metacharacters',
+  'Pickled weights or checkpoints',
+  'Code that comes with a model',
+  'Leak of the hub token',
+  'Token sent to another host',
+  'Hostile GGUF',
+  'Hostile model configuration',
+  'Huge file in a model',
+  'Scripts in datasets and names',
+  'Malformed or abandoned upload',
+  'not HTTP',
+  'Slow or silent client',
+  'Flood of requests',
+  '`kill -9` of the service',
+  'Random kills under load',
+  'Hours of mixed load',
+  '`kill -9` of the trainer',
+  'Trainer stopped or hung',
+  'Trainer that finished but does not exit',
+  'Power loss',
+  'Disk full',
+  'Damaged database',
+  'Empty or missing database',
+  'Two services with one database or data directory',
+  'Damaged GGUF',
+  'Quantization that crashes or hangs',
+  'Inference process that crashes, stops or hangs',
+  'Large or slow download',
+  'File that shrinks',
+  'Large rows',
+  'Dataset that vanished',
+  'Out of memory',
+  'Hub refuses (401, 403), is busy (429) or fails (5xx, silence)',
+  'Slow reader of the WebSocket',
+  'Upload over the limit',
+  'Malformed JSON, wrong UTF-8, values out of bounds',
+  'A hundred starts at once',
+  'Port in use',
+  'SIGTERM or Ctrl+C',
+  'Loss that is not finite',
+  'Clock set back',
+];
+
+test('each known attack and fault has one row', () => {
+  for (const subject of subjects) {
+    assert.is(rows.filter((row) => row.subject.includes(subject)).length, 1, subject);
+  }
+  assert.is(rows.length, subjects.length, 'a row that is not in this list');
+});
+
 for (const { subject, promise, tests } of rows) {
   test(`${subject}: has a promise, and a test of that title`, () => {
     assert.ok(promise.length > 0);

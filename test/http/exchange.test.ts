@@ -60,7 +60,7 @@ test('clients that go away in the middle of an upload leave nothing open and not
   const filesBefore = openFiles();
   const head =
     'POST /api/upload_dataset HTTP/1.1\r\nhost: localhost\r\ncontent-type: multipart/form-data; boundary=x\r\ncontent-length: 500000\r\n\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n';
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 40; round += 1) {
     await Promise.all(Array.from({ length: 25 }, () => raw(head + row.repeat(10), { hangUp: true })));
   }
   await until(() => openFiles() <= filesBefore + 2, 'every file was closed');
