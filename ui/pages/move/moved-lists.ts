@@ -90,8 +90,8 @@ export function movedFiles(files: readonly MovedFile[]): TemplateResult {
       </thead>
       <tbody>
         ${files.map(
-          ({ filename, purpose, bytes, state, dataset, problem }) => html`<tr>
-            <th scope="row" class="named">${dataset === null ? nameText(filename) : html`<a href=${datasetPath(dataset)}>${nameText(filename)}</a>`}</th>
+          ({ id, filename, purpose, bytes, state, dataset, problem }) => html`<tr>
+            <th scope="row" class="named">${dataset === null ? nameText(filename || id) : html`<a href=${datasetPath(dataset)}>${nameText(filename || id)}</a>`}</th>
             <td class="spare">${purpose}</td>
             <td class="right">${formatBytes(bytes)}</td>
             <td class="wrap">${state}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
