@@ -11,6 +11,7 @@ import './pages/runs/compare.ts';
 import './pages/dashboard/dashboard.ts';
 import './pages/datasets/dataset.ts';
 import './pages/datasets/datasets.ts';
+import './pages/datasets/import.ts';
 import './pages/runs/history.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
@@ -145,7 +146,7 @@ export class App extends LitElement {
   }
 
   private _page(): TemplateResult {
-    const [first, second] = router.value.segments;
+    const [first, second, third] = router.value.segments;
     if (first === undefined) return html`<hone-dashboard></hone-dashboard>`;
     if (first === 'training') {
       if (second === undefined) return html`<hone-training></hone-training>`;
@@ -155,6 +156,8 @@ export class App extends LitElement {
     }
     if (first === 'datasets') {
       if (second === 'openai') return html`<hone-move-openai></hone-move-openai>`;
+      if (second === 'import' && third !== undefined)
+        return html`<hone-import .importId=${third}></hone-import>`;
       return second === undefined
         ? html`<hone-datasets></hone-datasets>`
         : html`<hone-dataset name=${second}></hone-dataset>`;
@@ -194,6 +197,12 @@ function openBanner(): TemplateResult | typeof nothing {
   </section>`;
 }
 
+const datasetPages: Readonly<Record<string, string>> = {
+  '': 'Datasets',
+  import: 'Import',
+  openai: 'Import from OpenAI',
+};
+
 function pageTitle([first, second]: readonly string[]): string {
   if (first === undefined) return 'Dashboard';
   if (first === 'training') {
@@ -201,6 +210,6 @@ function pageTitle([first, second]: readonly string[]): string {
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';
-  if (first === 'datasets') return second === 'openai' ? 'Import from OpenAI' : (second ?? 'Datasets');
+  if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

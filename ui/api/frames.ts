@@ -6,6 +6,7 @@ export type {
   Frame,
   GpuSample,
   HardwareSample,
+  ImportFrame,
   LogFrame,
   ModelFrame,
   QuantizeFrame,

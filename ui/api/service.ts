@@ -31,7 +31,6 @@ export const service = {
   ) => call('GET /api/datasets/{name}', { path: { name }, query, ...(signal ? { signal } : {}) }),
   preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
     call('POST /api/datasets/{name}/preview', { path: { name }, body }),
-  convertDataset: (name: string) => call('POST /api/datasets/{name}/convert', { path: { name } }),
   splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
     call('POST /api/datasets/{name}/split', { path: { name }, body }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
@@ -39,6 +38,13 @@ export const service = {
   listMove: (key: string) => call('POST /api/move/openai/list', { body: { api_key: key } }),
   startMove: (body: Body<'POST /api/move/openai'>) => call('POST /api/move/openai', { body }),
   cancelMove: () => call('DELETE /api/move/openai'),
+  addImport: (body: Body<'POST /api/imports'>) => call('POST /api/imports', { body }),
+  import: (id: string) => call('GET /api/imports/{id}', { path: { id } }),
+  previewImport: (id: string, mapping: Body<'POST /api/imports/{id}/preview'>['mapping']) =>
+    call('POST /api/imports/{id}/preview', { path: { id }, body: { mapping } }),
+  startImport: (id: string, body: Body<'POST /api/imports/{id}/start'>) =>
+    call('POST /api/imports/{id}/start', { path: { id }, body }),
+  removeImport: (id: string) => call('DELETE /api/imports/{id}', { path: { id } }),
   estimate: (body: TrainingBody, signal: AbortSignal) => call('POST /api/estimate', { body, signal }),
   datasets: async () => (await call('GET /api/datasets')).datasets,
 

@@ -1,4 +1,4 @@
-import type { Answer } from './routes.ts';
+import type { Answer, Body } from './routes.ts';
 
 /** The response types of the routes that the page calls. */
 export type JobPage = Answer<'GET /api/jobs'>;
@@ -27,3 +27,5 @@ export type Example = Answer<'GET /api/examples'>['examples'][number];
 export type Uploaded = Answer<'POST /api/upload_dataset'>;
 export type RowFault = Uploaded['validation']['details'][number];
 export type Move = Answer<'GET /api/move/openai'>;
+export type Import = Answer<'GET /api/imports/{id}'>;
+export type ImportMapping = NonNullable<Body<'POST /api/imports/{id}/preview'>['mapping']>;

@@ -1,4 +1,4 @@
-import type { Frame, HardwareSample, ModelFrame, QuantizeFrame } from '../api/frames.ts';
+import type { Frame, HardwareSample, ImportFrame, ModelFrame, QuantizeFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
@@ -49,6 +49,9 @@ export const sample = new Store<HardwareSample | null>(null);
 export const quantized = new Store<QuantizeFrame | null>(null);
 /** The latest frame of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
+
+/** The latest frame of an import. */
+export const imported = new Store<ImportFrame | null>(null);
 
 /** The newest runs, loaded in pages. */
 async function readJobs(count: number): Promise<JobPage> {
@@ -105,7 +108,10 @@ function take(frame: Frame): void {
     sample.set(frame);
     return;
   }
-  if (frame.type === 'import') return;
+  if (frame.type === 'import') {
+    imported.set(frame);
+    return;
+  }
   if (frame.type === 'model') {
     if (frame.action === 'push') pushed.set(frame);
     else void models.refresh();

@@ -9,6 +9,9 @@ export interface Place {
 /** The address of a dataset's page. */
 export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
 
+/** The address of an import's page. */
+export const importPath = (id: string) => `/datasets/import/${encodeURIComponent(id)}`;
+
 /** Client-side routing. */
 export class Router extends Store<Place> {
   constructor() {

@@ -5,12 +5,14 @@ import { service } from '../api/service.ts';
 import type { DatasetDetail } from '../api/types.ts';
 import { formatCount } from '../elements/format.ts';
 import { nameText, serviceErrorPanel } from '../elements/parts.ts';
-import { datasets, toasts } from '../state/app.ts';
+import { router } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
+import { importPath } from '../state/router.ts';
+import { detectedName } from './import-words.ts';
 
 const shown = 8;
 
-/** The errors of a dataset by line, with an offer to convert rows of another format. Fires `converted` with the new name. */
+/** The errors of a dataset by line, with an offer to import rows of another format. */
 @customElement('hone-dataset-faults')
 export class DatasetFaults extends LitElement {
   @property({ attribute: false }) detail!: DatasetDetail;
@@ -21,16 +23,12 @@ export class DatasetFaults extends LitElement {
     return this;
   }
 
-  private async _convert(): Promise<void> {
+  private async _import(): Promise<void> {
     if (this._busy) return;
     this._busy = true;
     this._error = null;
-    const { filename } = this.detail;
     try {
-      const converted = await service.convertDataset(filename);
-      await datasets.refresh();
-      toasts.show(`${filename} was converted to ${converted.filename}.`);
-      this.dispatchEvent(new CustomEvent('converted', { detail: converted.filename }));
+      router.go(importPath((await service.addImport({ dataset: this.detail.filename })).id));
     } catch (error) {
       this._error = asServiceError(error);
     } finally {
@@ -39,9 +37,18 @@ export class DatasetFaults extends LitElement {
   }
 
   protected override render(): TemplateResult | typeof nothing {
-    const { filename, validation } = this.detail;
-    const { valid, errors, total_errors: total, shape } = validation;
-    if (valid) return nothing;
+    const { filename, validation, convertible } = this.detail;
+    const { valid, errors, total_errors: total } = validation;
+    if (valid && convertible === null) return nothing;
+    if (valid) {
+      return html`<div class="row between wrap-row">
+          <p class="warning wrap">
+            The rows look like ${detectedName(convertible)}. Import them, or only the fields that Hone knows are trained on.
+          </p>
+          ${this._button()}
+        </div>
+        ${this._fault()}`;
+    }
     return html`<div class="panel-error" role="alert">
         <p class="panel-title">${nameText(filename)} has ${total === 1 ? '1 error' : `${formatCount(total)} errors`}</p>
         <div class="scroll-box" tabindex="0" role="region" aria-label="Dataset errors">
@@ -63,16 +70,23 @@ export class DatasetFaults extends LitElement {
         ${total > shown ? html`<p>And ${formatCount(total - shown)} more.</p>` : nothing}
         <p>Fix these lines and upload the file again to replace it.</p>
         ${
-          shape === null
+          convertible !== null
             ? html`<p>
-                <button type="button" class="small" ?disabled=${this._busy} @click=${this._convert}>
-                  Convert from Alpaca or ShareGPT
-                </button>
+                Or import the rows, which chooses the columns to train on:
+                ${this._button()}
               </p>`
             : nothing
         }
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not convert the rows', this._error)}`;
+      ${this._fault()}`;
+  }
+
+  private _button(): TemplateResult {
+    return html`<button type="button" class="small" ?disabled=${this._busy} @click=${this._import}>Import…</button>`;
+  }
+
+  private _fault(): TemplateResult | typeof nothing {
+    return this._error === null ? nothing : serviceErrorPanel('Could not import the rows', this._error);
   }
 }
 

@@ -2,15 +2,11 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Child } from '../elements/child.ts';
 import { formatCount } from '../elements/format.ts';
-import { cutAt, highlight, matcher } from '../elements/highlight.ts';
+import { matcher } from '../elements/highlight.ts';
+import { asObject, cutText, messagesOf, rowFields, textOf } from './row-fields.ts';
 
 const cellLimit = 240;
 const fieldLimit = 12;
-
-interface Message {
-  readonly role: string;
-  readonly content: unknown;
-}
 
 /** Rows of a dataset as a table. A row's number shows its whole texts below it. */
 @customElement('hone-dataset-rows')
@@ -81,10 +77,7 @@ export class DatasetRows extends LitElement {
         isOpen
           ? html`<tr class="whole-row">
               <td colspan=${fields.length + 1}>
-                ${Object.entries(row).map(
-                  ([field, value]) => html`<h3><bdi>${field}</bdi></h3>
-                    ${whole(value, found)}`,
-                )}
+                ${rowFields(row, found)}
               </td>
             </tr>`
           : nothing
@@ -98,22 +91,6 @@ declare global {
   }
 }
 
-const asObject = (row: unknown): Record<string, unknown> =>
-  typeof row === 'object' && row !== null && !Array.isArray(row) ? (row as Record<string, unknown>) : { row };
-
-const isMessage = (value: unknown): value is Message =>
-  typeof value === 'object' && value !== null && 'role' in value && typeof value.role === 'string';
-
-/** The messages of a conversation; `null` for any other value. */
-const messagesOf = (value: unknown): readonly Message[] | null =>
-  Array.isArray(value) && value.length > 0 && value.every(isMessage) ? value : null;
-
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-
-/** How the service marks a text that it has cut. */
-const cutMark = /… \((\d+) characters\)$/;
-
 /** A value, cut to what a cell can show. */
 function cell(value: unknown, found: RegExp | null): Child {
   const messages = messagesOf(value);
@@ -121,23 +98,5 @@ function cell(value: unknown, found: RegExp | null): Child {
     messages === null
       ? textOf(value)
       : messages.map(({ role, content }) => `${role}: ${textOf(content)}`).join(' · ');
-  if (text.length <= cellLimit) return highlight(text, found);
-  const length = Number(cutMark.exec(text)?.[1] ?? text.length);
-  const { start, end } = cutAt(text, found, cellLimit);
-  const shown = highlight(text.slice(start, end), found);
-  return html`${start > 0 ? '…' : ''}${shown}… (${formatCount(length)} characters)`;
-}
-
-/** A value as a whole. */
-function whole(value: unknown, found: RegExp | null): Child {
-  const messages = messagesOf(value);
-  if (messages === null)
-    return html`<p class="sample-text wrap"><bdi>${highlight(textOf(value), found)}</bdi></p>`;
-  return messages.map(
-    ({ role, content, ...others }) => html`<p class="turn">
-      <span class="tag"><bdi>${role}</bdi></span>
-      <bdi class="sample-text wrap">${highlight(textOf(content), found)}</bdi>
-      ${Object.keys(others).length === 0 ? nothing : html`<small class="muted wrap"><bdi>${JSON.stringify(others)}</bdi></small>`}
-    </p>`,
-  );
+  return cutText(text, cellLimit, found);
 }

@@ -2,16 +2,21 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { minimumRows, type RowShape } from '../../src/contract/rows.ts';
 import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
 import type { Uploaded } from '../api/types.ts';
-import { uploadDataset } from '../api/upload.ts';
+import { uploadFile } from '../api/upload.ts';
 import { formatCount } from '../elements/format.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../elements/parts.ts';
-import { datasets } from '../state/app.ts';
+import { datasets, router } from '../state/app.ts';
 import { shapesFields } from '../state/choice-words.ts';
 import { asServiceError } from '../state/remote.ts';
+import { importPath } from '../state/router.ts';
 import { Watch } from '../state/store.ts';
 
-/** Uploads a file that is chosen or dropped, with progress. Fires `uploaded` with the answer of the service. */
+/**
+ * Uploads a file that is chosen or dropped, with progress. A file of another format leads to the page of its import; for
+ * any other it fires `uploaded` with the answer of the service.
+ */
 @customElement('hone-dataset-upload')
 export class DatasetUpload extends LitElement {
   /** The shapes that the rows may have; `null` for any. */
@@ -37,22 +42,37 @@ export class DatasetUpload extends LitElement {
     this._uploaded = null;
     this._uploading = { name: file.name, fraction: 0 };
     this._abort = new AbortController();
+    const { signal } = this._abort;
+    const onProgress = (fraction: number) => {
+      this._uploading = { name: file.name, fraction };
+    };
     try {
-      const uploaded = await uploadDataset(
-        file,
-        (fraction) => {
-          this._uploading = { name: file.name, fraction };
-        },
-        this._abort.signal,
-      );
-      this._uploaded = uploaded;
+      if (!/\.jsonl$/i.test(file.name)) {
+        router.go(importPath((await uploadFile('POST /api/imports', file, onProgress, signal)).id));
+        return;
+      }
+      const uploaded = await uploadFile('POST /api/upload_dataset', file, onProgress, signal);
       await datasets.refresh();
+      if (await this._isImported(uploaded.filename)) return;
+      this._uploaded = uploaded;
       this.dispatchEvent(new CustomEvent('uploaded', { detail: uploaded }));
     } catch (error) {
-      if (!this._abort.signal.aborted) this._error = asServiceError(error);
+      if (!signal.aborted) this._error = asServiceError(error);
     } finally {
       this._uploading = null;
     }
+  }
+
+  /**
+   * Leads to the import of a stored dataset in another tool's format, some of whose rows may look valid.
+   * @returns whether it does.
+   */
+  private async _isImported(filename: string): Promise<boolean> {
+    if ((await service.dataset(filename)).convertible === null) return false;
+    const { id, state } = await service.addImport({ dataset: filename });
+    if (state === 'proposed') router.go(importPath(id));
+    else await service.removeImport(id);
+    return state === 'proposed';
   }
 
   private _dropped(event: DragEvent): void {
@@ -88,7 +108,7 @@ export class DatasetUpload extends LitElement {
           id="dataset-file"
           class="off-screen"
           type="file"
-          accept=".jsonl"
+          accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.gz"
           @change=${(event: Event) => {
             const input = event.target as HTMLInputElement;
             void this._upload(input.files?.[0]);
@@ -98,7 +118,7 @@ export class DatasetUpload extends LitElement {
         <span class="muted">or drop it here</span>
       </p>
       <p class="muted">
-        JSONL, at least ${minimumRows} rows.${shapes === null ? '' : ` Each line is an object with the fields ${shapesFields(shapes)}.`}
+        JSONL, JSON, CSV, TSV or Parquet, also compressed with gzip; at least ${minimumRows} rows.${shapes === null ? '' : ` JSONL with the fields ${shapesFields(shapes)} is taken as it is, anything else is imported.`}
       </p>`;
   }
 

@@ -24,7 +24,8 @@ export const importBody = v.optional(
     v.check((fields) => Object.keys(fields).length === 1, 'Give one of dataset and path, or send a file'),
   ),
 );
-export const importPreviewBody = v.strictObject({ mapping });
+/** `null` for that of the detected shape. */
+export const importPreviewBody = v.strictObject({ mapping: v.nullable(mapping) });
 export const importStartBody = v.optional(
   v.strictObject({
     /** Default: what the record proposes. */

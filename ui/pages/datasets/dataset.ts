@@ -11,6 +11,7 @@ import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
+import { detectedFile, detectedName } from '../../views/import-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-faults.ts';
 import '../../views/delete-dataset.ts';
@@ -94,15 +95,9 @@ export class DatasetPage extends LitElement {
               </dl>`
         }
         ${(detail?.warnings ?? []).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
-        ${
-          detail === null
-            ? nothing
-            : html`<hone-dataset-faults
-                .detail=${detail}
-                @converted=${({ detail: name }: CustomEvent<string>) => router.go(datasetPath(name))}
-              ></hone-dataset-faults>`
-        }
+        ${detail === null ? nothing : html`<hone-dataset-faults .detail=${detail}></hone-dataset-faults>`}
       </section>
+      ${detail?.import ? importNote(detail.import) : nothing}
       ${
         detail === null
           ? nothing
@@ -155,4 +150,25 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-dataset': DatasetPage;
   }
+}
+
+/** What the import did that made a dataset. */
+function importNote(note: NonNullable<DatasetDetail['import']>): TemplateResult {
+  const columns = Object.entries(note.mapping?.columns ?? {});
+  return html`<section class="card" aria-labelledby="import-note">
+    <h2 id="import-note">Imported</h2>
+    <p class="wrap">
+      From ${nameText(note.source.name)}, ${formatMoment(note.imported_at)}.
+      ${detectedFile(note.container, note.compression, note.source.size_bytes)}
+      ${detectedName(note.shape) === null ? nothing : `Detected: ${detectedName(note.shape)}.`}
+      ${formatCount(note.rows_read)} rows read, ${formatCount(note.rows_written)} written, ${formatCount(note.rows_skipped)} left out.
+    </p>
+    ${
+      columns.length === 0
+        ? nothing
+        : html`<ul class="wrap">
+            ${columns.map(([field, column]) => html`<li><code>${field}</code> from <bdi><code>${column}</code></bdi></li>`)}
+          </ul>`
+    }
+  </section>`;
 }

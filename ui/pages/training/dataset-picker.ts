@@ -108,10 +108,7 @@ export class DatasetPicker extends LitElement {
 
   private _shown(detail: DatasetDetail): TemplateResult {
     return html`${this._warnings(detail).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
-      <hone-dataset-faults
-        .detail=${detail}
-        @converted=${({ detail: name }: CustomEvent<string>) => this._choose(name)}
-      ></hone-dataset-faults>
+      <hone-dataset-faults .detail=${detail}></hone-dataset-faults>
       <div class="row between wrap-row">
         <h3>
           First rows of ${nameText(detail.filename)}

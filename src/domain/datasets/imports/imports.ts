@@ -24,8 +24,8 @@ export interface Imports {
   list(): ImportRecord[];
   /** @throws AppError `not_found`. */
   get(id: string): ImportRecord;
-  /** The record with samples of another mapping. @throws AppError `invalid`, `not_found` or `conflict`. */
-  preview(id: string, mapping: ImportMapping): Promise<ImportRecord>;
+  /** The record with samples of another mapping, `null` for that of the detected shape. @throws AppError `invalid`, `not_found` or `conflict`. */
+  preview(id: string, mapping: ImportMapping | null): Promise<ImportRecord>;
   /**
    * Starts the import, which goes on after this returns. A failed one can be started again.
    * @throws AppError `invalid`, `not_found`, `conflict` if it is not ready, `unavailable` if too many run.
@@ -229,7 +229,7 @@ export function createImports(options: {
       const { record } = entry;
       const { proposal } = record;
       refuseUnready(entry);
-      checkMapping(mapping, proposal?.columns ?? []);
+      if (mapping !== null) checkMapping(mapping, proposal?.columns ?? []);
       record.state = 'reading';
       entry.work = propose(entry, mapping);
       await entry.work;

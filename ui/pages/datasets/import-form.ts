@@ -1,0 +1,170 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Import, ImportMapping } from '../../api/types.ts';
+import { serviceErrorPanel } from '../../elements/parts.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { detectedName, targetName } from '../../views/import-words.ts';
+import { importSamples } from './import-samples.ts';
+
+/** How an import reads its source: the target shape, the column of each field, and what three rows become. Fires `changed` with the record. */
+@customElement('hone-import-form')
+export class ImportForm extends LitElement {
+  @property({ attribute: false }) record!: Import;
+  @state() private _target: string | null = null;
+  @state() private _columns: Readonly<Record<string, string>> = {};
+  @state() private _busy = false;
+  @state() private _error: ServiceError | null = null;
+  /** The detected shape; the record's is that of the chosen columns. */
+  private _detected: string | null = null;
+  private _of = '';
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override willUpdate(): void {
+    if (this._of === this.record.id) return;
+    this._of = this.record.id;
+    const { mapping } = this.record;
+    this._target = mapping?.target ?? null;
+    this._columns = mapping?.columns ?? {};
+    this._detected = detectedName(this.record.shape);
+  }
+
+  /** The fields of the chosen shape; none where the detected shape is converted as it is. */
+  private get _fields(): readonly string[] {
+    return this.record.targets.find(({ shape }) => shape === this._target)?.fields ?? [];
+  }
+
+  /** The mapping to import with; `null` for that of the detected shape, `undefined` while a column is missing. */
+  private get _mapping(): ImportMapping | null | undefined {
+    if (this._target === null) return this._detected === null ? undefined : null;
+    const columns: Record<string, string> = {};
+    for (const field of this._fields) {
+      const column = this._columns[field];
+      if (column === undefined) return undefined;
+      columns[field] = column;
+    }
+    return { target: this._target as ImportMapping['target'], columns };
+  }
+
+  private _choose(target: string | null): void {
+    this._target = target;
+    // Columns of the same name as a field need no choice.
+    const names = this.record.columns.map(({ name }) => name);
+    this._columns = Object.fromEntries(
+      this._fields.flatMap((field) => {
+        const column = this._columns[field] ?? names.find((name) => name.toLowerCase() === field);
+        return column === undefined ? [] : [[field, column]];
+      }),
+    );
+    void this._preview();
+  }
+
+  private async _preview(): Promise<void> {
+    const mapping = this._mapping;
+    if (mapping === undefined || this._busy) return;
+    this._busy = true;
+    this._error = null;
+    try {
+      const record = await service.previewImport(this.record.id, mapping);
+      this.dispatchEvent(new CustomEvent('changed', { detail: record }));
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+      // Another choice was made meanwhile.
+      if (JSON.stringify(mapping) !== JSON.stringify(this._mapping)) void this._preview();
+    }
+  }
+
+  private async _start(event: Event): Promise<void> {
+    event.preventDefault();
+    const mapping = this._mapping;
+    if (this._busy || mapping === undefined) return;
+    const form = new FormData(event.target as HTMLFormElement);
+    const name = String(form.get('name') ?? '').trim();
+    this._busy = true;
+    this._error = null;
+    try {
+      const record = await service.startImport(this.record.id, {
+        ...(mapping === null ? {} : { mapping }),
+        ...(name === '' ? {} : { name: /\.jsonl$/i.test(name) ? name : `${name}.jsonl` }),
+        ...(form.get('skip') === null ? {} : { skip_invalid: true }),
+      });
+      this.dispatchEvent(new CustomEvent('changed', { detail: record }));
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const { record } = this;
+    const detected = this._detected;
+    return html`<form class="import-form" @submit=${this._start}>
+      <div class="fields">
+        <div class="field">
+          <label for="import-target">Import as</label>
+          <select id="import-target" @change=${(event: Event) => this._choose((event.target as HTMLSelectElement).value || null)}>
+            ${
+              record.mapping === null || detected !== null
+                ? html`<option value="" ?selected=${this._target === null} ?disabled=${detected === null}>
+                    ${detected === null ? 'Choose…' : `Detected: ${detected}`}
+                  </option>`
+                : nothing
+            }
+            ${record.targets.map(
+              ({ shape }) =>
+                html`<option value=${shape} ?selected=${this._target === shape}>${targetName(shape)}</option>`,
+            )}
+          </select>
+        </div>
+        ${this._fields.map((field) => this._column(field))}
+      </div>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not apply this', this._error)}
+      <div aria-busy=${this._busy}>${importSamples(record)}</div>
+      <div class="fields">
+        <div class="field">
+          <label for="import-name">Name of the dataset</label>
+          <input id="import-name" name="name" type="text" autocomplete="off" spellcheck="false" aria-describedby="import-name-hint" />
+          <p class="hint" id="import-name-hint">Left empty, it is named after its source.</p>
+        </div>
+      </div>
+      <label class="check"><input type="checkbox" name="skip" /> Leave out rows with faults</label>
+      <div class="row">
+        <button type="submit" class="primary" ?disabled=${this._busy || this._mapping === undefined}>Start import</button>
+        <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._busy ? 'Reading…' : ''}</span>
+      </div>
+    </form>`;
+  }
+
+  private _column(field: string): TemplateResult {
+    const chosen = this._columns[field];
+    return html`<div class="field">
+      <label for="import-${field}"><span>Column for <code>${field}</code></span></label>
+      <select
+        id="import-${field}"
+        @change=${(event: Event) => {
+          this._columns = { ...this._columns, [field]: (event.target as HTMLSelectElement).value };
+          void this._preview();
+        }}
+      >
+        ${chosen === undefined ? html`<option value="" selected disabled>Choose…</option>` : nothing}
+        ${this.record.columns.map(
+          ({ name, type }) =>
+            html`<option value=${name} ?selected=${name === chosen}>${name} (${type})</option>`,
+        )}
+      </select>
+    </div>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-import-form': ImportForm;
+  }
+}

@@ -1,0 +1,217 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Import } from '../../api/types.ts';
+import { formatBytes, formatCount } from '../../elements/format.ts';
+import {
+  empty,
+  errorPanel,
+  nameText,
+  progressBar,
+  serviceErrorPanel,
+  skeleton,
+} from '../../elements/parts.ts';
+import { datasets, imported, router, toasts } from '../../state/app.ts';
+import { draft } from '../../state/draft.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { datasetPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { detectedLine } from '../../views/import-words.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import { importProblems } from './import-samples.ts';
+import './import-form.ts';
+
+const stateWords: Readonly<Record<Import['state'], string>> = {
+  reading: 'Reading',
+  proposed: 'Ready',
+  running: 'Importing',
+  completed: 'Completed',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+
+/** The import of a file or a dataset of the hub: its mapping, its progress and its end. */
+@customElement('hone-import')
+export class ImportPage extends LitElement {
+  @property() importId = '';
+  @state() private _record: Import | null = null;
+  @state() private _error: ServiceError | null = null;
+  @state() private _busy = false;
+  private _of = '';
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, router);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._unfollow = imported.subscribe(() => this._take());
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+  }
+
+  protected override willUpdate(): void {
+    if (this._of === this.importId) return;
+    this._of = this.importId;
+    this._record = null;
+    this._error = null;
+    void this._read();
+  }
+
+  private async _read(): Promise<void> {
+    const { importId } = this;
+    try {
+      const record = await service.import(importId);
+      if (importId === this.importId) this._set(record);
+    } catch (error) {
+      if (importId === this.importId) this._error = asServiceError(error);
+    }
+  }
+
+  /** Progress is in the frame; what else has changed is read. */
+  private _take(): void {
+    const frame = imported.value;
+    if (frame === null || frame.id !== this.importId || this._busy) return;
+    if (this._record !== null && frame.state === this._record.state)
+      this._record = { ...this._record, progress: frame.progress };
+    else void this._read();
+  }
+
+  private _set(record: Import): void {
+    if (record.state === 'completed' && this._record?.state !== 'completed') void datasets.refresh();
+    this._record = record;
+  }
+
+  private async _remove(): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    const isRunning = this._record?.state === 'running';
+    try {
+      await service.removeImport(this.importId);
+      if (isRunning) toasts.show('The import was cancelled. Nothing of it was stored.');
+      router.go('/datasets', { replace: true });
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">${trainingTabs('')} ${this._body()}</div>`;
+  }
+
+  private _body(): TemplateResult {
+    const record = this._record;
+    if (this._error?.status === 404) {
+      return html`<h1>Import not found</h1>
+        <section class="card">
+          ${empty('This import does not exist any more', html`Imports end with the service. <a href="/datasets">Show all datasets</a>`)}
+        </section>`;
+    }
+    if (record === null) {
+      return html`<h1>Import</h1>
+        <section class="card tall">
+          ${this._error === null ? skeleton(6) : serviceErrorPanel('Could not load the import', this._error)}
+        </section>`;
+    }
+    return html`<header class="page-head">
+        <div>
+          <p class="eyebrow">Import</p>
+          <h1>${nameText(record.source.name)}</h1>
+          <p><span class="badge" data-state=${record.state === 'proposed' ? 'queued' : record.state}>${stateWords[record.state]}</span></p>
+        </div>
+        <div class="actions">
+          ${
+            record.state === 'running' || record.state === 'completed'
+              ? nothing
+              : html`<button type="button" ?disabled=${this._busy} @click=${this._remove}>Discard</button>`
+          }
+        </div>
+      </header>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not do this', this._error)}
+      <section class="card" aria-label="Import">
+        ${record.container === null ? nothing : html`<p class="wrap"><bdi>${detectedLine(record)}</bdi></p>`}
+        ${this._content(record)}
+      </section>`;
+  }
+
+  private _content(record: Import): TemplateResult {
+    const { state, progress } = record;
+    if (state === 'reading' && record.container === null) {
+      return html`<p role="status">Reading the source…</p>
+        ${progressBar('Reading', null)}`;
+    }
+    if (state === 'running') return this._progress(progress);
+    if (state === 'completed') return this._done(record);
+    return html`${
+      record.error === null
+        ? nothing
+        : errorPanel({
+            title:
+              record.container === null
+                ? 'This source cannot be imported'
+                : 'The import failed; nothing of it was stored',
+            cause: record.error.message,
+            next:
+              record.container === null
+                ? 'Mend the source and import it again.'
+                : 'Mend the source, choose other columns, or leave out rows with faults.',
+          })
+    }
+      ${importProblems(record)}
+      ${
+        record.container === null
+          ? nothing
+          : html`<hone-import-form
+              .record=${record}
+              @changed=${({ detail }: CustomEvent<Import>) => this._set(detail)}
+            ></hone-import-form>`
+      }`;
+  }
+
+  private _progress({ done_bytes, total_bytes, rows, skipped }: Import['progress']): TemplateResult {
+    return html`<p class="row between wrap-row tabular">
+        <span>${formatCount(rows)} rows${skipped > 0 ? `, ${formatCount(skipped)} left out` : ''}</span>
+        <span>${formatBytes(done_bytes)} of ${formatBytes(total_bytes)}</span>
+      </p>
+      ${progressBar('Import', total_bytes > 0 ? Math.min(100, (done_bytes / total_bytes) * 100) : null)}
+      <p><button type="button" ?disabled=${this._busy} @click=${this._remove}>Cancel import</button></p>`;
+  }
+
+  private _done({ dataset, progress, ...record }: Import): TemplateResult {
+    const name = dataset ?? '';
+    return html`<p class="check-line" role="status">
+        <span class="good">✓ ${nameText(name)}</span>
+        <span class="muted">
+          ${formatCount(progress.rows)} rows imported${progress.skipped > 0 ? `, ${formatCount(progress.skipped)} left out` : ''}
+        </span>
+      </p>
+      ${progress.skipped > 0 ? importProblems({ dataset, progress, ...record }) : nothing}
+      <div class="actions">
+        <button type="button" class="primary" @click=${() => this._train(name)}>Train on it</button>
+        <a class="button" href=${datasetPath(name)}>Open</a>
+      </div>`;
+  }
+
+  private _train(name: string): void {
+    draft.change({ dataset: name });
+    router.go('/training');
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-import': ImportPage;
+  }
+}
