@@ -321,17 +321,39 @@ test('a cancelled move stores no part of a file, and the next one brings it', as
   assert.is(fileOf(await move(), 'file-slow').dataset, 'slow.jsonl');
 });
 
-test('a restarted service knows what was moved, and a deleted dataset is brought again', async () => {
-  await service.end();
+test('a service that was killed during a download knows what was moved, and brings the rest', async () => {
+  addFile(side, 'file-killed', 'killed.jsonl', chats(3000, 'killed'));
+  side.trouble = (where, response) => {
+    if (where !== '/v1/files/file-killed/content') return false;
+    response.write((side.files.get('file-killed') as { content: string }).content.slice(0, 70_000));
+    return true;
+  };
+  assert.is((await service.call('POST', path, { api_key: key })).status, 200);
+  await until(() => downloads().at(-1) === '/v1/files/file-killed/content', 'a download began');
+  await service.end('SIGKILL');
+  side.trouble = () => false;
   const { dataDir } = service;
   service = await startService({ dataDir, env: { OPENAI_BASE_URL: `${side.url}/v1` } });
+  const { body } = await service.call('GET', path);
+  assert.equal([body.state, fileOf(body, 'file-slow').state], ['idle', 'stored']);
+  assert.equal(
+    readdirSync(join(dataDir, 'datasets')).filter(
+      (name) => name.includes('killed') || name.endsWith('.partial'),
+    ),
+    [],
+  );
   const before = downloads().length;
-  assert.is(fileOf((await service.call('GET', path)).body, 'file-slow').state, 'stored');
-  assert.is(fileOf(await move(), 'file-slow').state, 'stored');
-  assert.is(downloads().length, before);
+  assert.is(fileOf(await move(), 'file-killed').state, 'stored');
+  assert.equal(downloads().slice(before), ['/v1/files/file-killed/content']);
+  const stored = readFileSync(join(dataDir, 'datasets', 'killed.jsonl'), 'utf8');
+  assert.is(stored, chats(3000, 'killed'));
+});
+
+test('a dataset that was deleted is brought again', async () => {
+  const before = downloads().length;
   await service.call('DELETE', '/api/datasets/slow.jsonl');
   assert.is(fileOf(await move(), 'file-slow').state, 'stored');
-  assert.is(downloads().length, before + 1);
+  assert.equal(downloads().slice(before), ['/v1/files/file-slow/content']);
 });
 
 test('a bad request is told without the key', async () => {

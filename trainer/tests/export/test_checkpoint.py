@@ -110,3 +110,21 @@ def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureF
         assert failed["code"] == "model_not_accessible" and "nowhere" in failed["message"]
     finally:
         job["spec"].write_text(json.dumps(settings))
+
+
+def test_frozen_copies_of_embeddings_are_ignored(tmp_path: Path) -> None:
+    """A checkpoint whose adapter changes the output layer also has that layer and the embedding."""
+    from trainer.export import adapter, weights
+
+    base = export_fixture.make_base("llama", tmp_path / "base", "chatml")
+    export_fixture.make_adapter(base, tmp_path / "adapter", target_modules=["q_proj", "lm_head"])
+    tensors = weights.index_checkpoint(base)
+    assert adapter.load(tmp_path / "adapter", tensors, False).replaces_tensors
+    loaded = adapter.load(tmp_path / "adapter", tensors, False, ignore_embeddings=True)
+    assert not loaded.replaces_tensors
+    assert sorted(name.split(".")[-2] for name in loaded.updates) == ["lm_head", "q_proj", "q_proj"]
+    # Whole trained layers are no low-rank change, so they must not be ignored.
+    export_fixture.make_adapter(
+        base, tmp_path / "saved", target_modules=["q_proj"], modules_to_save=["lm_head"]
+    )
+    assert adapter.load(tmp_path / "saved", tensors, False, ignore_embeddings=True).replaces_tensors
