@@ -290,12 +290,12 @@ function composeFineTuning(
   { machine }: Pick<Services, 'machine'>,
   services: Pick<
     Services,
-    'checkpoints' | 'datasets' | 'jobs' | 'models' | 'recommendedSettings' | 'selection'
+    'checkpoints' | 'datasets' | 'imports' | 'jobs' | 'models' | 'recommendedSettings' | 'selection'
   >,
 ) {
   const results = createResultFiles(store);
-  const { datasets, selection } = services;
-  const files = createFineTuningFiles({ store: store.fineTuning, datasets, results });
+  const { datasets, imports, selection } = services;
+  const files = createFineTuningFiles({ store: store.fineTuning, datasets, imports, results });
   const recommendedModel = async () =>
     selection.recommend((await machine()).profile, 'text-generation').recommended;
   return {

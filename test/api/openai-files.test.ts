@@ -95,6 +95,49 @@ test('a form may have its fields before or after the file, and a name without an
   }
 });
 
+test('rows in formats of OpenAI that are not trained on as they are, are converted', async () => {
+  const formats: Record<string, [row: object, stored: object]> = {
+    developer: [
+      {
+        messages: [
+          { role: 'developer', content: 'Be brief.' },
+          { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+          { role: 'assistant', content: 'Hi' },
+        ],
+      },
+      {
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: 'Hello' },
+          { role: 'assistant', content: 'Hi' },
+        ],
+      },
+    ],
+    preferences: [
+      {
+        input: { messages: [{ role: 'user', content: 'Hello' }], tools: [], parallel_tool_calls: true },
+        preferred_output: [{ role: 'assistant', content: 'Hi' }],
+        non_preferred_output: [{ role: 'assistant', content: 'What?' }],
+      },
+      {
+        prompt: [{ role: 'user', content: 'Hello' }],
+        chosen: [{ role: 'assistant', content: 'Hi' }],
+        rejected: [{ role: 'assistant', content: 'What?' }],
+      },
+    ],
+  };
+  for (const [name, [row, wanted]] of Object.entries(formats)) {
+    const file = await upload(`${name}.jsonl`, `${JSON.stringify(row)}\n`.repeat(10));
+    assert.equal([file.filename, file.status], [`${name}.jsonl`, 'processed']);
+    const text = await (await client.files.content(file.id)).text();
+    assert.is(file.bytes, Buffer.byteLength(text));
+    assert.equal(JSON.parse(text.split('\n')[0] as string), wanted);
+    assert.ok(stored().includes(`${name}.jsonl`));
+    await client.files.delete(file.id);
+  }
+  assert.equal(stored(), []);
+});
+
 test('a file expires when its upload said so', async () => {
   const brief = await startService();
   const other = new OpenAI({ baseURL: `${brief.url}/v1`, apiKey: 'none', maxRetries: 0 });
@@ -144,6 +187,20 @@ const bad: Record<
     ['a.jsonl', '{"what":"else"}\n'.repeat(10)],
     'file',
     /Line 1: found what/,
+  ],
+  'tool calls': [
+    { purpose: 'fine-tune' },
+    [
+      'a.jsonl',
+      `${JSON.stringify({
+        messages: [
+          { role: 'user', content: 'Weather?' },
+          { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'w' } }] },
+        ],
+      })}\n`.repeat(10),
+    ],
+    'file',
+    /tool/i,
   ],
   'an anchor that there is not': [
     { purpose: 'fine-tune', 'expires_after[anchor]': 'last_used_at', 'expires_after[seconds]': '3600' },

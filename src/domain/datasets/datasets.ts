@@ -47,6 +47,13 @@ export interface UploadOptions {
   readonly keepOthers?: boolean;
   /** Called before it is stored, and may throw to store nothing. */
   readonly check?: (validation: Validation) => void;
+  /**
+   * Called for rows that are in the format of another tool, which are not stored then.
+   * @param path of the file, which is deleted afterwards.
+   * @param name that the dataset would get, and that it keeps reserved.
+   * @returns the dataset to be used instead.
+   */
+  readonly convert?: (path: string, name: string) => Promise<Dataset>;
   /** What is kept beside the dataset, if an import made it. */
   readonly note?: (validation: Validation) => ImportNote;
 }
@@ -225,6 +232,12 @@ export function createDatasets(
       return receiving([name], async () => {
         const { aside, validation } = await receive(pieces);
         try {
+          const hasBadRows = validation.errors.some(({ line }) => line !== null);
+          if (options.convert && hasBadRows && isForeign(await foreignIn(aside, validation))) {
+            const made = await options.convert(aside, name);
+            await rm(aside, { force: true });
+            return made;
+          }
           options.check?.(validation);
         } catch (error) {
           await rm(aside, { force: true });
@@ -244,12 +257,7 @@ export function createDatasets(
     note: (name) => readNote(join(dir, datasets.get(name).name)),
 
     async convertibleFrom(name) {
-      const { validation } = datasets.get(name);
-      const first = await firstRow(join(dir, name));
-      const isRow = typeof first === 'object' && first !== null && !Array.isArray(first);
-      const foreign = isRow ? foreignShapeOf(first as Record<string, unknown>) : undefined;
-      if (foreign !== undefined || validation.valid || !isRow) return foreign?.shape ?? null;
-      return validation.shape === 'messages' ? 'openai-chat' : validation.shape === null ? 'columns' : null;
+      return foreignIn(join(dir, name), datasets.get(name).validation);
     },
 
     list: () => store.list().map(typed),
@@ -432,6 +440,18 @@ export function refusedRows(what: string, validation: Validation): AppError {
 /** Whether a dataset of conversations was refused by version 2.0, which did not know them. */
 const isOutdated = ({ validation }: Dataset): boolean =>
   validation.errors?.[0]?.message.includes('OpenAI messages format') ?? false;
+
+/** The shape of rows that an import can convert, `columns` for unknown fields, or `null`. */
+async function foreignIn(path: string, validation: Validation): Promise<string | null> {
+  const first = await firstRow(path);
+  const isRow = typeof first === 'object' && first !== null && !Array.isArray(first);
+  const foreign = isRow ? foreignShapeOf(first as Record<string, unknown>) : undefined;
+  if (foreign !== undefined || validation.valid || !isRow) return foreign?.shape ?? null;
+  return validation.shape === 'messages' ? 'openai-chat' : validation.shape === null ? 'columns' : null;
+}
+
+/** Whether it is known what the fields of rows mean. */
+const isForeign = (shape: string | null) => shape !== null && shape !== 'columns';
 
 /** Renaming a file onto a folder fails. */
 const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {

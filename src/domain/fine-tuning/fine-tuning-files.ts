@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FineTuningStore } from '../../db/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Imports } from '../datasets/imports/imports.ts';
 import type { Validation } from '../datasets/row-validator.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';
 import { type ResultFiles, resultsFilename } from './result-files.ts';
@@ -14,7 +15,8 @@ export type FileContent =
 /** The datasets and results as files with IDs. */
 export interface FineTuningFiles {
   /**
-   * Stores an upload as a dataset under a name that is free.
+   * Stores an upload as a dataset under a name that is free. Rows in the format of another tool, such as those of OpenAI's
+   * preferences, are converted.
    * @param lifetime returns the seconds after which the file expires, or `null`; called once the upload has been read,
    * and may throw to store nothing.
    * @throws AppError `invalid` for rows that cannot be read.
@@ -50,9 +52,11 @@ const shownErrors = 5;
 export function createFineTuningFiles(options: {
   readonly store: FineTuningStore;
   readonly datasets: Datasets;
+  /** Converts rows in OpenAI's format that Hone does not train on as they are. */
+  readonly imports: Pick<Imports, 'convertFile'>;
   readonly results: ResultFiles;
 }): FineTuningFiles {
-  const { store, datasets, results } = options;
+  const { store, datasets, imports, results } = options;
 
   function present(dataset: Dataset): FineTuningFile {
     const id = idOf(dataset);
@@ -88,6 +92,15 @@ export function createFineTuningFiles(options: {
       let seconds: number | null = null;
       const dataset = await datasets.upload(filename, pieces, {
         keepOthers: true,
+        async convert(path, name) {
+          seconds = lifetime();
+          try {
+            return await imports.convertFile(path, name);
+          } catch (error) {
+            if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+            throw refuse('file', `The file cannot be used for training. ${error.message}`);
+          }
+        },
         check(validation) {
           seconds = lifetime();
           const fault = rowFaults(validation);
