@@ -4,6 +4,7 @@ import type { Profile } from './profiles.ts';
 export const settingGroups = {
   essentials: { title: 'Essentials', open: true },
   reward: { title: 'Reward', strategy: 'rlhf' },
+  preference: { title: 'Preferences', strategy: 'dpo' },
   evaluation: { title: 'Length and evaluation' },
   optimizer: { title: 'Optimizer' },
   adapter: { title: 'Adapter' },
@@ -159,6 +160,18 @@ export const settings = {
     empty: 'trained from your pairs',
     group: 'reward',
     help: 'Hub id or folder of a model that scores answers, if you have one.',
+  },
+  // 0.1 is the usual value of TRL and the paper (Rafailov et al. 2023).
+  beta: {
+    label: 'Beta',
+    kind: 'number',
+    min: 0,
+    above: true,
+    max: 100,
+    recommended: 0.1,
+    before: 0.1,
+    group: 'preference',
+    help: 'How strongly DPO keeps the model close to its base. A larger value changes it less.',
   },
   max_steps: {
     label: 'Max steps',

@@ -58,6 +58,7 @@ const refusals: Record<string, [changes: Json, param: string, message: RegExp]> 
     'method.supervised.hyperparameters.beta',
     /Unknown/,
   ],
+  'a beta of nothing': [method('dpo', { beta: 0 }), 'method.dpo.hyperparameters.beta', /greater than 0/],
   'no epochs': [hyper({ n_epochs: 0 }), 'hyperparameters.n_epochs', /greater than 0/],
   'too many epochs': [hyper({ n_epochs: 1001 }), 'hyperparameters.n_epochs', /at most 1000/],
   'half a row': [hyper({ batch_size: 1.5 }), 'hyperparameters.batch_size', /whole/],

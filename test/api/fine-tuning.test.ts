@@ -203,8 +203,21 @@ test('its result file has the curves as CSV', async () => {
 
 test('a second job waits in the queue, is paused, resumed and cancelled there', async () => {
   const first = await create({ hyperparameters: endless });
-  const second = await create({ hyperparameters: endless, metadata: { run: '2' } });
+  const preferences = Array.from({ length: 10 }, (_, at) =>
+    JSON.stringify({ prompt: `Which is better, ${at}?`, chosen: 'this', rejected: 'that' }),
+  ).join('\n');
+  const used = { n_epochs: 1, batch_size: 4, learning_rate_multiplier: 1, beta: 0.3 };
+  const second = await create({
+    training_file: await upload('preferences.jsonl', preferences),
+    metadata: { run: '2' },
+    method: { type: 'dpo', dpo: { hyperparameters: { ...used, learning_rate_multiplier: 'auto' } } },
+  });
   assert.is(second.status, 'queued');
+  assert.equal(second.method, { type: 'dpo', dpo: { hyperparameters: used } });
+  const queued = (
+    await service.call('GET', `/api/jobs/${second.id.replace('ftjob', 'train').replace('-', '_')}`)
+  ).body;
+  assert.equal([queued.strategy, queued.settings.beta], ['dpo', 0.3]);
   assert.is((await client.fineTuning.jobs.pause(second.id)).status, 'paused');
   assert.is((await client.fineTuning.jobs.resume(second.id)).status, 'queued');
   const cancelled = await client.fineTuning.jobs.cancel(second.id);

@@ -18,9 +18,6 @@ from trainer.training.weighted_accumulation import sequences, weighted_accumulat
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
-# How strongly the model is kept close to its base; the usual value of TRL and the paper.
-BETA = 0.1
-
 
 class Dpo:
     """Trains on preference pairs without a reward model."""
@@ -56,7 +53,7 @@ class Dpo:
             model=model,
             args=DPOConfig(
                 **training_arguments(job, hardware, len(training), held_out is not None),
-                beta=BETA,
+                beta=settings.beta,
                 loss_type=["sigmoid"],
                 max_length=None,
                 # For the samples of the base model; its margin is zero by definition.

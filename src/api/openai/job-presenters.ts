@@ -12,8 +12,6 @@ export function numberIn(id: string, prefix: 'ftjob-' | 'ftevent-'): number | nu
   return /^\d{1,15}$/.test(digits) ? Number(digits) : null;
 }
 
-/** DPO's beta, which is fixed (trainer/strategies/dpo.py). */
-const beta = 0.1;
 const methods: Readonly<Record<string, 'supervised' | 'dpo' | 'reinforcement'>> = {
   dpo: 'dpo',
   rlhf: 'reinforcement',
@@ -53,7 +51,9 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
     method: {
       type,
       ...(type === 'supervised' ? { supervised: { hyperparameters } } : {}),
-      ...(type === 'dpo' ? { dpo: { hyperparameters: { ...hyperparameters, beta } } } : {}),
+      ...(type === 'dpo'
+        ? { dpo: { hyperparameters: { ...hyperparameters, beta: settings?.beta ?? ('auto' as const) } } }
+        : {}),
     },
     integrations: [],
     metadata: { ...asked?.metadata },

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { settings } from '../../contract/settings.ts';
 import { fineTuningStates } from '../../domain/fine-tuning/job-status.ts';
 import { limitOf } from './file-schemas.ts';
+import { notList } from './schemas.ts';
 
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
@@ -14,6 +15,7 @@ const numberMessage = (issue: v.UnionIssue<v.BaseIssue<unknown>>) => {
   return own ?? 'must be "auto" or a number';
 };
 const { max: mostEpochs } = settings.num_train_epochs;
+const { max: mostBeta } = settings.beta;
 const mostBatch = 1024;
 
 const common = {
@@ -36,11 +38,19 @@ const common = {
     v.pipe(v.number(), v.gtValue(0, 'must be greater than 0'), v.finite('must be a finite number')),
   ),
 };
-const hyperparameters = v.strictObject(common);
-const dpoHyperparameters = v.strictObject({
+const hyperparameters = v.intersect([v.strictObject(common), notList]);
+const dpoObject = v.strictObject({
   ...common,
-  beta: autoOr(v.pipe(v.number(), v.literal(0.1, 'must be "auto" or 0.1, the only value that is supported'))),
+  beta: autoOr(
+    v.pipe(
+      v.number(),
+      v.gtValue(0, 'must be greater than 0'),
+      v.maxValue(mostBeta, `must be at most ${mostBeta}`),
+    ),
+  ),
 });
+const dpoHyperparameters = v.intersect([dpoObject, notList]);
+export type Hyperparameters = v.InferOutput<typeof dpoObject>;
 
 const method = v.pipe(
   v.strictObject({
@@ -62,10 +72,13 @@ const method = v.pipe(
 
 const mostPairs = 16;
 export const metadata = v.pipe(
-  v.record(
-    v.pipe(v.string(), v.maxLength(64, 'a key must have at most 64 characters')),
-    v.pipe(v.string(), v.maxLength(512, 'must have at most 512 characters')),
-  ),
+  v.intersect([
+    v.record(
+      v.pipe(v.string(), v.maxLength(64, 'a key must have at most 64 characters')),
+      v.pipe(v.string(), v.maxLength(512, 'must have at most 512 characters')),
+    ),
+    notList,
+  ]),
   v.check((pairs) => Object.keys(pairs).length <= mostPairs, `must have at most ${mostPairs} pairs`),
 );
 

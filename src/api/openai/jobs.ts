@@ -63,7 +63,7 @@ function toJobRequest(body: j.CreateBody): JobRequest {
       issues: [{ loc: ['body', 'hyperparameters'], msg, type: 'value_error' }],
     });
   }
-  const values = within ?? body.hyperparameters ?? {};
+  const values: j.Hyperparameters = within ?? body.hyperparameters ?? {};
   return {
     model: body.model,
     trainingFile: body.training_file,
@@ -73,6 +73,7 @@ function toJobRequest(body: j.CreateBody): JobRequest {
       epochs: chosen(values.n_epochs),
       batchSize: chosen(values.batch_size),
       learningRateMultiplier: chosen(values.learning_rate_multiplier),
+      beta: chosen(values.beta),
     },
     hyperparametersAt: within === null ? ['hyperparameters'] : ['method', method, 'hyperparameters'],
     suffix: body.suffix ?? null,

@@ -9,7 +9,7 @@ import {
 
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
 /** valibot's `object` also accepts arrays. */
-const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
+export const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
 
 /** Fields shared by both kinds of completion; other fields are accepted and ignored. */

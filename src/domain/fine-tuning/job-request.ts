@@ -14,6 +14,8 @@ export interface JobRequest {
     readonly epochs: number | null;
     readonly batchSize: number | null;
     readonly learningRateMultiplier: number | null;
+    /** Of `dpo`. */
+    readonly beta: number | null;
   };
   /** Where the request has them, for messages: `hyperparameters`, or below `method`. */
   readonly hyperparametersAt: readonly string[];
@@ -45,7 +47,7 @@ export function toTrainingRequest(
   dataset: { readonly name: string; readonly rows: number },
   validationDataset: string | null,
 ): TrainingRequest {
-  const { epochs, batchSize, learningRateMultiplier } = request.hyperparameters;
+  const { epochs, batchSize, learningRateMultiplier, beta } = request.hyperparameters;
   const learningRate = recommended.learning_rate * (learningRateMultiplier ?? 1);
   if (learningRate > largestRate) {
     const place = [...request.hyperparametersAt, 'learning_rate_multiplier'];
@@ -62,6 +64,7 @@ export function toTrainingRequest(
           gradient_accumulation_steps: batch.accumulated,
         }),
     ...(learningRateMultiplier === null ? {} : { learning_rate: learningRate }),
+    ...(beta === null ? {} : { beta }),
     ...(request.seed === null ? {} : { seed: request.seed }),
   };
   const perEpoch = totalSteps({ ...recommended, ...settings, num_train_epochs: 1 }, 'sft', dataset.rows);
@@ -92,6 +95,8 @@ function placeOf(field: string, { hyperparametersAt }: JobRequest): readonly str
     case 'per_device_train_batch_size':
     case 'gradient_accumulation_steps':
       return [...hyperparametersAt, 'batch_size'];
+    case 'beta':
+      return [...hyperparametersAt, 'beta'];
     case 'learning_rate':
       return [...hyperparametersAt, 'learning_rate_multiplier'];
     case 'strategy':

@@ -22,9 +22,6 @@ export interface ProposalContext {
   readonly recommended: Settings;
 }
 
-/** DPO's beta here (trainer/strategies/dpo.py). */
-const ownBeta = 0.1;
-
 /** The equal training, or why there is none. */
 export function propose(job: MovedJob, context: ProposalContext): Proposal | string {
   const { training, validation, baseModel, recommended } = context;
@@ -40,6 +37,7 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
     epochs: number('n_epochs', settings.num_train_epochs.max),
     batchSize: number('batch_size', settings.per_device_train_batch_size.max),
     learningRateMultiplier: number('learning_rate_multiplier', Number.MAX_VALUE),
+    beta: method === 'dpo' ? number('beta', settings.beta.max) : null,
   };
   const { epochs, batchSize, learningRateMultiplier: multiplier } = hyperparameters;
   const auto = Object.entries({
@@ -49,7 +47,6 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
   })
     .filter(([, value]) => value === null)
     .map(([name]) => name);
-  const beta = job.hyperparameters.beta;
   try {
     const request = toTrainingRequest(
       {
@@ -77,7 +74,6 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
               `The learning rate is the recommended ${recommended.learning_rate} times learning_rate_multiplier ${multiplier}.`,
             ]),
         ...(auto.length === 0 ? [] : [`${auto.join(', ')}: as recommended for this machine.`]),
-        ...(typeof beta === 'number' && beta !== ownBeta ? [`beta is ${ownBeta} here, not ${beta}.`] : []),
         ...(job.validation_file !== null && validation === null
           ? ['The validation file is not here or cannot be used, so nothing is validated.']
           : []),

@@ -1,4 +1,4 @@
-import type { Settings, SettingValues } from '../../contract/settings.ts';
+import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
 import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
 import { answersPerPrompt } from './steps.ts';
@@ -93,6 +93,12 @@ const rules: readonly Rule[] = [
     broken: ({ asked, validationDataset }) => asked.eval_split && validationDataset != null,
     message:
       'eval_split and validation_dataset exclude each other; set eval_split to 0 to validate on the validation_dataset, or leave that out',
+  },
+  {
+    fields: ['beta', 'strategy'],
+    // Clients may send back all recommended settings.
+    broken: ({ settings, strategy }) => settings.beta !== table.beta.recommended && strategy !== 'dpo',
+    message: 'beta is a setting of the strategy dpo; leave it out, or set strategy to dpo',
   },
   {
     fields: ['use_8bit', 'strategy'],

@@ -122,6 +122,7 @@ const refused: [string, object, string, string | RegExp][] = [
     'gradient_accumulation_steps',
     'is 35',
   ],
+  ['a beta without preferences', { strategy: 'sft', beta: 0.3 }, 'beta', 'strategy to dpo'],
   ['qlora on 8 bits', { strategy: 'qlora', use_8bit: true }, 'use_8bit', 'sft'],
   ['4 and 8 bits at once', { use_4bit: true, use_8bit: true }, 'use_8bit', 'one of them'],
   ['a paged optimizer without CUDA', { optim: 'paged_adamw_8bit' }, 'optim', 'NVIDIA'],
@@ -159,6 +160,8 @@ test('supported combinations are not refused', () => {
     { strategy: 'rlhf', per_device_train_batch_size: 3, gradient_accumulation_steps: 1 },
     { strategy: 'rlhf', per_device_train_batch_size: 1, gradient_accumulation_steps: 2 },
     { strategy: 'rlhf' },
+    { strategy: 'dpo', beta: 0.3 },
+    { strategy: 'sft', beta: 0.1 },
     { strategy: 'qlora', use_4bit: false },
     { keep_best: true, lr_scheduler_type: 'greedy', eval_split: 0.1 },
   ]) {

@@ -94,6 +94,20 @@ def test_lists_of_one_message_train_as_their_texts_and_conversations_train(model
     assert of_talks > of_texts * 1.5
 
 
+def test_a_larger_beta_keeps_the_model_closer_to_its_base(models, tmp_path):
+    settings = {**SETTINGS, "eval_split": 0, "max_steps": 4}
+    losses = []
+    for beta in (0.1, 1.0):
+        spec = jobs.make(
+            tmp_path / str(beta), models("llama"), pairs(24), top={"strategy": "dpo"}, beta=beta, **settings
+        )
+        assert jobs.train(spec) == 0
+        losses.append(jobs.losses(spec))
+    # The margin is multiplied by beta; before the first update it is zero.
+    assert losses[0][1] == pytest.approx(losses[1][1], abs=1e-3)
+    assert losses[0][4] != pytest.approx(losses[1][4], abs=1e-3)
+
+
 def test_dpo_resumes_to_the_same_losses(dpo, tmp_path):
     from trainer.tests.training.test_run import copy, forget_after
 

@@ -360,6 +360,7 @@ SEEN = {
     "early_stopping_patience": "test_the_best_is_kept_and_what_gets_no_better_ends_early",
     "keep_best": "test_the_best_is_kept_and_what_gets_no_better_ends_early",
     "reward_model": "training.test_preferences.test_rlhf_with_a_reward_model_that_is_given",
+    "beta": "training.test_preferences.test_a_larger_beta_keeps_the_model_closer_to_its_base",
     "golden_prompts": "training.test_matrix.test_golden_prompts_are_what_is_shown",
 }
 
