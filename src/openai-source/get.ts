@@ -27,6 +27,9 @@ export async function get<T>(
   path: string,
   read: (response: Response, heard: () => void) => Promise<T>,
 ): Promise<T> {
+  if (!URL.canParse(access.baseUrl)) {
+    throw failure('upstream', `OPENAI_BASE_URL is no address: "${redact(access, access.baseUrl)}".`);
+  }
   const url = new URL(`${access.baseUrl}${path}`);
   if (url.protocol !== 'https:' && !isOnThisMachine(url)) {
     throw failure(
