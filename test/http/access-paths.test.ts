@@ -68,6 +68,7 @@ testAccess((test, fixture, origins) => {
         'training_file',
         'validation_file',
         'metadata',
+        'files',
         'use_chat_template',
         'target_modules',
       ],

@@ -43,7 +43,7 @@ export class DatasetFaults extends LitElement {
     if (valid) {
       return html`<div class="row between wrap-row">
           <p class="warning wrap">
-            The rows look like ${detectedName(convertible)}. Import them, or only the fields that Hone knows are trained on.
+            The rows look like ${detectedName(convertible) ?? 'another format'}. Import them, or only the fields that Hone knows are trained on.
           </p>
           ${this._button()}
         </div>
