@@ -215,6 +215,7 @@ function composeTraining(
     datasetsDir: config.datasetsDir,
     command: config,
     frames,
+    hub,
     limitBytes: limits.importBytes,
     version,
     logger,

@@ -188,7 +188,7 @@ function retryAfterMs(headers: Headers): number | null {
  * Aborts after a time without data, or with one of `others`. (`AbortSignal.any` would be shorter,
  * but Node 20 collects what it returns while a fetch still waits on it, and then nothing ever aborts.)
  */
-class Silence {
+export class Silence {
   readonly limitMs: number;
   /** Whether the timeout aborted it. */
   fell = false;

@@ -13,6 +13,8 @@ export interface Fault {
     | { readonly hang: true }
     /** Takes so many bytes of the body, then cuts the connection. */
     | { readonly dropAfterBytes: number }
+    /** Sends so many bytes of the answer, then cuts the connection. */
+    | { readonly cutAfterBytes: number }
     /** Answers after a while, as it would have. */
     | { readonly delayMs: number };
 }
@@ -30,6 +32,15 @@ export async function misbehave(
   const { how } = fault;
   if ('delayMs' in how) {
     await new Promise((resolve) => setTimeout(resolve, how.delayMs));
+    return false;
+  }
+  if ('cutAfterBytes' in how) {
+    const { end } = response;
+    response.end = ((bytes: Buffer) => {
+      response.end = end;
+      response.write(bytes.subarray(0, how.cutAfterBytes), () => request.socket.destroy());
+      return response;
+    }) as typeof response.end;
     return false;
   }
   if ('hang' in how) return true;

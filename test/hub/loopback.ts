@@ -1,6 +1,6 @@
 /**
  * A small hub that speaks the real one's protocol over HTTP, as far as @huggingface/hub and Python's
- * huggingface_hub use it for models: information, listing, download, whoami, creation, upload by git-lfs
+ * huggingface_hub use it for models and for reading datasets: information, listing, download, whoami, creation, upload by git-lfs
  * (whole or in parts, to a storage host of its own), commit. It can be told to fail in many ways.
  *
  * Alone: `node --import tsx test/hub/loopback.ts --port 0 --root DIR` serves the folders DIR/owner/name as
@@ -40,6 +40,8 @@ export interface LoopbackHub {
   /** Entries of a page of a listing. */
   pageSize: number;
   addModel(id: string, folder: string, options?: Partial<Repository>): Repository;
+  /** Adds a dataset with these files; those of a branch can be added to its `revisions`. */
+  addDataset(id: string, files: Readonly<Record<string, Buffer>>, options?: Partial<Repository>): Repository;
   close(): Promise<void>;
 }
 
@@ -162,8 +164,15 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
   const authCheck: Handler = ({ response, repository, account }) =>
     isClosed(repository, account) ? sayGated(response, account, repository) : sendJson(response, 200, {});
 
+  /** The revision, which may have slashes, and what follows it. */
+  const splitRevision = (rest: string): [string, string[]] => {
+    const branch = 'refs/convert/parquet';
+    const [revision = '', ...parts] = (rest.startsWith(branch) ? rest.replace(branch, 'x') : rest).split('/');
+    return [rest.startsWith(branch) ? branch : revision, parts];
+  };
+
   const tree: Handler = ({ response, url, repository, rest }) => {
-    const [revision = '', ...folder] = rest.split('/');
+    const [revision, folder] = splitRevision(rest);
     const found = revisionOf(repository, revision);
     if (found === null) return sendError(response, 404, 'RevisionNotFound', `Invalid rev id: ${revision}`);
     const prefix = folder.length === 0 ? '' : `${folder.join('/')}/`;
@@ -185,7 +194,7 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
   };
 
   const resolve: Handler = ({ request, response, repository, account, rest }) => {
-    const [revision = '', ...parts] = rest.split('/');
+    const [revision, parts] = splitRevision(rest);
     if (isClosed(repository, account)) return sayGated(response, account, repository);
     const found = revisionOf(repository, revision);
     if (found === null) return sendError(response, 404, 'RevisionNotFound', `Invalid rev id: ${revision}`);
@@ -289,6 +298,10 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
   const routes: readonly (readonly [RegExp, Handler])[] = [
     [new RegExp(`^GET /api/models/${id}$`), info],
     [new RegExp(`^GET /api/models/${id}/revision/(.+)$`), info],
+    [/^GET \/api\/(datasets\/[^/]+\/[^/]+)$/, info],
+    [/^GET \/api\/(datasets\/[^/]+\/[^/]+)\/auth-check$/, authCheck],
+    [/^GET \/api\/(datasets\/[^/]+\/[^/]+)\/tree\/(.+)$/, tree],
+    [/^(?:GET|HEAD) \/(datasets\/[^/]+\/[^/]+)\/resolve\/(.+)$/, resolve],
     [new RegExp(`^GET /api/models/${id}/auth-check$`), authCheck],
     [new RegExp(`^GET /api/models/${id}/tree/(.+)$`), tree],
     [new RegExp(`^POST /api/models/${id}/preupload/`), preupload],
@@ -319,6 +332,13 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
       const files = new Map([...(revisionOf(repository, 'main')?.[1] ?? []), ...readFolder(folder)]);
       commit(repository, 'Upload', files);
       repositories.set(name, repository);
+      return repository;
+    },
+    addDataset(name, files, changes = {}) {
+      const repository = createRepository(`datasets/${name}`, changes);
+      const stored = Object.entries(files).map(([path, bytes]) => [path, toStored(path, bytes)] as const);
+      commit(repository, 'Upload', new Map(stored));
+      repositories.set(repository.id, repository);
       return repository;
     },
     close: async () => {

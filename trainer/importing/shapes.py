@@ -231,6 +231,9 @@ def _preference(row: Row) -> Row:
             raise BadRow(f'column "{side}" does not end with an assistant message', side)
     if not before or before[-1]["role"] != "user":
         raise BadRow("the prompt does not end with a user message", "prompt")
+    # Weights are for supervised rows: both answers of a preference are learned from.
+    for turn in (*before, *chosen, *rejected):
+        turn.pop("weight", None)
     return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:]}
 
 

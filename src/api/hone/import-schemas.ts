@@ -20,8 +20,21 @@ export const importBody = v.optional(
       dataset: v.optional(name),
       /** The full path of a file on the machine of the service. */
       path: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096))),
+      /** A dataset of the hub; the default is its only or usual configuration and split. */
+      hub: v.optional(
+        v.strictObject({
+          /** `owner/name`. */
+          repo: name,
+          config: v.optional(v.nullable(name), null),
+          split: v.optional(v.nullable(name), null),
+          revision: v.optional(v.nullable(name), null),
+        }),
+      ),
     }),
-    v.check((fields) => Object.keys(fields).length === 1, 'Give one of dataset and path, or send a file'),
+    v.check(
+      (fields) => Object.keys(fields).length === 1,
+      'Give one of dataset, path and hub, or send a file',
+    ),
   ),
 );
 /** `null` for that of the detected shape. */
@@ -74,6 +87,19 @@ export const importRecord = v.object({
   error: failure,
 });
 export const importList = v.object({ imports: v.array(importRecord) });
+
+export const hubDatasetQuery = v.object({ repo: name });
+/** The Parquet files of a dataset on the hub. */
+export const hubDataset = v.object({
+  repo: v.string(),
+  gated: v.boolean(),
+  configs: v.array(
+    v.object({
+      name: v.string(),
+      splits: v.array(v.object({ name: v.string(), files: count, size_bytes: count })),
+    }),
+  ),
+});
 
 /** The fields of a frame of an import beside those of every frame. */
 export const importFrameFields = {

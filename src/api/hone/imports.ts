@@ -19,7 +19,7 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       path: '/api/imports',
       tag,
       summary:
-        'Propose how to import a dataset: a file as multipart form data with a part "file", a stored dataset, or a path',
+        'Propose how to import a dataset: a file as multipart form data with a part "file", a stored dataset, a path, or a dataset of the hub',
       upload: true,
       body: i.importBody,
       paths: { dataset: 'file', path: 'file' },
@@ -27,14 +27,17 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       responses: {
         200: { description: 'The proposal, or what is wrong with the source', schema: i.importRecord },
         400: refused,
+        403: { description: 'The dataset of the hub or the path is not accessible', schema: s.error },
         404: { description: 'Dataset or file not found', schema: s.error },
         413: { description: 'The file is too large', schema: s.error },
+        502: { description: 'The hub cannot be reached', schema: s.error },
         503: { description: 'Too many uploads at once; try again later', schema: s.error },
         507: { description: 'The disk is full', schema: s.error },
       },
       handle: async ({ body, exchange }) => {
         if (body?.dataset !== undefined) return presentImport(await imports.fromDataset(body.dataset));
         if (body?.path !== undefined) return presentImport(await imports.fromPath(body.path));
+        if (body?.hub !== undefined) return presentImport(await imports.fromHub(body.hub));
         return withFilePart(exchange, 'file', uploadLimitBytes, async ({ filename, content }) =>
           presentImport(await imports.fromUpload(filename, content)),
         );
@@ -47,6 +50,35 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       summary: 'List the imports since the start of the service, newest first',
       responses: { 200: { description: 'The imports', schema: i.importList } },
       handle: () => ({ imports: imports.list().map(presentImport) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/hub/dataset',
+      tag,
+      summary: 'List the configurations and splits of a dataset on the hub that can be imported',
+      query: i.hubDatasetQuery,
+      responses: {
+        200: { description: 'The dataset', schema: i.hubDataset },
+        400: refused,
+        403: { description: 'The dataset is missing, private or gated', schema: s.error },
+        404: { description: 'The dataset has no Parquet files', schema: s.error },
+        502: { description: 'The hub cannot be reached', schema: s.error },
+      },
+      handle: async ({ query }) => {
+        const { repo, gated, configs } = await imports.hubDataset(query.repo);
+        return {
+          repo,
+          gated,
+          configs: configs.map(({ name, splits }) => ({
+            name,
+            splits: splits.map((split) => ({
+              name: split.name,
+              files: split.files.length,
+              size_bytes: split.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+            })),
+          })),
+        };
+      },
     }),
     route({
       method: 'GET',

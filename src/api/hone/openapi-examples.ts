@@ -260,6 +260,11 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
   'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
+  'GET /api/hub/dataset': {
+    repo: 'ada/support',
+    gated: false,
+    configs: [{ name: 'default', splits: [{ name: 'train', files: 1, size_bytes: 41_230 }] }],
+  },
   'POST /api/imports': proposedImport,
   'GET /api/imports': { imports: [proposedImport] },
   'GET /api/imports/{id}': {

@@ -3,12 +3,18 @@ import { mkdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError, asAppError } from '../../../errors.ts';
 import { refusalOf } from '../../../faults.ts';
+import type { HubAccess } from '../../../hub/access.ts';
+import { type HubDataset, type HubDatasetFile, readHubDataset } from '../../../hub/dataset-files.ts';
+import { hubFileBytes } from '../../../hub/download-file.ts';
 import type { ImportMapping } from '../../../trainer/import-rows.ts';
 import type { TrainerCommand } from '../../../trainer/supervisor.ts';
+import { isHubId } from '../../base-models/base-model.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
+import { checkRoom } from '../../machine/disk-room.ts';
 import { checkDatasetFile } from '../dataset-file.ts';
 import { datasetName } from '../dataset-name.ts';
 import type { Dataset, Datasets } from '../datasets.ts';
+import { receiveFile } from '../receive-file.ts';
 import { importPrefix } from './import-note.ts';
 import { checkMapping, type ImportProblem, type ImportRecord, type ImportSource } from './import-record.ts';
 import { proposeImport, runImport } from './import-run.ts';
@@ -21,6 +27,13 @@ export interface Imports {
   fromDataset(name: string): Promise<ImportRecord>;
   /** @throws AppError `invalid` or `not_found` for what is no file. */
   fromPath(path: string): Promise<ImportRecord>;
+  /**
+   * Downloads a dataset of the hub and proposes its import; returns when the download has begun.
+   * @throws AppError `invalid` with the names that there are, and as `readHubDataset`.
+   */
+  fromHub(wanted: HubWanted): Promise<ImportRecord>;
+  /** The configurations and splits of a dataset on the hub. @throws AppError as `readHubDataset`. */
+  hubDataset(repo: string): Promise<HubDataset>;
   list(): ImportRecord[];
   /** @throws AppError `not_found`. */
   get(id: string): ImportRecord;
@@ -55,6 +68,14 @@ export interface StartOptions {
   readonly skipInvalid: boolean;
 }
 
+/** A dataset of the hub; `null` for its only or usual configuration or split, and its newest revision. */
+export interface HubWanted {
+  readonly repo: string;
+  readonly config: string | null;
+  readonly split: string | null;
+  readonly revision: string | null;
+}
+
 interface Entry {
   readonly record: ImportRecord;
   readonly paths: readonly string[];
@@ -69,17 +90,20 @@ const keptImports = 20;
 const forgottenAfterMs = 24 * 3_600_000;
 const runningAtOnce = 4;
 const retryAfterSeconds = 10;
+/** Minimum interval between progress frames of a download. */
+const progressIntervalMs = 250;
 
 export function createImports(options: {
   datasets: Datasets;
   datasetsDir: string;
   command: TrainerCommand;
   frames: Pick<FrameLog, 'send'>;
+  hub: HubAccess;
   limitBytes: number;
   version: string;
   logger: { info(fields: object, text: string): void };
 }): Imports {
-  const { datasets, datasetsDir, command, frames, limitBytes, version, logger } = options;
+  const { datasets, datasetsDir, command, frames, hub, limitBytes, version, logger } = options;
   const entries = new Map<string, Entry>();
 
   const tell = ({ id, state, progress, dataset, error }: ImportRecord) =>
@@ -125,7 +149,12 @@ export function createImports(options: {
     logger.info({ import: record.id, source: record.source.kind, error: error.message }, 'An import failed');
   }
 
-  async function open(source: ImportSource, folder: string, paths: readonly string[]): Promise<Entry> {
+  function open(
+    source: ImportSource,
+    folder: string,
+    paths: readonly string[],
+    prepare: (entry: Entry) => Promise<void> = async () => undefined,
+  ): Entry {
     const record: ImportRecord = {
       ...{ id: randomUUID(), state: 'reading', source, proposal: null, dataset: null },
       progress: { doneBytes: 0, totalBytes: source.sizeBytes, rows: 0, skipped: 0 },
@@ -143,14 +172,18 @@ export function createImports(options: {
     const timer = setTimeout(() => void forget(entry), forgottenAfterMs);
     timer.unref();
     tell(record);
-    entry.work = propose(entry, null);
-    await entry.work;
+    entry.work = propose(entry, null, () => prepare(entry));
     return entry;
   }
 
-  async function propose(entry: Entry, mapping: ImportMapping | null): Promise<void> {
+  async function propose(
+    entry: Entry,
+    mapping: ImportMapping | null,
+    prepare: () => Promise<void>,
+  ): Promise<void> {
     const { record } = entry;
     try {
+      await prepare();
       const proposal = await proposeImport(workOf(entry), mapping);
       change(record, { proposal, state: 'proposed', problems: [], totalProblems: 0, error: null });
     } catch (error) {
@@ -182,7 +215,27 @@ export function createImports(options: {
 
   async function fromFile(kind: ImportSource['kind'], name: string, path: string): Promise<Entry> {
     const sizeBytes = await checkSourceFile(path, kind === 'dataset' ? 'dataset' : 'path');
-    return open({ kind, name, sizeBytes }, await newFolder(), [path]);
+    const entry = open({ kind, name, sizeBytes }, await newFolder(), [path]);
+    await entry.work;
+    return entry;
+  }
+
+  /** Downloads the files of a split, with progress. */
+  async function download(entry: Entry, repo: string, files: readonly HubDatasetFile[]): Promise<void> {
+    const { record, controller } = entry;
+    let toldAt = 0;
+    async function* counted(file: HubDatasetFile) {
+      for await (const piece of hubFileBytes(hub, repo, file, controller.signal)) {
+        record.progress.doneBytes += piece.length;
+        yield piece;
+        if (performance.now() - toldAt < progressIntervalMs) continue;
+        toldAt = performance.now();
+        tell(record);
+      }
+    }
+    for (const [place, file] of files.entries()) {
+      await receiveFile(datasetsDir, entry.paths[place] as string, counted(file));
+    }
   }
 
   async function run(entry: Entry, { mapping, name, skipInvalid }: StartOptions): Promise<Dataset | null> {
@@ -209,7 +262,9 @@ export function createImports(options: {
       try {
         const sizeBytes = await datasets.keepAside(path, pieces);
         const name = filename.normalize('NFC').split(/[/\\]/).at(-1)?.slice(0, 200) || 'dataset';
-        return (await open({ kind: 'upload', name, sizeBytes }, folder, [path])).record;
+        const { record, work } = open({ kind: 'upload', name, sizeBytes }, folder, [path]);
+        await work;
+        return record;
       } catch (error) {
         await rm(folder, { recursive: true, force: true });
         throw error;
@@ -221,6 +276,23 @@ export function createImports(options: {
     async fromPath(path) {
       return (await fromFile('path', basename(path), path)).record;
     },
+    hubDataset: (repo) => readHubDataset(hub, checkedRepo(repo), null),
+
+    async fromHub({ repo, config, split, revision }) {
+      const dataset = await readHubDataset(hub, checkedRepo(repo), revision);
+      const ofConfig = choose(dataset.configs, config, 'config', 'default', repo);
+      const { files } = choose(ofConfig.splits, split, 'split', 'train', repo);
+      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+      if (sizeBytes > limitBytes) {
+        throw refusalOf('hub', `"${repo}" has ${sizeBytes} bytes, more than the ${limitBytes} of an import`);
+      }
+      await checkRoom(datasetsDir, sizeBytes);
+      const folder = await newFolder();
+      const paths = files.map((_, place) => join(folder, `${String(place).padStart(5, '0')}.parquet`));
+      const source: ImportSource = { kind: 'hub', name: repo, sizeBytes };
+      return open(source, folder, paths, (entry) => download(entry, repo, files)).record;
+    },
+
     list: () => [...entries.values()].map(({ record }) => record).reverse(),
     get: (id) => find(id).record,
 
@@ -231,7 +303,7 @@ export function createImports(options: {
       refuseUnready(entry);
       if (mapping !== null) checkMapping(mapping, proposal?.columns ?? []);
       record.state = 'reading';
-      entry.work = propose(entry, mapping);
+      entry.work = propose(entry, mapping, async () => undefined);
       await entry.work;
       return record;
     },
@@ -303,4 +375,24 @@ export function createImports(options: {
         : `is ${state === 'reading' ? 'being read' : state}`;
     throw new AppError('conflict', `The import ${id} ${why}.`);
   }
+}
+
+function checkedRepo(repo: string): string {
+  if (isHubId(repo)) return repo;
+  throw refusalOf('repo', `"${repo.slice(0, 200)}" is not the name of a dataset on the hub (owner/name)`);
+}
+
+/** The configuration or split of this name; without one, the only or the usual one. @throws AppError `invalid`. */
+function choose<T extends { readonly name: string }>(
+  all: readonly T[],
+  wanted: string | null,
+  what: string,
+  usual: string,
+  repo: string,
+): T {
+  const found = all.find(({ name }) => name === (wanted ?? usual));
+  if (found !== undefined) return found;
+  if (wanted === null && all.length === 1) return all[0] as T;
+  const names = all.map(({ name }) => name).join(', ');
+  throw refusalOf(what, `"${repo}" needs one of its ${what}s: ${names.slice(0, 500)}`);
 }
