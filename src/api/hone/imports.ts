@@ -57,6 +57,7 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       tag,
       summary: 'List the configurations and splits of a dataset on the hub that can be imported',
       query: i.hubDatasetQuery,
+      paths: { repo: 'model' },
       responses: {
         200: { description: 'The dataset', schema: i.hubDataset },
         400: refused,
