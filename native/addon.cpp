@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "aligned-memory.h"
+#include "duplicates.h"
 #include "gpus.h"
 #include "process-end.h"
 #include "quantize.h"
@@ -22,6 +23,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
   exports.Set("readGpus", Napi::Function::New(env, hone::ReadGpus, "readGpus"));
   exports.Set("quantize", Napi::Function::New(env, hone::Quantize, "quantize"));
   exports.Set("scanRows", Napi::Function::New(env, hone::ScanRows, "scanRows"));
+  exports.Set("findDuplicates", Napi::Function::New(env, hone::FindDuplicates, "findDuplicates"));
   exports.Set("alignedMemory", Napi::Function::New(env, hone::AlignedMemory, "alignedMemory"));
   exports.Set("startSampler", Napi::Function::New(env, hone::StartSampler, "startSampler"));
   exports.Set("exitNow", Napi::Function::New(env, ExitNow, "exitNow"));
