@@ -229,12 +229,14 @@ class Search {
         }
       }
     }
-    found_.pairs = Best(std::move(pairs));
-    found_.overlap_pairs = Best(std::move(overlaps));
+    found_.pairs = Best(std::move(pairs), found_.near);
+    found_.overlap_pairs = Best(std::move(overlaps), found_.overlap_near);
   }
 
-  /// The most similar pairs, with their similarity computed from the texts themselves.
-  std::vector<Pair> Best(std::vector<Pair> pairs) {
+  /// The most similar pairs, with their similarity computed from the texts themselves. Of `count` pairs, those
+  /// are left that are near duplicates: all are computed, or with more than `kCandidates` as many as of those.
+  std::vector<Pair> Best(std::vector<Pair> pairs, size_t& count) {
+    const size_t computed = pairs.size();
     for (Pair& pair : pairs) {
       CheckCancelled();
       const std::string one = TextOf(pair.one), other = TextOf(pair.other);
@@ -247,6 +249,7 @@ class Search {
     pairs.erase(std::remove_if(pairs.begin(), pairs.end(),
                                [](const Pair& pair) { return pair.similarity < kNear; }),
                 pairs.end());
+    if (computed > 0) count = (count * pairs.size() + computed / 2) / computed;
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const Pair& a, const Pair& b) { return a.similarity > b.similarity; });
     if (pairs.size() > kExamples) pairs.resize(kExamples);

@@ -10,6 +10,8 @@ namespace hone {
 namespace {
 
 constexpr size_t kShingleBytes = 8;
+/// Of a longer text, the beginning is compared, which bounds the memory.
+constexpr size_t kComparedBytes = size_t{1} << 20;
 constexpr uint32_t kEmpty = std::numeric_limits<uint32_t>::max();
 
 uint64_t Mix(uint64_t value) {
@@ -19,8 +21,9 @@ uint64_t Mix(uint64_t value) {
 
 std::string Normalized(const std::string& text) {
   std::string out;
-  out.reserve(text.size());
+  out.reserve(std::min(text.size(), kComparedBytes));
   for (const char c : text) {
+    if (out.size() >= kComparedBytes) break;
     const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
     if (!blank) out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
     else if (!out.empty() && out.back() != ' ') out.push_back(' ');

@@ -15,7 +15,7 @@ constexpr double kNear = 0.8;
 using Signature = std::array<uint8_t, kPlaces>;
 
 /// The shingles of a text: its runs of 8 bytes, in lower case (ASCII) and with single spaces. A shorter text
-/// is one shingle; an empty one has none.
+/// is one shingle; an empty one has none. Of a text of over 1 MiB, the first is taken.
 std::vector<uint64_t> Shingles(const std::string& text);
 
 /// A MinHash signature of a text's shingles; false without shingles. Two texts agree in a place with the

@@ -29,6 +29,7 @@ import { createQuantizer } from './domain/models/quantizer.ts';
 import { createMoving } from './domain/moving/moving.ts';
 import { createPlayground } from './domain/playground/playground.ts';
 import type { Services } from './domain/services.ts';
+import { createDatasetAnalysis } from './domain/training/dataset-analysis.ts';
 import { createPlanner } from './domain/training/planner.ts';
 import { createPreviewer } from './domain/training/previewer.ts';
 import { recommendedSettings } from './domain/training/settings.ts';
@@ -220,6 +221,14 @@ function composeTraining(
     version,
     logger,
   });
+  const previewer = createPreviewer({
+    judges,
+    command: config,
+    tools,
+    jobsDir,
+    hubToken: config.hubToken,
+    timeoutMs: limits.previewMs,
+  });
   return {
     warm,
     datasets,
@@ -232,14 +241,8 @@ function composeTraining(
     }),
     selection,
     planner,
-    previewer: createPreviewer({
-      judges,
-      command: config,
-      tools,
-      jobsDir,
-      hubToken: config.hubToken,
-      timeoutMs: limits.previewMs,
-    }),
+    previewer,
+    datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),
     recommendedSettings: async () => recommendedSettings(await settingsContext()),
     moving: createMoving({
       baseUrl: config.openAiBaseUrl,

@@ -36,7 +36,9 @@ def main(argv: list[str]) -> int:
     preview = verbs.add_parser("preview")
     preview.add_argument("spec")
     preview.add_argument("--rows", type=int, default=5)
-    for verb in (run_verb, preview):
+    lengths = verbs.add_parser("lengths")
+    lengths.add_argument("spec")
+    for verb in (run_verb, preview, lengths):
         # Set by a process that has downloaded the model and replaces itself.
         verb.add_argument("--downloaded", action="store_true")
     checkpoint = verbs.add_parser("checkpoint")
@@ -61,6 +63,10 @@ def main(argv: list[str]) -> int:
         from trainer.preview import preview as show
 
         return show(arguments.spec, arguments.rows, arguments.downloaded)
+    if arguments.verb == "lengths":
+        from trainer.lengths import lengths as measure
+
+        return measure(arguments.spec, arguments.downloaded)
     if arguments.verb == "checkpoint":
         from trainer.export.checkpoint import prepare
 

@@ -44,7 +44,11 @@ def preview(spec_path: str, count: int, downloaded: bool = False) -> int:
         sys.stdout.flush()
 
 
-def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
+def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
+    """A job as far as it is known before training: its model's configuration, tokenizer and template.
+
+    A process that has downloaded the model is replaced by `python -m trainer` with `arguments`.
+    """
     spec = read_spec(spec_path)
     job = Job(
         **vars(JobContext.open(spec)),
@@ -58,14 +62,19 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     job.family = check.family(job.config, job.task, job.strategy)
     check.refuse_shape(job.config, job.family, job.shape)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
-        download.replace_process("preview", spec_path, "--rows", str(count), "--downloaded")
+        download.replace_process(*arguments, "--downloaded")
     job.model_dir = make_view(directory, job.folder / "model")
     job.tokenizer = job.provider.tokenizer(job)
     if job.family == "causal":
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
     else:
         job.template = template.plain(job.tokenizer, job.config)
-    sampled = list(islice(rows.read_rows(spec.dataset.path, job.fields), SAMPLED_ROWS))
+    return job
+
+
+def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
+    job = open_job(spec_path, ["preview", spec_path, "--rows", str(count)], downloaded)
+    sampled = list(islice(rows.read_rows(job.spec.dataset.path, job.fields), SAMPLED_ROWS))
     encoded = rows.in_rows(sampled, lambda batch: sequences_of(job, batch))
     everything = [sequence for sequences in encoded for sequence in sequences]
     length = choose_length(job, [len(sequence.input_ids) for sequence in everything])

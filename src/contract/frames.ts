@@ -2,7 +2,16 @@
  * The types of frames that go to all sockets of `/ws/training`. The first frame on a socket is a `snapshot` for that
  * socket only.
  */
-export type FrameType = 'status' | 'progress' | 'metrics' | 'log' | 'gpu' | 'export' | 'model' | 'import';
+export type FrameType =
+  | 'status'
+  | 'progress'
+  | 'metrics'
+  | 'log'
+  | 'gpu'
+  | 'export'
+  | 'model'
+  | 'import'
+  | 'analysis';
 
 /** The kinds of `log` frames. */
 export const logKinds = ['warning', 'checkpoint', 'sample'] as const;

@@ -82,6 +82,35 @@ export interface NativeSamplerOptions {
   readonly onBatch: (batch: Float64Array) => void;
 }
 
+/** Rows that are equal or nearly so: their lines, from 1, with the beginning of their text. */
+export interface NativeDuplicateGroup {
+  readonly lines: readonly number[];
+  readonly text: string;
+}
+export interface NativeDuplicatePair {
+  readonly lines: readonly [number, number];
+  readonly similarity: number;
+  readonly texts: readonly [string, string];
+}
+
+/** What `native/duplicates.h` finds. Numbers of rows count those that repeat an earlier one; the lists are examples. */
+export interface NativeDuplicates {
+  readonly rows: number;
+  /** The first rows, which were compared for near duplicates. */
+  readonly comparedRows: number;
+  readonly exact: number;
+  readonly near: number;
+  readonly empty: number;
+  readonly overlapExact: number;
+  readonly overlapNear: number;
+  readonly groups: readonly NativeDuplicateGroup[];
+  readonly pairs: readonly NativeDuplicatePair[];
+  /** Each with a line of the first file and one of the other. */
+  readonly overlapGroups: readonly NativeDuplicateGroup[];
+  readonly overlapPairs: readonly NativeDuplicatePair[];
+  readonly emptyLines: readonly number[];
+}
+
 /** The functions that `native/addon.cpp` exports. Only this folder and `src/hardware` call them. */
 export interface Addon {
   /** The llama.cpp release whose headers the addon was compiled with, such as `v0.5.0`. */
@@ -96,6 +125,17 @@ export interface Addon {
     to: number,
     fields: readonly string[],
   ): { readonly rows: number; readonly offset: number };
+  /** See `native/duplicates.h`. */
+  findDuplicates(request: {
+    readonly path: string;
+    /** Empty for none. */
+    readonly validation: string;
+    readonly fields: readonly string[];
+    readonly answers: readonly string[];
+    readonly onProgress: (done: number, total: number) => void;
+    /** Called exactly once, with an error or a result. */
+    readonly onEnd: (error: AddonError | null, found: NativeDuplicates | null) => void;
+  }): { cancel(): void };
   /** See `native/aligned-memory.h`. */
   alignedMemory(bytes: number): Uint8Array;
   /** Ends the process immediately, without exit handlers, for when a thread is still inside llama.cpp. */

@@ -29,6 +29,24 @@ export const preview = v.object({
 });
 export type Preview = v.InferOutput<typeof preview>;
 
+/** What `python -m trainer lengths` prints. */
+export const lengths = v.object({
+  max_seq_length: v.number(),
+  /** The tokens of each sequence before it is truncated. */
+  totals: v.array(v.number()),
+  learned_share: v.nullable(v.number()),
+});
+export type Lengths = v.InferOutput<typeof lengths>;
+
+/** How to ask: see `Question`. */
+export type Asking = { secrets: Record<string, string> | null; timeoutMs: number; signal: AbortSignal };
+
+/** Asks the trainer how many tokens the rows of a prepared job folder have. @throws AppError as `askTrainer` does. */
+export function measureRows(command: TrainerCommand, folder: string, options: Asking): Promise<Lengths> {
+  const args = ['lengths', join(folder, 'spec.json')];
+  return askTrainer(command, { what: 'count of tokens', args, answer: lengths, folder, ...options });
+}
+
 /**
  * Asks the trainer how it would tokenize the first rows of a prepared job folder.
  * @param options.secrets those of a download (`downloadSecrets`), if the model may have to be downloaded.
@@ -39,7 +57,7 @@ export function previewRows(
   command: TrainerCommand,
   folder: string,
   rows: number,
-  options: { secrets: Record<string, string> | null; timeoutMs: number; signal: AbortSignal },
+  options: Asking,
 ): Promise<Preview> {
   const args = ['preview', join(folder, 'spec.json'), '--rows', String(rows)];
   return askTrainer(command, { what: 'preview', args, answer: preview, folder, ...options });

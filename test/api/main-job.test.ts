@@ -258,6 +258,8 @@ test('every frame is one of those that the description knows, and a job’s are 
     () => frames.some(({ type, job_id }) => type === 'model' && job_id === jobId),
     'its end was told',
   );
+  const analysed = await service.call('POST', '/api/datasets/support.jsonl/analysis', {});
+  assert.is(analysed.status, 200, JSON.stringify(analysed.body));
   const before = (await service.call('GET', '/api/jobs')).body.jobs[1].job_id;
   assert.is((await service.call('DELETE', `/api/jobs/${before}`)).status, 200);
   await until(

@@ -41,6 +41,7 @@ for (const [what, { act, status, says }] of Object.entries(becomes)) {
       ['GET', '/api/datasets/support.jsonl', undefined],
       ['POST', '/api/datasets/support.jsonl/convert', undefined],
       ['POST', '/api/datasets/support.jsonl/split', { fraction: 0.5 }],
+      ['POST', '/api/datasets/support.jsonl/analysis', {}],
       ['POST', '/api/finetune/start_training', quickRequest()],
       ['POST', '/api/start_training', quickRequest()],
     ] as const;

@@ -2,6 +2,7 @@
 import type * as wire from '../../src/api/hone/schemas.ts';
 
 export type {
+  AnalysisFrame,
   ExportFrame,
   Frame,
   GpuSample,

@@ -1,4 +1,11 @@
-import type { Frame, HardwareSample, ImportFrame, ModelFrame, QuantizeFrame } from '../api/frames.ts';
+import type {
+  AnalysisFrame,
+  Frame,
+  HardwareSample,
+  ImportFrame,
+  ModelFrame,
+  QuantizeFrame,
+} from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
@@ -47,6 +54,8 @@ export const sample = new Store<HardwareSample | null>(null);
 
 /** The latest frame of a quantization. */
 export const quantized = new Store<QuantizeFrame | null>(null);
+/** The latest frame of an analysis of a dataset. */
+export const analysed = new Store<AnalysisFrame | null>(null);
 /** The latest frame of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
 
@@ -110,6 +119,10 @@ function take(frame: Frame): void {
   }
   if (frame.type === 'import') {
     imported.set(frame);
+    return;
+  }
+  if (frame.type === 'analysis') {
+    analysed.set(frame);
     return;
   }
   if (frame.type === 'model') {

@@ -3,7 +3,7 @@ import type { RowsWanted } from '../../domain/datasets/row-page.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingPaths } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
-import { presentDatasetDetail, presentExample, presentStored } from './presenters.ts';
+import { presentAnalysis, presentDatasetDetail, presentExample, presentStored } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
@@ -12,7 +12,7 @@ const refused: ResponseDoc = { description: 'Invalid request', schema: s.error }
 
 /** Dataset routes beyond upload and list, and the built-in examples. */
 export function datasetRoutes(services: Services) {
-  const { datasets, examples, expectTraining, imports, planner, previewer } = services;
+  const { datasetAnalysis, datasets, examples, expectTraining, imports, planner, previewer } = services;
   async function detail(dataset: Dataset, wanted: RowsWanted, model: string | null) {
     const { name, numExamples } = dataset;
     return presentDatasetDetail(dataset, await datasets.rows(name, wanted), {
@@ -51,6 +51,30 @@ export function datasetRoutes(services: Services) {
         const { from, rows: count, search } = query;
         const wanted = { from, count, search, signal: exchange.signal };
         return detail(dataset, wanted, query.model_name ?? null);
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/analysis',
+      tag,
+      summary: 'Find duplicates and empty answers in a dataset, overlap with another, and lengths in tokens',
+      body: s.analysisBody,
+      paths: trainingPaths,
+      bodyExample: { model_name: 'Qwen/Qwen3-0.6B', max_seq_length: 512, validation_dataset: null },
+      responses: {
+        200: { description: 'What was found', schema: s.analysis },
+        400: refused,
+        404: noDataset,
+        503: { description: 'Too many analyses in progress, or no native addon', schema: s.error },
+      },
+      handle: async ({ params, body, exchange }) => {
+        const { model_name, max_seq_length, validation_dataset } = body;
+        const wanted = {
+          modelName: model_name ?? null,
+          maxSeqLength: max_seq_length ?? null,
+          validationDataset: validation_dataset ?? null,
+        };
+        return presentAnalysis(await datasetAnalysis.analyse(params.name, wanted, exchange.signal));
       },
     }),
     route({

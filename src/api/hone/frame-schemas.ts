@@ -194,6 +194,16 @@ const snapshotFrame = v.strictObject({
   metrics: v.array(point),
 });
 
+/** The progress of the analysis of a dataset: bytes that were read, or whether lengths are counted. */
+const analysisFrame = v.strictObject({
+  ...head,
+  type: v.literal('analysis'),
+  dataset: v.string(),
+  what: v.picklist(['duplicates', 'lengths']),
+  done: v.number(),
+  total: v.number(),
+});
+
 export const frame = v.union([
   snapshotFrame,
   statusFrame,
@@ -207,6 +217,7 @@ export const frame = v.union([
   modelFrame,
   importFrame,
   gpuFrame,
+  analysisFrame,
 ]);
 
 /** The schemas by their OpenAPI component names. */
@@ -223,6 +234,7 @@ export const frameSchemas = {
   ModelFrame: modelFrame,
   ImportFrame: importFrame,
   GpuFrame: gpuFrame,
+  AnalysisFrame: analysisFrame,
 };
 
 export type Frame = Exclude<v.InferOutput<typeof frame>, v.InferOutput<typeof exportFrame>> | ExportFrame;
@@ -235,6 +247,7 @@ export type LogFrame = v.InferOutput<typeof logFrame>;
 /** Distinguished from a `QuantizeFrame` by having no model yet. */
 export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_id?: undefined };
 export type QuantizeFrame = v.InferOutput<typeof quantizeFrame>;
+export type AnalysisFrame = v.InferOutput<typeof analysisFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
 export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;

@@ -11,6 +11,7 @@ import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../dom
 import type { Machine } from '../../domain/machine/machine.ts';
 import type { ModelFile } from '../../domain/models/downloads.ts';
 import type { Model } from '../../domain/models/models.ts';
+import type { Analysis } from '../../domain/training/dataset-analysis.ts';
 import type { Plan, RecommendedModel } from '../../domain/training/planner.ts';
 import type { hardware, Verification } from './schemas.ts';
 
@@ -112,6 +113,52 @@ export const presentStored = ({ name, numExamples, sizeBytes, uploadedAt }: Data
   size_mb: Math.round(sizeBytes / 1e3) / 1e3,
   uploaded_at: uploadedAt,
 });
+
+export function presentAnalysis({ shape, lengths, duplicates: found, overlapWith }: Analysis) {
+  const pairOf = ({ lines, similarity, texts }: Analysis['duplicates']['pairs'][number]) => ({
+    lines: [...lines],
+    similarity: Math.round(similarity * 1e4) / 1e4,
+    texts: [...texts],
+  });
+  return {
+    rows: found.rows,
+    shape,
+    lengths: lengths && {
+      model: lengths.model,
+      max_seq_length: lengths.maxSeqLength,
+      sampled_rows: lengths.sampledRows,
+      bins: [...lengths.bins],
+      median: lengths.median,
+      p95: lengths.p95,
+      p99: lengths.p99,
+      longest: lengths.longest,
+      truncated_rows: lengths.truncatedRows,
+      learned_share: lengths.learnedShare,
+    },
+    exact_duplicates: {
+      rows: found.exact,
+      groups: found.groups.map(({ lines, text }) => ({ lines: [...lines], text })),
+    },
+    near_duplicates: { rows: found.near, compared_rows: found.comparedRows, pairs: found.pairs.map(pairOf) },
+    overlap:
+      overlapWith === null
+        ? null
+        : {
+            dataset: overlapWith,
+            exact: found.overlapExact,
+            near: found.overlapNear,
+            examples: [
+              ...found.overlapGroups.map(({ lines, text }) => ({
+                lines: [...lines],
+                similarity: 1,
+                texts: [text, text],
+              })),
+              ...found.overlapPairs.map(pairOf),
+            ],
+          },
+    empty_answers: { rows: found.empty, lines: [...found.emptyLines] },
+  };
+}
 
 export function presentDatasetDetail(
   dataset: Dataset,

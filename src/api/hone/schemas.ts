@@ -178,6 +178,58 @@ export const estimate = v.object({
   fits: v.nullable(v.boolean()),
   advice: v.array(v.string()),
 });
+export const analysisBody = v.optional(
+  v.strictObject({
+    /** Counts tokens as a training of this model would. */
+    model_name: v.optional(v.nullable(trainingRequest.entries.model_name)),
+    max_seq_length: trainingRequest.entries.max_seq_length,
+    /** Looks for the rows of this dataset in the other. */
+    validation_dataset: v.optional(v.nullable(trainingRequest.entries.dataset)),
+  }),
+  {},
+);
+const lineNumbers = v.array(v.number());
+const pair = v.object({ lines: lineNumbers, similarity: v.number(), texts: v.array(v.string()) });
+/** Numbers of rows count those that repeat an earlier one. Lists of lines, groups and pairs have the first of them. */
+export const analysis = v.object({
+  rows: v.number(),
+  shape: v.picklist(rowShapeNames),
+  /** `null` without `model_name`. */
+  lengths: v.nullable(
+    v.object({
+      model: v.string(),
+      max_seq_length: v.number(),
+      /** The rows whose tokens were counted, drawn at random from larger datasets. */
+      sampled_rows: v.number(),
+      /** `from` and `to` are numbers of tokens, both included. */
+      bins: v.array(v.object({ from: v.number(), to: v.number(), count: v.number() })),
+      median: v.number(),
+      p95: v.number(),
+      p99: v.number(),
+      longest: v.number(),
+      /** Of the counted rows, those that are longer than `max_seq_length`. */
+      truncated_rows: v.number(),
+      /** The share of learned tokens of all that are trained; `null` for models that point at answers. */
+      learned_share: v.nullable(v.number()),
+    }),
+  ),
+  exact_duplicates: v.object({
+    rows: v.number(),
+    groups: v.array(v.object({ lines: lineNumbers, text: v.string() })),
+  }),
+  /** Rows whose texts have a Jaccard similarity of at least 0.8; estimated if there are more than 200. */
+  near_duplicates: v.object({
+    rows: v.number(),
+    /** The first rows, which were compared. */
+    compared_rows: v.number(),
+    pairs: v.array(pair),
+  }),
+  /** Rows of the validation dataset that the dataset has, too; each example has a line of both. */
+  overlap: v.nullable(
+    v.object({ dataset: v.string(), exact: v.number(), near: v.number(), examples: v.array(pair) }),
+  ),
+  empty_answers: v.object({ rows: v.number(), lines: lineNumbers }),
+});
 const stored = v.object({
   filename: v.string(),
   num_examples: v.number(),

@@ -152,7 +152,7 @@ async function judgeModel(
 }
 
 /** The dataset to validate on: of the shape of `data`, and another file. */
-async function judgeValidation(
+export async function judgeValidation(
   reference: string,
   data: TrainingData | null,
   shapes: readonly RowShape[] | null,

@@ -1,0 +1,174 @@
+import { type RowShape, rowShapes } from '../../contract/rows.ts';
+import { AppError } from '../../errors.ts';
+import { createFaults } from '../../faults.ts';
+import type { NativeDuplicates } from '../../native/addon.ts';
+import { findDuplicates } from '../../native/find-duplicates.ts';
+import type { Datasets } from '../datasets/datasets.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import { type Judges, judgeRequest, judgeValidation } from './judge-request.ts';
+import type { Previewer } from './previewer.ts';
+import type { TrainingRequest } from './training-request.ts';
+
+/** What to analyse beside the rows themselves. */
+export interface AnalysisWanted {
+  /** The model whose tokens are counted. */
+  readonly modelName: string | null;
+  readonly maxSeqLength: number | null;
+  /** A dataset to look for in this one. */
+  readonly validationDataset: string | null;
+}
+
+/** The lengths of rows in tokens, as a training with `model` sees them. */
+export interface TokenLengths {
+  readonly model: string;
+  readonly maxSeqLength: number;
+  /** The rows that were counted, drawn at random if they are not all. */
+  readonly sampledRows: number;
+  /** Of `from` to `to` tokens, both included. */
+  readonly bins: readonly { readonly from: number; readonly to: number; readonly count: number }[];
+  readonly median: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly longest: number;
+  /** Of the counted rows, those that are longer than `maxSeqLength`. */
+  readonly truncatedRows: number;
+  /** The share of learned tokens of those that are trained; `null` for a model that points at answers. */
+  readonly learnedShare: number | null;
+}
+
+export interface Analysis {
+  readonly shape: RowShape;
+  readonly lengths: TokenLengths | null;
+  readonly duplicates: NativeDuplicates;
+  /** The name of the validation dataset. */
+  readonly overlapWith: string | null;
+}
+
+export interface DatasetAnalysis {
+  /**
+   * Finds duplicates, empty answers and overlap in a dataset, and the lengths of its rows.
+   * @param signal ends the analysis.
+   * @throws AppError `not_found`; `invalid` as a start does; `unavailable` when there are too many at once.
+   */
+  analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis>;
+}
+
+/** An analysis takes about 90 bytes of memory for each row. */
+const atOnce = 2;
+const retryAfterSeconds = 10;
+const binCount = 24;
+
+/** What is trained on rows of a shape. */
+const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
+  'input-output': { task: 'text-generation', strategy: 'sft' },
+  messages: { task: 'text-generation', strategy: 'sft' },
+  text: { task: 'text-generation', strategy: 'sft' },
+  preference: { task: 'text-generation', strategy: 'dpo' },
+  'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
+};
+/** The fields that are learned; of a conversation, the messages of the assistant are. */
+const answers: Record<RowShape, readonly string[]> = {
+  'input-output': ['output'],
+  'question-answer': ['answer'],
+  preference: ['chosen', 'rejected'],
+  messages: [],
+  text: ['text'],
+};
+
+export function createDatasetAnalysis(options: {
+  readonly datasets: Datasets;
+  readonly judges: Judges;
+  readonly previewer: Previewer;
+  readonly frames: FrameLog;
+}): DatasetAnalysis {
+  const { datasets, judges, previewer, frames } = options;
+  let running = 0;
+
+  async function analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis> {
+    const { modelName, maxSeqLength, validationDataset } = wanted;
+    const data = await datasets.forTraining(datasets.get(name).name, null);
+    const faults = createFaults();
+    const validation =
+      validationDataset === null
+        ? null
+        : await faults.of('validation_dataset', () =>
+            judgeValidation(validationDataset, data, [data.shape], datasets),
+          );
+    faults.raise();
+    const request: TrainingRequest | null =
+      modelName === null
+        ? null
+        : {
+            ...trained[data.shape],
+            model_name: modelName,
+            dataset: name,
+            max_seq_length: maxSeqLength,
+            export: 'none',
+          };
+    // Told before the rows are read.
+    if (request !== null) await judgeRequest(request, judges);
+    const tell = (what: 'duplicates' | 'lengths', done: number, total: number) =>
+      frames.send('analysis', null, { dataset: name, what, done, total });
+    tell('duplicates', 0, 1);
+    const duplicates = await findDuplicates({
+      path: data.path,
+      validation: validation?.path ?? null,
+      fields: rowShapes[data.shape],
+      answers: answers[data.shape],
+      onProgress: (done, total) => tell('duplicates', done, total),
+      signal,
+    });
+    let lengths: TokenLengths | null = null;
+    if (request !== null) {
+      tell('lengths', 0, 1);
+      const { totals, sampledRows, ...counted } = await previewer.lengths(request, signal);
+      tell('lengths', 1, 1);
+      const { max_seq_length: length, learned_share: learnedShare } = counted;
+      lengths = {
+        model: request.model_name,
+        maxSeqLength: length,
+        sampledRows,
+        ...histogramOf(totals, length),
+        learnedShare,
+      };
+    }
+    return { shape: data.shape, lengths, duplicates, overlapWith: validation?.name ?? null };
+  }
+
+  return {
+    async analyse(name, wanted, signal) {
+      if (running >= atOnce) {
+        throw new AppError(
+          'unavailable',
+          `${running} datasets are being analysed, which is the most at once. Try again when one has ended.`,
+          { details: { retryAfterSeconds } },
+        );
+      }
+      running += 1;
+      try {
+        return await analyse(name, wanted, signal);
+      } finally {
+        running -= 1;
+      }
+    },
+  };
+}
+
+/** The distribution of lengths, in bins of equal width. */
+export function histogramOf(totals: readonly number[], maxSeqLength: number) {
+  const sorted = [...totals].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  const longest = at(1);
+  const width = Math.max(1, Math.ceil((longest + 1) / binCount));
+  const counts = new Array<number>(Math.ceil((longest + 1) / width)).fill(0);
+  for (const total of sorted)
+    counts[Math.floor(total / width)] = (counts[Math.floor(total / width)] ?? 0) + 1;
+  return {
+    bins: counts.map((count, place) => ({ from: place * width, to: (place + 1) * width - 1, count })),
+    median: at(0.5),
+    p95: at(0.95),
+    p99: at(0.99),
+    longest,
+    truncatedRows: sorted.filter((total) => total > maxSeqLength).length,
+  };
+}

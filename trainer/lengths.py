@@ -1,0 +1,110 @@
+"""How many tokens the rows of a dataset have for a model, and how many of them are learned."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from trainer.data import pairs, rows
+from trainer.data.encode import Encoded, encode_conversations
+from trainer.data.lengths import choose_length
+from trainer.data.sequences import sequences_of
+from trainer.preview import open_job
+from trainer.protocol.failures import explain
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+# What a row (or each of its sequences) has at a maximum length: its tokens before it is truncated, those that
+# are trained, and those that are learned.
+Counts = tuple[int, int, int]
+
+
+def lengths(spec_path: str, downloaded: bool = False) -> int:
+    """Prints the lengths of a specification's rows as JSON. On failure it prints `{"failed": …}` with the
+    fields of the journal's `failed`, and returns exit status 1."""
+    try:
+        print(json.dumps(_lengths(spec_path, downloaded)))
+        return 0
+    except Exception as error:
+        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
+        return 1
+    finally:
+        sys.stdout.flush()
+
+
+def _lengths(spec_path: str, downloaded: bool) -> dict[str, Any]:
+    job = open_job(spec_path, ["lengths", spec_path], downloaded)
+    known: list[int] = []
+    if job.settings.max_seq_length <= 0:
+        known = [total for total, *_ in _counted(job, None)]
+    length = choose_length(job, known)
+    counts = list(_counted(job, length))
+    trained = sum(kept for _, kept, _ in counts)
+    learned = sum(learned for *_, learned in counts)
+    return {
+        "max_seq_length": length,
+        "totals": [total for total, *_ in counts],
+        # A model with a head for questions learns two places of each row.
+        "learned_share": learned / trained if trained and job.family != "extractive" else None,
+    }
+
+
+def _counted(job: Job, length: int | None) -> Iterator[Counts]:
+    count: Callable[[Job, list[dict[str, Any]], int], list[list[Counts]]] = _sequences
+    if job.shape == "preference":
+        count = _pairs
+    elif job.family != "causal":
+        count = _seq2seq if job.family == "seq2seq" else _questions
+    every = rows.read_rows(job.spec.dataset.path, job.fields)
+    while batch := list(islice(every, rows.BATCH_ROWS)):
+        for parts in rows.in_rows(batch, lambda some: count(job, some, length or sys.maxsize)):
+            yield from parts
+
+
+def _sequences(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+    """As `trainer.data.sequences` makes them: without those that lose all that is learned. Of a long text,
+    every part is trained."""
+    limit = sys.maxsize if job.shape == "text" else length
+
+    def counts(each: Encoded) -> Counts:
+        learned = each.learned_tokens(limit)
+        return len(each.input_ids), min(len(each.input_ids), limit) if learned else 0, learned
+
+    return [[counts(each) for each in sequences] for sequences in sequences_of(job, batch)]
+
+
+def _pairs(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+    """As `trainer.data.preferences` makes them: longer pairs are dropped."""
+    answers = [
+        encode_conversations(job.tokenizer, job.template, [pairs.messages(row, answer) for row in batch])
+        for answer in ("chosen", "rejected")
+    ]
+    found = []
+    for chosen, rejected in zip(*answers, strict=True):
+        both = [chosen[-1], rejected[-1]]
+        total = max(len(one.input_ids) for one in both)
+        kept = total <= length
+        tokens = sum(len(one.input_ids) for one in both)
+        found.append([(total, tokens * kept, sum(one.learned_tokens(total) for one in both) * kept)])
+    return found
+
+
+def _seq2seq(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+    """As `trainer.families.seq2seq` makes them: input and output are truncated each by itself."""
+    turns = [job.messages(row) for row in batch]
+    sources = job.tokenizer([each[0]["content"] for each in turns]).input_ids
+    targets = job.tokenizer(text_target=[each[-1]["content"] for each in turns]).input_ids
+    return [
+        [(max(map(len, pair)), sum(min(len(ids), length) for ids in pair), min(len(pair[1]), length))]
+        for pair in zip(sources, targets, strict=True)
+    ]
+
+
+def _questions(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+    """Question and context together, as `trainer.families.extractive` counts them."""
+    ids = job.tokenizer([row["question"] for row in batch], [row["context"] for row in batch]).input_ids
+    return [[(len(row), min(len(row), length), 0)] for row in ids]
