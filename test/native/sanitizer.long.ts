@@ -53,28 +53,33 @@ if (process.platform === 'linux') {
     assert.is(built.status, 0, built.stdout.slice(-4000) + built.stderr.slice(-4000));
   });
 
-  for (const name of ['aligned-memory', 'gpu', 'gpu-faults', 'lifetime', 'quantize', 'rows']) {
+  const files = [
+    ...['aligned-memory', 'gpu', 'gpu-faults', 'lifetime', 'quantize', 'rows'].map(
+      (name) => `${name}.test.ts`,
+    ),
+    'fuzz.long.ts',
+  ];
+  for (const file of files) {
+    const name = file.split('.', 1)[0] as string;
     test(`the tests of ${name} are clean under the sanitizers`, () => {
       const env = {
         ...process.env,
         HONE_NATIVE_BUILD: build,
+        HONE_COUNT: process.env.HONE_COUNT ?? '20000',
         LD_PRELOAD: sanitizerLibrary(),
         ASAN_OPTIONS: `log_path=${join(logs, name)}:exitcode=99`,
         UBSAN_OPTIONS: 'print_stacktrace=1',
         LSAN_OPTIONS: 'exitcode=0', // leaks are judged below
       };
-      const ran = spawnSync(
-        process.execPath,
-        ['--import', 'tsx', join('test', 'native', `${name}.test.ts`)],
-        {
-          cwd: root,
-          encoding: 'utf8',
-          env,
-        },
-      );
+      const ran = spawnSync(process.execPath, ['--import', 'tsx', join('test', 'native', file)], {
+        cwd: root,
+        encoding: 'utf8',
+        env,
+      });
       const reports = readdirSync(logs)
-        .filter((file) => file.startsWith(name))
-        .map((file) => readFileSync(join(logs, file), 'utf8'));
+        .filter((log) => log.startsWith(`${name}.`))
+        .map((log) => readFileSync(join(logs, log), 'utf8'));
+      for (const [figure] of ran.stdout.matchAll(/figure: .+/g)) console.log(`${figure}, with sanitizers`);
       const errors = reports.filter((report) => /ERROR: AddressSanitizer|runtime error:/.test(report));
       assert.is(errors.join('\n'), '');
       assert.not.match(ran.stdout + ran.stderr, 'runtime error:');
