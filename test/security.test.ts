@@ -34,6 +34,7 @@ const subjects = [
   'Code that comes with a model',
   'Leak of the hub token',
   'Token sent to another host',
+  'API key of OpenAI',
   'Hostile GGUF',
   'Hostile model configuration',
   'Huge file in a model',
