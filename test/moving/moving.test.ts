@@ -186,9 +186,8 @@ test("rows in OpenAI's preference format are converted, and what cannot be is to
   assert.is(fileOf(state, 'file-pairs').dataset, 'pairs-converted.jsonl');
   const { validation } = (await service.call('GET', '/api/datasets/pairs-converted.jsonl')).body;
   assert.equal([validation.valid, validation.shape], [true, 'preference']);
-  const { request, notes } = state.jobs.find(({ id }: Json) => id === 'ftjob-5').proposal;
-  assert.equal([request.strategy, request.dataset], ['dpo', 'pairs-converted.jsonl']);
-  assert.match(notes.join(' '), /beta is 0\.1 here, not 0\.2/);
+  const { request } = state.jobs.find(({ id }: Json) => id === 'ftjob-5').proposal;
+  assert.equal([request.strategy, request.dataset, request.beta], ['dpo', 'pairs-converted.jsonl', 0.2]);
   assert.is(fileOf(state, 'file-tools').state, 'stored');
   assert.match(fileOf(state, 'file-tools').problem, /tool/);
 });
