@@ -40,6 +40,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   startImport: () => client.startImport('none', {}),
   removeImport: () => client.removeImport('none'),
   splitDataset: () => client.splitDataset('support.jsonl', { fraction: 0.1 }),
+  hubDataset: () => client.hubDataset('no name'),
   move: () => client.move(),
   listMove: () => client.listMove(''),
   startMove: () => client.startMove({ api_key: '' }),

@@ -1,21 +1,31 @@
 /** The import of files of other formats on the page: what is detected, the columns, the progress, the end, the faults. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, type TestService } from '../service.ts';
+import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
+import { endAll, root, startService, type TestService, temporaryFolder } from '../service.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
+let hub: LoopbackHub;
 
 test.after(async () => {
   await closeBrowser();
   await endAll();
+  await hub.close();
 });
 
 test.before(async () => {
-  service = await startService();
+  hub = await startLoopbackHub();
+  service = await startService({
+    env: { HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder(), HUB_TOKEN: '', HF_HUB_OFFLINE: '0' },
+    limits: { hubBackoffMs: 1 },
+  });
 });
 
 const choose = (page: Page, name: string, content: string | Buffer) =>
@@ -130,6 +140,33 @@ test('rows of another shape in JSONL lead to their import, too; a file of no for
   await page.goto(`${service.url}/datasets/import/none`);
   await sees(page, 'Import not found');
   assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test('a dataset of the hub is found by its name, and the chosen split is imported; one that is missing is told', async () => {
+  const path = join(temporaryFolder(), 'made.parquet');
+  const program = `
+import sys, pyarrow as pa, pyarrow.parquet as pq
+rows = [{"question": f"Q{n}", "answer": f"A{n}"} for n in range(12)]
+pq.write_table(pa.Table.from_pylist(rows), sys.argv[1])`;
+  execFileSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-c', program, path]);
+  const rows = readFileSync(path);
+  hub.addDataset('acme/own', { 'data/train-0.parquet': rows, 'data/test-0.parquet': rows });
+  const { page, faults } = await openPage(service.url, '/datasets');
+  const name = page.getByLabel('Dataset of the hub');
+  await name.fill('acme/missing');
+  await page.keyboard.press('Enter');
+  await sees(page, 'Could not import from the hub');
+  assert.equal(await axeViolations(page), []);
+  await name.fill('acme/own');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Split', { exact: true }).selectOption('test');
+  assert.equal(await axeViolations(page), []);
+  await keepPicture(page, 'datasets-hub-1280');
+  await page.getByRole('button', { name: 'Download and import' }).click();
+  await page.waitForURL(/\/datasets\/import\//);
+  await page.getByRole('button', { name: 'Start import' }).click({ timeout: 120_000 });
+  await sees(page, '12 rows imported');
   assert.equal(faults, []);
 });
 

@@ -34,6 +34,7 @@ export const service = {
   splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
     call('POST /api/datasets/{name}/split', { path: { name }, body }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
+  hubDataset: (repo: string) => call('GET /api/hub/dataset', { query: { repo } }),
   move: () => call('GET /api/move/openai'),
   listMove: (key: string) => call('POST /api/move/openai/list', { body: { api_key: key } }),
   startMove: (body: Body<'POST /api/move/openai'>) => call('POST /api/move/openai', { body }),

@@ -29,3 +29,4 @@ export type RowFault = Uploaded['validation']['details'][number];
 export type Move = Answer<'GET /api/move/openai'>;
 export type Import = Answer<'GET /api/imports/{id}'>;
 export type ImportMapping = NonNullable<Body<'POST /api/imports/{id}/preview'>['mapping']>;
+export type HubDataset = Answer<'GET /api/hub/dataset'>;

@@ -11,6 +11,7 @@ import { Watch } from '../../state/store.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-upload.ts';
 import '../../views/delete-dataset.ts';
+import './hub-form.ts';
 
 /** All datasets, and the ways to add one. */
 @customElement('hone-datasets')
@@ -42,6 +43,7 @@ export class DatasetList extends LitElement {
             if (!detail.validation.valid) router.go(datasetPath(detail.filename));
           }}
         ></hone-dataset-upload>
+        <hone-hub-form></hone-hub-form>
         <p class="note">
           Fine-tuned at OpenAI before? <a href="/datasets/openai">Import your jobs and files from OpenAI</a>
         </p>

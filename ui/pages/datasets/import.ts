@@ -149,8 +149,13 @@ export class ImportPage extends LitElement {
   private _content(record: Import): TemplateResult {
     const { state, progress } = record;
     if (state === 'reading' && record.container === null) {
-      return html`<p role="status">Reading the source…</p>
-        ${progressBar('Reading', null)}`;
+      const { done_bytes: done, total_bytes: total } = progress;
+      const isDownload = record.source.kind === 'hub' && done < total;
+      return html`<p class="row between wrap-row tabular">
+          <span role="status">${isDownload ? 'Downloading from the hub…' : 'Reading the source…'}</span>
+          ${isDownload ? html`<span>${formatBytes(done)} of ${formatBytes(total)}</span>` : nothing}
+        </p>
+        ${progressBar('Reading', isDownload ? (done / total) * 100 : null)}`;
     }
     if (state === 'running') return this._progress(progress);
     if (state === 'completed') return this._done(record);
