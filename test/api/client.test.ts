@@ -39,6 +39,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   previewImport: () => client.previewImport('none', null),
   startImport: () => client.startImport('none', {}),
   removeImport: () => client.removeImport('none'),
+  analyse: () => client.analyse('none.jsonl', {}, unheard()),
   splitDataset: () => client.splitDataset('support.jsonl', { fraction: 0.1 }),
   hubDataset: () => client.hubDataset('no name'),
   move: () => client.move(),

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeJobFolder } from '../jobs/made-folders.ts';
-import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { endAll, startService, type TestService, temporaryFolder, tinyModel, until } from '../service.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
@@ -172,6 +172,55 @@ test('a validation set is split off, and the training form takes both parts', as
   const validation = page.getByLabel('Validation dataset', { exact: true });
   assert.is(await validation.inputValue(), 'rows-validation.jsonl');
   assert.equal(faults, []);
+});
+
+test('an analysis tells lengths with the cut, duplicates, overlap and empty answers, each with its rows', async () => {
+  const found: string[] = [];
+  const row = (index: number) => ({
+    input: `${hostile} question ${index} ${'word '.repeat(index)}`,
+    output: `answer ${index}`,
+  });
+  const rows: object[] = Array.from({ length: 30 }, (_, index) => row(index));
+  rows.push(row(3), { input: 'empty', output: ' ' });
+  const text = (list: readonly object[]) => list.map((one) => JSON.stringify(one)).join('\n');
+  await service.upload('looked.jsonl', text(rows));
+  await service.upload('held.jsonl', text(Array.from({ length: 12 }, (_, index) => row(index + 25))));
+  const { page, faults } = await openPage(service.url, '/datasets/looked.jsonl');
+  page.on('dialog', (dialog) => {
+    found.push('a script of a row ran');
+    void dialog.dismiss();
+  });
+  await page.getByText('Analysis', { exact: true }).click();
+  await page.getByLabel('Model', { exact: true }).fill(tinyModel('llama'));
+  await page.getByLabel('Max sequence length').fill('40');
+  await page.getByLabel('Validation dataset').selectOption('held.jsonl');
+  found.push(...(await axeViolations(page)));
+  await page.getByRole('button', { name: 'Analyse' }).click();
+  await page.getByRole('heading', { name: 'Rows by length' }).waitFor({ timeout: 180_000 });
+  const figureOf = (name: string) =>
+    page.locator('hone-dataset-analysis .figure', { hasText: name }).first().locator('dd').textContent();
+  assert.is(await figureOf('Rows'), '32');
+  assert.is(await figureOf('Exact duplicates'), '1');
+  assert.is(await figureOf('Empty answers'), '1');
+  assert.not.equal(await figureOf('Truncated rows'), '0');
+  await sees(page, 'Overlap with held.jsonl');
+  await sees(page, /^\s*5 of its rows are in this dataset/);
+  assert.is(await page.locator('hone-dataset-analysis img').count(), 0);
+  await page.locator('hone-dataset-analysis .chart-data summary').click();
+  await page.getByRole('columnheader', { name: 'Truncated' }).waitFor();
+  for (const theme of ['Light', 'Dark']) {
+    await page.getByRole('button', { name: `${theme} theme` }).click();
+    for (const width of [1440, 1280, 640, 360, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await sidewaysPixels(page);
+      if (wide > 0) found.push(`the analysis at ${width} is ${wide} px too wide`);
+      if (width === 1280 || width === 360)
+        await keepPicture(page, `analysis-${theme.toLowerCase()}-${width}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    found.push(...(await axeViolations(page)));
+  }
+  assert.equal([...found, ...faults], []);
 });
 
 test.run();

@@ -31,6 +31,9 @@ export const service = {
   ) => call('GET /api/datasets/{name}', { path: { name }, query, ...(signal ? { signal } : {}) }),
   preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
     call('POST /api/datasets/{name}/preview', { path: { name }, body }),
+  /** Aborting cancels the analysis. */
+  analyse: (name: string, body: Body<'POST /api/datasets/{name}/analysis'>, signal: AbortSignal) =>
+    call('POST /api/datasets/{name}/analysis', { path: { name }, body, signal }),
   splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
     call('POST /api/datasets/{name}/split', { path: { name }, body }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),

@@ -30,3 +30,4 @@ export type Move = Answer<'GET /api/move/openai'>;
 export type Import = Answer<'GET /api/imports/{id}'>;
 export type ImportMapping = NonNullable<Body<'POST /api/imports/{id}/preview'>['mapping']>;
 export type HubDataset = Answer<'GET /api/hub/dataset'>;
+export type Analysis = Answer<'POST /api/datasets/{name}/analysis'>;

@@ -1,4 +1,4 @@
-import type uPlot from 'uplot';
+import uPlot from 'uplot';
 
 /** One line of a chart. */
 export interface ChartLine {
@@ -14,6 +14,8 @@ export interface ChartLine {
   readonly joined?: boolean;
   /** With a shaded area under it. */
   readonly filled?: boolean;
+  /** Drawn as bars, each from its step to the next; the last step ends the last bar. */
+  readonly bars?: boolean;
 }
 
 /** Tick spacing of the step axis: whole steps only. */
@@ -23,8 +25,14 @@ const tickGap = 12;
 const tickEm = 6.6;
 
 /** A line's style, apart from its values. */
-export const look = ({ label, colour, faint, sparse, joined, filled }: ChartLine) =>
-  [label, colour, faint, sparse, joined, filled].join();
+export const look = ({ label, colour, faint, sparse, joined, filled, bars }: ChartLine) =>
+  [label, colour, faint, sparse, joined, filled, bars].join();
+
+/** Bars that touch, to the right of their steps. */
+const barPaths: Pick<uPlot.Series, 'paths'> = (() => {
+  const paths = uPlot.paths.bars?.({ size: [1, Number.POSITIVE_INFINITY], align: 1 });
+  return paths === undefined ? {} : { paths };
+})();
 
 /** The uPlot options of a chart, in the current theme's colours. */
 export function drawing(
@@ -63,7 +71,9 @@ export function drawing(
     },
     scales: {
       x: { time: false },
-      y: isLog ? { distr: 3 } : { range: (_plot, low, high) => padded(low, high) },
+      y: isLog
+        ? { distr: 3 }
+        : { range: (_plot, low, high) => padded(lines.some(({ bars }) => bars) ? 0 : low, high) },
     },
     axes: [
       { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
@@ -85,11 +95,28 @@ export function drawing(
           alpha: line.faint ? 0.38 : 1,
           spanGaps: (line.sparse || line.joined) ?? false,
           ...(line.filled ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
+          ...(line.bars ? { fill: `${colour(line.colour)}66`, ...barPaths } : {}),
           points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
         }),
       ),
     ],
   };
+}
+
+/** A dashed line across a chart at a step. */
+export function drawMark(plot: uPlot, host: HTMLElement, step: number): void {
+  const { ctx, bbox } = plot;
+  const left = Math.round(plot.valToPos(step, 'x', true));
+  if (left < bbox.left || left > bbox.left + bbox.width) return;
+  ctx.save();
+  ctx.strokeStyle = getComputedStyle(host).getPropertyValue('--bad').trim();
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(left, bbox.top);
+  ctx.lineTo(left, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** A gradient that fades towards the bottom. @param colour `#rrggbb`. */

@@ -7,6 +7,8 @@ const tableRows = 200;
 
 interface Data {
   readonly heading: string;
+  /** What the steps count. */
+  readonly axis: string;
   readonly steps: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly format: (value: number | null | undefined) => string;
@@ -14,14 +16,14 @@ interface Data {
 
 /** The data of a chart as a table, newest first, with a CSV download. */
 export function chartTable(data: Data): TemplateResult {
-  const { heading, steps, lines, format } = data;
+  const { heading, axis, steps, lines, format } = data;
   const stride = Math.max(1, Math.ceil(steps.length / tableRows));
   const rows: number[] = [];
   for (let row = steps.length - 1; row >= 0; row -= stride) rows.push(row);
   return html`
     <p class="row between">
       <span class="muted">
-        ${stride === 1 ? `All ${steps.length} points` : `${rows.length} of ${steps.length.toLocaleString('en')} points`}, newest first
+        ${stride === 1 ? `All ${steps.length} points` : `${rows.length} of ${steps.length.toLocaleString('en')} points`}, ${axis === 'Step' ? 'newest' : 'highest'} first
       </span>
       <button type="button" class="small" @click=${() => download(data)}>Download CSV</button>
     </p>
@@ -29,7 +31,7 @@ export function chartTable(data: Data): TemplateResult {
       <table class="figures">
         <thead>
           <tr>
-            <th scope="col">Step</th>
+            <th scope="col">${axis}</th>
             ${lines.map((line) => html`<th scope="col"><bdi>${line.label}</bdi></th>`)}
           </tr>
         </thead>
@@ -46,9 +48,9 @@ export function chartTable(data: Data): TemplateResult {
   `;
 }
 
-function download({ heading, steps, lines }: Data): void {
+function download({ heading, axis, steps, lines }: Data): void {
   const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
-  const head = ['step', ...lines.map(({ label }) => quote(label))].join(',');
+  const head = [axis.toLowerCase(), ...lines.map(({ label }) => quote(label))].join(',');
   const rows = steps.map((step, row) => [step, ...lines.map(({ values }) => values[row] ?? '')].join(','));
   const url = URL.createObjectURL(new Blob([[head, ...rows].join('\n')], { type: 'text/csv' }));
   const link = document.createElement('a');

@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
-import { type ChartLine, drawing, look } from './chart-drawing.ts';
+import { type ChartLine, drawing, drawMark, look } from './chart-drawing.ts';
 import { chartTable } from './chart-table.ts';
 import { formatNumber } from './format.ts';
 
@@ -41,6 +41,10 @@ export class Chart extends LitElement {
   @property({ attribute: false }) revision: unknown = null;
   /** Charts with the same key share their pointer. */
   @property() sync = '';
+  /** What the steps count. */
+  @property() axis = 'Step';
+  /** A step to mark with a line. */
+  @property({ attribute: false }) mark: number | null = null;
   /** Uses a logarithmic scale if all values are positive. */
   @property({ attribute: false }) log = false;
   @state() private _index: number | null = null;
@@ -144,6 +148,7 @@ export class Chart extends LitElement {
           if (plot.select.width > 0) this._zoomed = true;
         },
       ],
+      draw: [(plot) => this.mark !== null && drawMark(plot, this, this.mark)],
       ready: [(plot) => this._listen(plot)],
     };
   }
@@ -269,7 +274,7 @@ export class Chart extends LitElement {
               <dd>${this.format(this._index === null ? lastOf(line.values) : line.values[index])}</dd>
             </div>`,
           )}
-          <div class="legend-step"><dt>Step</dt><dd>${step === undefined ? '–' : step.toLocaleString('en')}</dd></div>
+          <div class="legend-step"><dt>${this.axis}</dt><dd>${step === undefined ? '–' : step.toLocaleString('en')}</dd></div>
         </dl>
         <div
           class="chart-area"

@@ -15,6 +15,7 @@ import { detectedFile, detectedName } from '../../views/import-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-faults.ts';
 import '../../views/delete-dataset.ts';
+import './analysis.ts';
 import './row-pages.ts';
 import './split-dialog.ts';
 
@@ -101,11 +102,21 @@ export class DatasetPage extends LitElement {
       ${
         detail === null
           ? nothing
-          : html`<section class="card" aria-label="Rows of the dataset">
+          : html`${valid ? this._analysis(shape ?? null) : nothing}
+            <section class="card" aria-label="Rows of the dataset">
               <hone-row-pages name=${this.name} .total=${detail.num_examples}></hone-row-pages>
             </section>`
       }
       ${this._shownDialog(detail)}`;
+  }
+
+  private _analysis(shape: string | null): TemplateResult {
+    return html`<section class="card" aria-label="Analysis">
+      <details class="fold bare">
+        <summary>Analysis</summary>
+        <hone-dataset-analysis name=${this.name} .shape=${shape}></hone-dataset-analysis>
+      </details>
+    </section>`;
   }
 
   private _opener(dialog: 'split' | 'delete', label: string): TemplateResult {
