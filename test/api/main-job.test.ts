@@ -260,6 +260,9 @@ test('every frame is one of those that the description knows, and a job’s are 
   );
   const analysed = await service.call('POST', '/api/datasets/support.jsonl/analysis', {});
   assert.is(analysed.status, 200, JSON.stringify(analysed.body));
+  const imported = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
+  assert.is(imported.status, 200, JSON.stringify(imported.body));
+  await until(() => frames.some(({ type }) => type === 'import'), 'an import is told');
   const before = (await service.call('GET', '/api/jobs')).body.jobs[1].job_id;
   assert.is((await service.call('DELETE', `/api/jobs/${before}`)).status, 200);
   await until(
