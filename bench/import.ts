@@ -18,7 +18,8 @@ const megabytes: Record<Size, number> = { full: 500, quick: 50, test: 1 };
 const containers = ['csv', 'json', 'parquet'] as const;
 const sourceIn = (dir: string, container: string) => join(dir, `rows.${container}`);
 const sizeOf = (path: string) => statSync(path).size / 1e6;
-const pollMs = 20;
+/** Each answer costs the service about a millisecond. */
+const pollMs = 500;
 
 async function call(server: MeasuredServer, method: string, path: string, body?: unknown) {
   const response = await fetch(server.url + path, {

@@ -51,9 +51,13 @@ export async function searchAnswers(service: TestService, modelId: string, wante
     'GET /api/examples/{name}': 'support',
     'GET /v1/models/{model}': (await service.call('GET', '/v1/models')).body.data[0].id,
   };
+  const { body: imported } = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
+    ...{ id: imported.id, file_id: 'none' },
   };
+  /** What this service has none of, or what is asked below. */
+  const left = /\/files\/|\/fine_tuning\/jobs\/|^\/api\/hub\/dataset/;
   const queries: Record<string, string> = {
     '/api/playground/model_path': `?model_id=${modelId}`,
     '/api/recommendations': '?task=text-generation',
@@ -68,7 +72,7 @@ export async function searchAnswers(service: TestService, modelId: string, wante
       }),
     )
     .map((path) => path + (queries[path] ?? ''))
-    .filter((path) => !path.includes('/files/'));
+    .filter((path) => !left.test(path));
   paths.push(
     ...['/', '/api/openapi.json', `/api/models/${modelId}`, '/api/jobs/train_1/metrics?points=0'],
     ...files.map(({ name }: { name: string }) => {

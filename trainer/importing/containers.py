@@ -18,7 +18,7 @@ from trainer.importing.faults import BadRow, Fault
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
 
 # Bytes of a block of CSV for pyarrow, and the longest row that it reads; csv reads longer ones.
-CSV_BLOCK_BYTES = 2**22
+CSV_BLOCK_BYTES = 2**20
 # The size of a batch of a Parquet file, as it is in the file.
 BATCH_BYTES = 2**21
 BATCH_ROWS = 4096
