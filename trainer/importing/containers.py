@@ -26,6 +26,10 @@ BATCH_ROWS = 4096
 TEXT_CHARACTERS = 2**20
 
 JSON_SPACE = re.compile(r"[ \t\r\n]*")
+# How an object in an array begins behind the one before: with a comma and, mostly, the same first key.
+NEXT_OBJECT = re.compile(r"[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*\"[^\"\\\\]*\"")
+# Characters of a JSON array that are decoded at once.
+BATCH_CHARACTERS = 2**17
 
 # A row with its line (its number, in Parquet), or why it cannot be read.
 Rows = Iterator[tuple[int, "dict[str, Any] | BadRow"]]
@@ -75,6 +79,8 @@ class _Window:
 
     def __init__(self, file: Any):
         self.file, self.text, self.at, self.line, self.ended = file, "", 0, 1, False
+        # Whether a part of it could not be decoded as many objects of one kind.
+        self.is_uneven = False
 
     def more(self) -> None:
         """Reads on, dropping what is before the place."""
@@ -133,6 +139,7 @@ def _json_array(source: Source) -> Rows:
                 window.more()
             yield line, row if isinstance(row, dict) else _no_object(row)
             window.move(end)
+            yield from _alike(window)
             follows = window.next()
             window.move(window.at + len(follows))
             if follows == "]":
@@ -145,6 +152,33 @@ def _json_array(source: Source) -> Rows:
                 f"Line {window.line}: more follows the end of the JSON array. Put all rows into one array.",
                 window.line,
             )
+
+
+def _alike(window: _Window) -> Rows:
+    """The objects behind the one that ends at the window's place, as long as they begin as the next one does
+    and take as many lines. They are decoded many at a time, which is three times as fast; the place is then
+    behind the last of them."""
+    decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
+    following = NEXT_OBJECT.match(window.text, window.at)
+    while following is not None and not window.is_uneven:
+        text, at, opening = window.text, window.at, following.group()
+        end = text.rfind("}" + opening, at, at + BATCH_CHARACTERS) + 1
+        count = text.count("}" + opening, at, end) + 1
+        lines = opening[: opening.index("{")].count("\n")
+        if end == 0 or text.count("\n", at, end) != lines * count:
+            return
+        try:
+            rows = decode("[" + text[text.index(",", at) + 1 : end] + "]")
+        except (msgspec.DecodeError, RecursionError):
+            rows = []
+        if len(rows) != count:
+            window.is_uneven = True
+            return
+        for row in rows:
+            window.line += lines
+            yield window.line, row
+        window.at = end
+        following = NEXT_OBJECT.match(text, end)
 
 
 def _delimited(source: Source, fast: bool) -> Rows:

@@ -42,6 +42,22 @@ def test_an_array_is_read_the_same_however_its_text_is_cut(tmp_path, monkeypatch
             assert rows_of(path) == rows, size
 
 
+def test_objects_of_an_array_that_begin_alike_keep_their_lines(tmp_path, monkeypatch):
+    rows = [{"messages": [{"messages": [], "text": '},{"messages"'}] * (place % 3)} for place in range(40)]
+    rows[20] = {"other": 1}
+    texts = [json.dumps(row) for row in rows]
+    pretty = texts[30].replace("[", "[\n", 1)
+    # The lines of the first 31 rows: one for each, and all in one.
+    for separator, lines in ((",\n", list(range(2, 33))), (",", [2] * 31)):
+        path = write(tmp_path, "[\n" + separator.join([*texts[:30], pretty, *texts[31:]]) + "]")
+        for size in (40, 200, 2**17):
+            monkeypatch.setattr(containers, "BATCH_CHARACTERS", size)
+            read = list(containers.read_rows(Source(path, 2**40), tmp_path))
+            assert [row for _, row in read] == rows
+            assert [line for line, _ in read][:31] == lines
+            assert read[-1][0] == lines[-1] + 1 + (9 if separator == ",\n" else 0)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
