@@ -21,8 +21,9 @@ namespace hone {
 
 namespace {
 
-/// Locality-sensitive hashing (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.4): rows that agree
-/// in all places of a band are compared. 12 bands of 5 places find 99 % of the pairs with a similarity of 0.8.
+/// Locality-sensitive hashing (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, 3.4): rows that
+/// agree in all places of a band are compared. 12 bands of 5 places find 99 % of the pairs with a similarity
+/// of 0.8.
 constexpr size_t kBands = 12, kBandPlaces = 5;
 /// Of the rows that agree in a band, each is compared with so many before it.
 constexpr size_t kCompared = 8;
@@ -73,7 +74,8 @@ class Search {
 
   Found Run() {
     for (const std::string& path : {request_.path, request_.validation}) {
-      if (!path.empty()) total_ += static_cast<double>(std::filesystem::file_size(std::filesystem::u8path(path)));
+      if (!path.empty())
+        total_ += static_cast<double>(std::filesystem::file_size(std::filesystem::u8path(path)));
     }
     Read(request_.path);
     found_.rows = own_ = static_cast<uint32_t>(places_.size());
@@ -233,8 +235,9 @@ class Search {
     found_.overlap_pairs = Best(std::move(overlaps), found_.overlap_near);
   }
 
-  /// The most similar pairs, with their similarity computed from the texts themselves. Of `count` pairs, those
-  /// are left that are near duplicates: all are computed, or with more than `kCandidates` as many as of those.
+  /// The most similar pairs, with their similarity computed from the texts themselves. Of `count` pairs,
+  /// those are left that are near duplicates: all are computed, or with more than `kCandidates` as many as of
+  /// those.
   std::vector<Pair> Best(std::vector<Pair> pairs, size_t& count) {
     const size_t computed = pairs.size();
     for (Pair& pair : pairs) {
@@ -246,9 +249,9 @@ class Search {
       pair.one = places_[pair.one].line;
       pair.other = places_[pair.other].line;
     }
-    pairs.erase(std::remove_if(pairs.begin(), pairs.end(),
-                               [](const Pair& pair) { return pair.similarity < kNear; }),
-                pairs.end());
+    pairs.erase(
+        std::remove_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.similarity < kNear; }),
+        pairs.end());
     if (computed > 0) count = (count * pairs.size() + computed / 2) / computed;
     std::stable_sort(pairs.begin(), pairs.end(),
                      [](const Pair& a, const Pair& b) { return a.similarity > b.similarity; });
@@ -389,8 +392,10 @@ Napi::Value FindDuplicates(const Napi::CallbackInfo& info) {
     delivery->Post([delivery, found](Napi::Env job_env) {
       const auto on_end = delivery->callback().Value().Get("onEnd").As<Napi::Function>();
       delivery->Close();
-      if (found->failure) on_end.Call({ToError(job_env, found->failure), job_env.Null()});
-      else on_end.Call({job_env.Null(), ToObject(job_env, *found)});
+      if (found->failure)
+        on_end.Call({ToError(job_env, found->failure), job_env.Null()});
+      else
+        on_end.Call({job_env.Null(), ToObject(job_env, *found)});
     });
   });
 

@@ -25,8 +25,10 @@ std::string Normalized(const std::string& text) {
   for (const char c : text) {
     if (out.size() >= kComparedBytes) break;
     const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-    if (!blank) out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
-    else if (!out.empty() && out.back() != ' ') out.push_back(' ');
+    if (!blank)
+      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
+    else if (!out.empty() && out.back() != ' ')
+      out.push_back(' ');
   }
   while (!out.empty() && out.back() == ' ') out.pop_back();
   return out;
