@@ -1,45 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
-import {
-  copyFile,
-  link,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, sep } from 'node:path';
-import { minimumRows, type RowShape } from '../../contract/rows.ts';
+import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, isAbsolute, join, sep } from 'node:path';
+import type { RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
-import { checkRoom } from '../machine/disk-room.ts';
 import { checkDatasetFile } from './dataset-file.ts';
 import { datasetName } from './dataset-name.ts';
 import { datasetPart } from './dataset-part.ts';
-import { foreignShapeOf } from './foreign-shape.ts';
+import { foreignIn, isForeign } from './foreign-rows.ts';
 import { type ImportNote, importPrefix, noteExtension, readNote, writeNote } from './imports/import-note.ts';
-import { readLines } from './read-lines.ts';
+import { parseOr } from './parse-or.ts';
 import { receiveFile } from './receive-file.ts';
 import { type RowPage, type RowsWanted, readRowPage } from './row-page.ts';
-import { createRowValidator, maximumLineBytes, type Validation } from './row-validator.ts';
+import { createRowValidator, type Validation } from './row-validator.ts';
+import { type SplitWanted, splitSizes } from './split-sizes.ts';
+import type { TrainingData } from './training-data.ts';
+import { missing, refusedRows, validateFile } from './validate-file.ts';
 
 export type Dataset = DatasetRow<Validation>;
-
-/** A dataset for training: the path and number of its rows. */
-export interface TrainingData {
-  readonly name: string;
-  readonly path: string;
-  readonly numExamples: number;
-  readonly shape: RowShape;
-  /** Whether the file is managed by Hone and replaced by renaming, so that a hard link keeps its rows. */
-  readonly stored: boolean;
-}
 
 /** How an upload differs from that of the page. */
 export interface UploadOptions {
@@ -56,14 +36,6 @@ export interface UploadOptions {
   readonly convert?: (path: string, name: string) => Promise<Dataset>;
   /** What is kept beside the dataset, if an import made it. */
   readonly note?: (validation: Validation) => ImportNote;
-}
-
-/** How many rows to hold out, and which. */
-export interface SplitWanted {
-  /** The share of the rows, between 0 and 1; or `rows`. */
-  readonly fraction?: number | undefined;
-  readonly rows?: number | undefined;
-  readonly seed: number;
 }
 
 /** A file that becomes a dataset. */
@@ -406,52 +378,9 @@ async function* unless(signal: AbortSignal, pieces: AsyncIterable<Buffer>): Asyn
   }
 }
 
-/** The numbers of all rows and of those that are held out. @throws AppError `invalid` if a part would be too small. */
-function splitSizes(
-  { name, numExamples: rows, validation }: Dataset,
-  { fraction = 0, rows: wanted }: SplitWanted,
-) {
-  if (!validation.valid) {
-    throw new AppError(
-      'invalid',
-      `${name} has faults (${validation.totalErrors}). Correct them before splitting it.`,
-    );
-  }
-  const heldOut = wanted ?? Math.round(rows * fraction);
-  if (heldOut >= minimumRows && rows - heldOut >= minimumRows) return { rows, heldOut };
-  const advice =
-    rows < 2 * minimumRows
-      ? `Add rows: at least ${2 * minimumRows} are needed`
-      : `Hold out ${minimumRows} to ${rows - minimumRows} rows`;
-  throw new AppError(
-    'invalid',
-    `Of the ${rows} rows of ${name}, ${heldOut} would be held out and ${Math.max(0, rows - heldOut)} left; each part needs at least ${minimumRows}. ${advice}.`,
-  );
-}
-
-/** The error for a dataset with invalid rows. */
-export function refusedRows(what: string, validation: Validation): AppError {
-  const first = validation.errors.slice(0, 5).map((error) => error.message);
-  const more =
-    validation.totalErrors > first.length ? ` (and ${validation.totalErrors - first.length} more)` : '';
-  return new AppError('invalid', `${what}: ${first.join('; ')}${more}`, { details: { validation } });
-}
-
 /** Whether a dataset of conversations was refused by version 2.0, which did not know them. */
 const isOutdated = ({ validation }: Dataset): boolean =>
   validation.errors?.[0]?.message.includes('OpenAI messages format') ?? false;
-
-/** The shape of rows that an import can convert, `columns` for unknown fields, or `null`. */
-async function foreignIn(path: string, validation: Validation): Promise<string | null> {
-  const first = await firstRow(path);
-  const isRow = typeof first === 'object' && first !== null && !Array.isArray(first);
-  const foreign = isRow ? foreignShapeOf(first as Record<string, unknown>) : undefined;
-  if (foreign !== undefined || validation.valid || !isRow) return foreign?.shape ?? null;
-  return validation.shape === 'messages' ? 'openai-chat' : validation.shape === null ? 'columns' : null;
-}
-
-/** Whether it is known what the fields of rows mean. */
-const isForeign = (shape: string | null) => shape !== null && shape !== 'columns';
 
 /** Renaming a file onto a folder fails. */
 const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {
@@ -459,54 +388,3 @@ const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {
   const msg = `A folder named ${name} stands where datasets are stored. Upload the file under another name.`;
   throw new AppError('invalid', msg, { cause: error });
 };
-
-function missing(reference: string, advice: string): AppError {
-  const msg = `There is no dataset "${reference.slice(0, 200)}"; ${advice}.`;
-  return new AppError('not_found', msg, { issues: [{ loc: ['body', 'dataset'], msg, type: 'value_error' }] });
-}
-
-/**
- * Validates the rows of a file.
- * @throws AppError `not_found`, or `invalid` for what is no `.jsonl` file.
- */
-export async function validateFile(path: string, shapes: readonly RowShape[] | null): Promise<Validation> {
-  const file = await stat(path).catch(() => null);
-  if (file === null || path.includes('\0')) throw missing(path, 'check the path');
-  if (!file.isFile() || !path.toLowerCase().endsWith('.jsonl')) {
-    throw new AppError('invalid', `The dataset must be a .jsonl file; "${path.slice(0, 200)}" is not one.`);
-  }
-  const validator = createRowValidator(shapes);
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 18 }))
-    validator.push(chunk as Buffer);
-  return validator.finish();
-}
-
-async function firstRow(path: string): Promise<unknown> {
-  for await (const { text } of readLines(path, maximumLineBytes)) {
-    if (text.trim() !== '') return parseOr(text, null);
-  }
-  return null;
-}
-
-function parseOr<T>(line: string, fallback: T): unknown | T {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return fallback;
-  }
-}
-
-/** Gives a job its own copy of the rows, unaffected by later uploads. */
-export async function freezeRows(data: TrainingData, target: string): Promise<void> {
-  await rm(target, { force: true });
-  if (data.stored) {
-    try {
-      return await link(data.path, target);
-    } catch {
-      // Another file system, or one without hard links.
-    }
-  }
-  // A copy that shares its blocks with the original, where the file system can.
-  await checkRoom(dirname(target), (await stat(data.path)).size);
-  await copyFile(data.path, target, constants.COPYFILE_FICLONE);
-}

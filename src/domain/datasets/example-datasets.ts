@@ -2,8 +2,9 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
-import { type Dataset, type Datasets, validateFile } from './datasets.ts';
+import type { Dataset, Datasets } from './datasets.ts';
 import { findStarter } from './starter-model.ts';
+import { validateFile } from './validate-file.ts';
 
 /** A small built-in dataset for a first training. */
 export interface ExampleDataset {

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { protocolVersion } from '../../contract/journal.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
-import { freezeRows, type TrainingData } from '../datasets/datasets.ts';
+import { freezeRows, type TrainingData } from '../datasets/training-data.ts';
 import { exportTypes, type JudgedRequest } from './judge-request.ts';
 
 /** Recreates a job's folder with its own copy of the rows and its specification. */

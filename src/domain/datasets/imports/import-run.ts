@@ -2,8 +2,9 @@ import { basename } from 'node:path';
 import { AppError } from '../../../errors.ts';
 import { type ImportMapping, type ImportRequest, readForeignRows } from '../../../trainer/import-rows.ts';
 import type { TrainerCommand } from '../../../trainer/supervisor.ts';
-import { type Dataset, type Datasets, refusedRows } from '../datasets.ts';
+import type { Dataset, Datasets } from '../datasets.ts';
 import type { Validation } from '../row-validator.ts';
+import { refusedRows } from '../validate-file.ts';
 import type { ImportNote } from './import-note.ts';
 import type { ImportProblem, ImportRecord, ImportSource, Proposal } from './import-record.ts';
 
