@@ -110,7 +110,7 @@ export async function trainAndAsk(
         message.content,
       );
     }
-    if (message.content === expected) right += 1;
+    if (message.content.trim() === expected) right += 1;
   }
   return {
     sequences: split === undefined ? null : Number(/as ([\d,]+) sequences/.exec(split.message)?.[1]),
