@@ -6,6 +6,7 @@ JSON object a line: `proposal`, `problem`, `progress`, and at the end `end` or `
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -54,7 +55,8 @@ class _Import:
         self.told_at = time.monotonic()
 
     def tell(self, event: str, **fields: Any) -> None:
-        sys.stderr.buffer.write(msgspec.json.encode({"event": event, **fields}) + b"\n")
+        # As ASCII: newer releases of Node divide lines at U+2028 as well.
+        sys.stderr.buffer.write(json.dumps({"event": event, **fields}).encode() + b"\n")
         sys.stderr.buffer.flush()
 
     def run(self) -> None:

@@ -200,3 +200,17 @@ def test_it_starts_without_torch_and_transformers():
     heavy = ("torch", "transformers", "pyarrow", "numpy")
     program = f"import sys, trainer.importing.main; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
+
+
+def test_what_is_told_is_ascii(tmp_path):
+    """Line separators of Unicode would divide a line for newer releases of Node."""
+    path = write(tmp_path, json.dumps({"input": "a\u2028b", "output\u2029": "é"}, ensure_ascii=False))
+    request = {"paths": [str(path)], "scratch": str(tmp_path), "limit_bytes": 1000, "mapping": None}
+    told = subprocess.run(
+        [sys.executable, "-m", "trainer", "import"],
+        input=json.dumps({**request, "run": False, "skip_invalid": False}).encode(),
+        capture_output=True,
+        check=True,
+    ).stderr
+    assert told.isascii()
+    assert json.loads(told)["samples"][0]["before"] == {"input": "a\u2028b", "output\u2029": "é"}
