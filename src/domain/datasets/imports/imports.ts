@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { AppError, asAppError } from '../../../errors.ts';
+import { AppError } from '../../../errors.ts';
 import { refusalOf } from '../../../faults.ts';
 import type { HubAccess } from '../../../hub/access.ts';
-import { type HubDataset, type HubDatasetFile, readHubDataset } from '../../../hub/dataset-files.ts';
+import type { HubDataset, HubDatasetFile } from '../../../hub/dataset-files.ts';
 import { hubFileBytes } from '../../../hub/download-file.ts';
 import type { ImportMapping } from '../../../trainer/import-rows.ts';
 import type { TrainerCommand } from '../../../trainer/supervisor.ts';
-import { isHubId } from '../../base-models/base-model.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
 import { checkRoom } from '../../machine/disk-room.ts';
 import { checkDatasetFile } from '../dataset-file.ts';
 import { datasetName } from '../dataset-name.ts';
 import type { Dataset, Datasets } from '../datasets.ts';
 import { receiveFile } from '../receive-file.ts';
+import { type HubWanted, hubSplit, readHubRepo } from './hub-split.ts';
+import { createImportEntries, type ImportEntry } from './import-entries.ts';
 import { importPrefix } from './import-note.ts';
-import { checkMapping, type ImportProblem, type ImportRecord, type ImportSource } from './import-record.ts';
+import { checkMapping, type ImportRecord, type ImportSource } from './import-record.ts';
 import { proposeImport, runImport } from './import-run.ts';
 import { checkSourceFile } from './source-file.ts';
 
@@ -68,26 +69,6 @@ export interface StartOptions {
   readonly skipInvalid: boolean;
 }
 
-/** A dataset of the hub; `null` for its only or usual configuration or split, and its newest revision. */
-export interface HubWanted {
-  readonly repo: string;
-  readonly config: string | null;
-  readonly split: string | null;
-  readonly revision: string | null;
-}
-
-interface Entry {
-  readonly record: ImportRecord;
-  readonly paths: readonly string[];
-  readonly folder: string;
-  controller: AbortController;
-  /** Settles when nothing runs. */
-  work: Promise<unknown>;
-}
-
-/** Imports that are remembered; the oldest that does not run makes room, with its source. */
-const keptImports = 20;
-const forgottenAfterMs = 24 * 3_600_000;
 const runningAtOnce = 4;
 const retryAfterSeconds = 10;
 /** Minimum interval between progress frames of a download. */
@@ -103,81 +84,27 @@ export function createImports(options: {
   version: string;
   logger: { info(fields: object, text: string): void };
 }): Imports {
-  const { datasets, datasetsDir, command, frames, hub, limitBytes, version, logger } = options;
-  const entries = new Map<string, Entry>();
+  const { datasets, datasetsDir, command, hub, limitBytes, version } = options;
+  const entries = createImportEntries(options.frames, options.logger);
+  const { find, change, fail, forget } = entries;
 
-  const tell = ({ id, state, progress, dataset, error }: ImportRecord) =>
-    frames.send('import', null, {
-      id,
-      state,
-      progress: {
-        done_bytes: progress.doneBytes,
-        total_bytes: progress.totalBytes,
-        rows: progress.rows,
-        skipped: progress.skipped,
-      },
-      dataset,
-      error: error === null ? null : { message: error },
-    });
-
-  const workOf = ({ paths, folder, controller }: Entry) => ({
+  const workOf = ({ paths, folder, controller }: ImportEntry) => ({
     ...{ command, paths, scratch: folder, limitBytes, signal: controller.signal },
   });
-
-  function find(id: string): Entry {
-    const entry = entries.get(id);
-    if (entry !== undefined) return entry;
-    throw new AppError(
-      'not_found',
-      `There is no import "${id.slice(0, 100)}". Imports end with the service.`,
-    );
-  }
-
-  function change(record: ImportRecord, fields: Partial<ImportRecord>): void {
-    Object.assign(record, fields);
-    tell(record);
-  }
-
-  function fail(record: ImportRecord, thrown: unknown): void {
-    const error = asAppError(thrown);
-    const problem = error.details.problem as ImportProblem | null | undefined;
-    if (problem) {
-      record.problems.push(problem);
-      record.totalProblems += 1;
-    }
-    change(record, { state: 'failed', error: error.message });
-    logger.info({ import: record.id, source: record.source.kind, error: error.message }, 'An import failed');
-  }
 
   function open(
     source: ImportSource,
     folder: string,
     paths: readonly string[],
-    prepare: (entry: Entry) => Promise<void> = async () => undefined,
-  ): Entry {
-    const record: ImportRecord = {
-      ...{ id: randomUUID(), state: 'reading', source, proposal: null, dataset: null },
-      progress: { doneBytes: 0, totalBytes: source.sizeBytes, rows: 0, skipped: 0 },
-      ...{ problems: [], totalProblems: 0, error: null },
-    };
-    const entry: Entry = {
-      record,
-      paths,
-      folder,
-      controller: new AbortController(),
-      work: Promise.resolve(),
-    };
-    entries.set(record.id, entry);
-    makeRoom();
-    const timer = setTimeout(() => void forget(entry), forgottenAfterMs);
-    timer.unref();
-    tell(record);
+    prepare: (entry: ImportEntry) => Promise<void> = async () => undefined,
+  ): ImportEntry {
+    const entry = entries.add(source, folder, paths);
     entry.work = propose(entry, null, () => prepare(entry));
     return entry;
   }
 
   async function propose(
-    entry: Entry,
+    entry: ImportEntry,
     mapping: ImportMapping | null,
     prepare: () => Promise<void>,
   ): Promise<void> {
@@ -191,29 +118,13 @@ export function createImports(options: {
     }
   }
 
-  function makeRoom(): void {
-    for (const entry of entries.values()) {
-      if (entries.size <= keptImports) return;
-      if (entry.record.state !== 'running' && entry.record.state !== 'reading') void forget(entry);
-    }
-  }
-
-  async function forget(entry: Entry): Promise<void> {
-    if (!entries.delete(entry.record.id)) return;
-    const isRunning = entry.record.state === 'running' || entry.record.state === 'reading';
-    entry.controller.abort();
-    await entry.work.catch(() => undefined);
-    await rm(entry.folder, { recursive: true, force: true });
-    if (isRunning) change(entry.record, { state: 'cancelled', error: null });
-  }
-
   async function newFolder(): Promise<string> {
     const folder = join(datasetsDir, importPrefix + randomUUID());
     await mkdir(folder, { recursive: true });
     return folder;
   }
 
-  async function fromFile(kind: ImportSource['kind'], name: string, path: string): Promise<Entry> {
+  async function fromFile(kind: ImportSource['kind'], name: string, path: string): Promise<ImportEntry> {
     const sizeBytes = await checkSourceFile(path, kind === 'dataset' ? 'dataset' : 'path');
     const entry = open({ kind, name, sizeBytes }, await newFolder(), [path]);
     await entry.work;
@@ -221,7 +132,7 @@ export function createImports(options: {
   }
 
   /** Downloads the files of a split, with progress. */
-  async function download(entry: Entry, repo: string, files: readonly HubDatasetFile[]): Promise<void> {
+  async function download(entry: ImportEntry, repo: string, files: readonly HubDatasetFile[]): Promise<void> {
     const { record, controller } = entry;
     let toldAt = 0;
     async function* counted(file: HubDatasetFile) {
@@ -230,7 +141,7 @@ export function createImports(options: {
         yield piece;
         if (performance.now() - toldAt < progressIntervalMs) continue;
         toldAt = performance.now();
-        tell(record);
+        change(record, {});
       }
     }
     for (const [place, file] of files.entries()) {
@@ -238,12 +149,15 @@ export function createImports(options: {
     }
   }
 
-  async function run(entry: Entry, { mapping, name, skipInvalid }: StartOptions): Promise<Dataset | null> {
+  async function run(
+    entry: ImportEntry,
+    { mapping, name, skipInvalid }: StartOptions,
+  ): Promise<Dataset | null> {
     const { record } = entry;
     try {
       const dataset = await runImport(workOf(entry), record, {
         mapping: mapping ?? record.proposal?.mapping ?? null,
-        ...{ name, skipInvalid, version, datasets, onProgress: () => tell(record) },
+        ...{ name, skipInvalid, version, datasets, onProgress: () => change(record, {}) },
       });
       change(record, { state: 'completed', dataset: dataset.name });
       await rm(entry.folder, { recursive: true, force: true });
@@ -276,12 +190,11 @@ export function createImports(options: {
     async fromPath(path) {
       return (await fromFile('path', basename(path), path)).record;
     },
-    hubDataset: (repo) => readHubDataset(hub, checkedRepo(repo), null),
+    hubDataset: (repo) => readHubRepo(hub, repo, null),
 
-    async fromHub({ repo, config, split, revision }) {
-      const dataset = await readHubDataset(hub, checkedRepo(repo), revision);
-      const ofConfig = choose(dataset.configs, config, 'config', 'default', repo);
-      const { files } = choose(ofConfig.splits, split, 'split', 'train', repo);
+    async fromHub(wanted) {
+      const { repo } = wanted;
+      const files = await hubSplit(hub, wanted);
       const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
       if (sizeBytes > limitBytes) {
         throw refusalOf('hub', `"${repo}" has ${sizeBytes} bytes, more than the ${limitBytes} of an import`);
@@ -293,7 +206,7 @@ export function createImports(options: {
       return open(source, folder, paths, (entry) => download(entry, repo, files)).record;
     },
 
-    list: () => [...entries.values()].map(({ record }) => record).reverse(),
+    list: () => entries.list().map(({ record }) => record),
     get: (id) => find(id).record,
 
     async preview(id, mapping) {
@@ -317,7 +230,7 @@ export function createImports(options: {
       if (mapping === null && record.proposal?.target === null) {
         throw refusalOf('mapping', 'Choose the column that each field is taken from');
       }
-      const running = [...entries.values()].filter(({ record: { state } }) => state === 'running').length;
+      const running = entries.list().filter(({ record: { state } }) => state === 'running').length;
       if (running >= runningAtOnce) {
         throw new AppError(
           'unavailable',
@@ -361,12 +274,12 @@ export function createImports(options: {
     },
 
     async close() {
-      await Promise.all([...entries.values()].map(forget));
+      await Promise.all(entries.list().map(forget));
     },
   };
   return imports;
 
-  function refuseUnready({ record }: Entry): void {
+  function refuseUnready({ record }: ImportEntry): void {
     const { id, state, proposal } = record;
     if (proposal !== null && (state === 'proposed' || state === 'failed')) return;
     const why =
@@ -375,24 +288,4 @@ export function createImports(options: {
         : `is ${state === 'reading' ? 'being read' : state}`;
     throw new AppError('conflict', `The import ${id} ${why}.`);
   }
-}
-
-function checkedRepo(repo: string): string {
-  if (isHubId(repo)) return repo;
-  throw refusalOf('repo', `"${repo.slice(0, 200)}" is not the name of a dataset on the hub (owner/name)`);
-}
-
-/** The configuration or split of this name; without one, the only or the usual one. @throws AppError `invalid`. */
-function choose<T extends { readonly name: string }>(
-  all: readonly T[],
-  wanted: string | null,
-  what: string,
-  usual: string,
-  repo: string,
-): T {
-  const found = all.find(({ name }) => name === (wanted ?? usual));
-  if (found !== undefined) return found;
-  if (wanted === null && all.length === 1) return all[0] as T;
-  const names = all.map(({ name }) => name).join(', ');
-  throw refusalOf(what, `"${repo}" needs one of its ${what}s: ${names.slice(0, 500)}`);
 }
