@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { moveStates } from '../../domain/moving/move.ts';
 import { movedFile, movedJob } from '../../domain/moving/moved-records.ts';
-import { moveStates } from '../../domain/moving/moving.ts';
 
 /** Its own messages, because the standard ones repeat what was sent. */
 const keyRule = 'must be an API key of OpenAI: up to 1024 visible ASCII characters';

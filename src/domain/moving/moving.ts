@@ -1,8 +1,10 @@
 import { AppError, asAppError } from '../../errors.ts';
 import type { OpenAiAccess, OpenAiPatience } from '../../openai-source/access.ts';
-import { download, listFiles, listJobs, readFile, readMetrics } from '../../openai-source/openai-source.ts';
-import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
+import { fetchFile } from './fetch-file.ts';
+import { jobHere } from './job-here.ts';
+import type { Move, MoveState } from './move.ts';
 import {
   type MovedFile,
   type MovedJob,
@@ -10,33 +12,8 @@ import {
   readRecords,
   writeRecords,
 } from './moved-records.ts';
-import { type Proposal, type ProposalContext, propose } from './proposal.ts';
-import { lostFile, toMovedFile, toMovedJob } from './source-records.ts';
-
-export const moveStates = ['idle', 'listing', 'downloading', 'completed', 'failed', 'cancelled'] as const;
-export type MoveState = (typeof moveStates)[number];
-
-/** A job that was moved, with the equal training here, or why there is none. */
-export interface JobHere extends MovedJob {
-  readonly training_dataset: string | null;
-  readonly validation_dataset: string | null;
-  readonly proposal: Proposal | null;
-  readonly problem: string | null;
-}
-
-/** A move, and everything that this and earlier ones brought. */
-export interface Move {
-  readonly state: MoveState;
-  readonly progress: {
-    readonly files_done: number;
-    readonly files_total: number;
-    readonly bytes_done: number;
-    readonly bytes_total: number;
-  };
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly files: readonly MovedFile[];
-  readonly jobs: readonly JobHere[];
-}
+import type { ProposalContext } from './proposal.ts';
+import { readLists } from './read-lists.ts';
 
 /** What to download; both absent for everything. */
 export interface MoveChoice {
@@ -96,25 +73,7 @@ export function createMoving(options: {
           ? { ...file, state: 'listed' as const, dataset: null }
           : file,
       ),
-      jobs: jobs.map((job) => {
-        const training = datasetOf(byId.get(job.training_file));
-        const validation = job.validation_file === null ? null : datasetOf(byId.get(job.validation_file));
-        const proposed =
-          training?.validation.valid === true
-            ? propose(job, {
-                ...context,
-                training,
-                validation: validation?.validation.valid ? validation : null,
-              })
-            : (byId.get(job.training_file)?.problem ?? 'Its training file is not here yet.');
-        return {
-          ...job,
-          training_dataset: training?.name ?? null,
-          validation_dataset: validation?.name ?? null,
-          proposal: typeof proposed === 'string' ? null : proposed,
-          problem: typeof proposed === 'string' ? proposed : null,
-        };
-      }),
+      jobs: jobs.map((job) => jobHere(job, byId, datasetOf, context)),
     };
   }
 
@@ -151,37 +110,8 @@ export function createMoving(options: {
     return ended;
   }
 
-  async function readLists(access: OpenAiAccess): Promise<void> {
-    const before = await known();
-    const [files, jobs] = [await listFiles(access), await listJobs(access)];
-    const fileBefore = new Map(before.files.map((file) => [file.id, file]));
-    const jobBefore = new Map(before.jobs.map((job) => [job.id, job]));
-    const listed = files
-      .filter(({ purpose }) => purpose === 'fine-tune')
-      .map((file) => toMovedFile(file, fileBefore.get(file.id)));
-    const moved: MovedJob[] = [];
-    for (const job of jobs) {
-      const made = toMovedJob(job, jobBefore.get(job.id));
-      const isNew = made.metrics === null && made.status === 'succeeded';
-      moved.push(isNew ? { ...made, metrics: await unlessMissing(readMetrics(access, job.id)) } : made);
-    }
-    const ids = new Set(listed.map(({ id }) => id));
-    for (const job of moved) {
-      for (const id of [job.training_file, job.validation_file]) {
-        if (id === null || ids.has(id)) continue;
-        ids.add(id);
-        const found = await unlessMissing(readFile(access, id));
-        const earlier = fileBefore.get(id);
-        if (found !== null) listed.push(toMovedFile(found, earlier));
-        else if (earlier?.state === 'stored') listed.push(earlier);
-        else listed.push(lostFile(id, `The file ${id} was deleted or has expired there.`));
-      }
-    }
-    // What the other service no longer lists stays known if it is here.
-    const kept = before.files.filter((file) => file.state === 'stored' && !ids.has(file.id));
-    const jobIds = new Set(moved.map(({ id }) => id));
-    const gone = before.jobs.filter(({ id }) => !jobIds.has(id));
-    await save({ files: [...listed, ...kept], jobs: [...moved, ...gone] });
+  async function list(access: OpenAiAccess): Promise<void> {
+    await save(await readLists(access, await known()));
   }
 
   async function fetchFiles(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
@@ -211,7 +141,7 @@ export function createMoving(options: {
       await replace({ ...file, state: 'downloading' }, false);
       let moved: MovedFile;
       try {
-        moved = await fetchFile(access, file, (bytes) => {
+        moved = await fetchFile(options, access, file, (bytes) => {
           progress = { ...before, bytes_done: before.bytes_done + bytes };
         });
       } catch (thrown) {
@@ -235,51 +165,15 @@ export function createMoving(options: {
     else records = Promise.resolve(changed);
   }
 
-  /** Stores a file as a dataset. A file that cannot be had is told, and the others go on. */
-  async function fetchFile(
-    access: OpenAiAccess,
-    file: MovedFile,
-    onBytes: (bytes: number) => void,
-  ): Promise<MovedFile> {
-    const named = file.filename || file.id;
-    const filename = /\.jsonl$/i.test(named) ? named : `${named}.jsonl`;
-    try {
-      const dataset = await download(access, file, (pieces) =>
-        datasets.upload(filename, counted(pieces, onBytes), { keepOthers: true }),
-      );
-      return { ...file, state: 'stored', ...(await usable(dataset)) };
-    } catch (thrown) {
-      const { kind, message, details } = asAppError(thrown);
-      const isOwn = details.code === 'missing' || details.code === 'refused' || kind === 'invalid';
-      if (!isOwn || access.signal.aborted) throw thrown;
-      return { ...file, state: 'unavailable', problem: message };
-    }
-  }
-
-  /** The dataset of a file, converted if its rows are in another format, and what is wrong with it. */
-  async function usable({ name, validation }: Dataset): Promise<Pick<MovedFile, 'dataset' | 'problem'>> {
-    const format = await datasets.convertibleFrom(name);
-    if (format !== null && format !== 'columns') {
-      try {
-        return { dataset: (await options.imports.convertDataset(name)).name, problem: null };
-      } catch (thrown) {
-        const { message } = asAppError(thrown);
-        return { dataset: name, problem: `Its rows cannot be converted for training: ${message}` };
-      }
-    }
-    const reason = validation.errors[0]?.message ?? 'they are of no known shape';
-    return { dataset: name, problem: validation.valid ? null : `Its rows cannot be trained on: ${reason}` };
-  }
-
   return {
     move,
     async list(key) {
-      await begin(key, readLists);
+      await begin(key, list);
       return move();
     },
     async start(key, choice) {
       begin(key, async (access) => {
-        await readLists(access);
+        await list(access);
         await fetchFiles(access, choice);
       });
       return move();
@@ -290,23 +184,4 @@ export function createMoving(options: {
       return move();
     },
   };
-}
-
-/** A result, or `null` if the other service has none. */
-async function unlessMissing<T>(result: Promise<T>): Promise<T | null> {
-  try {
-    return await result;
-  } catch (error) {
-    if (asAppError(error).details.code === 'missing') return null;
-    throw error;
-  }
-}
-
-async function* counted(pieces: AsyncIterable<Buffer>, onBytes: (bytes: number) => void) {
-  let bytes = 0;
-  for await (const piece of pieces) {
-    bytes += piece.length;
-    onBytes(bytes);
-    yield piece;
-  }
 }

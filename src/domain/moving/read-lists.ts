@@ -1,0 +1,51 @@
+import { asAppError } from '../../errors.ts';
+import type { OpenAiAccess } from '../../openai-source/access.ts';
+import { listFiles, listJobs, readFile, readMetrics } from '../../openai-source/openai-source.ts';
+import type { MovedJob, MovedRecords } from './moved-records.ts';
+import { lostFile, toMovedFile, toMovedJob } from './source-records.ts';
+
+/**
+ * Lists the fine-tuning files and jobs of the other service.
+ * @param before what earlier moves brought, which stays known.
+ */
+export async function readLists(access: OpenAiAccess, before: MovedRecords): Promise<MovedRecords> {
+  const [files, jobs] = [await listFiles(access), await listJobs(access)];
+  const fileBefore = new Map(before.files.map((file) => [file.id, file]));
+  const jobBefore = new Map(before.jobs.map((job) => [job.id, job]));
+  const listed = files
+    .filter(({ purpose }) => purpose === 'fine-tune')
+    .map((file) => toMovedFile(file, fileBefore.get(file.id)));
+  const moved: MovedJob[] = [];
+  for (const job of jobs) {
+    const made = toMovedJob(job, jobBefore.get(job.id));
+    const isNew = made.metrics === null && made.status === 'succeeded';
+    moved.push(isNew ? { ...made, metrics: await unlessMissing(readMetrics(access, job.id)) } : made);
+  }
+  const ids = new Set(listed.map(({ id }) => id));
+  for (const job of moved) {
+    for (const id of [job.training_file, job.validation_file]) {
+      if (id === null || ids.has(id)) continue;
+      ids.add(id);
+      const found = await unlessMissing(readFile(access, id));
+      const earlier = fileBefore.get(id);
+      if (found !== null) listed.push(toMovedFile(found, earlier));
+      else if (earlier?.state === 'stored') listed.push(earlier);
+      else listed.push(lostFile(id, `The file ${id} was deleted or has expired there.`));
+    }
+  }
+  // What the other service no longer lists stays known if it is here.
+  const kept = before.files.filter((file) => file.state === 'stored' && !ids.has(file.id));
+  const jobIds = new Set(moved.map(({ id }) => id));
+  const gone = before.jobs.filter(({ id }) => !jobIds.has(id));
+  return { files: [...listed, ...kept], jobs: [...moved, ...gone] };
+}
+
+/** A result, or `null` if the other service has none. */
+async function unlessMissing<T>(result: Promise<T>): Promise<T | null> {
+  try {
+    return await result;
+  } catch (error) {
+    if (asAppError(error).details.code === 'missing') return null;
+    throw error;
+  }
+}
