@@ -1,6 +1,6 @@
 import type { InferOutput } from 'valibot';
 import type { JobState } from '../../contract/jobs.ts';
-import type { Dataset } from '../../domain/datasets/datasets.ts';
+import type { Dataset } from '../../domain/datasets/dataset.ts';
 import { sizeWarnings } from '../../domain/datasets/size-guidance.ts';
 import { errorOf, type Job, messageOf, progressOf } from '../../domain/job-record/job.ts';
 import type { Model } from '../../domain/models/models.ts';

@@ -1,4 +1,4 @@
-import type { Dataset } from '../../domain/datasets/datasets.ts';
+import type { Dataset } from '../../domain/datasets/dataset.ts';
 import type { RowsWanted } from '../../domain/datasets/row-page.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingPaths } from '../../domain/training/training-request.ts';

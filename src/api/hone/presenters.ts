@@ -2,7 +2,7 @@ import type { InferOutput } from 'valibot';
 import { resumableStates } from '../../contract/jobs.ts';
 import type { AccessKey } from '../../domain/access/access-keys.ts';
 import type { Checkpoint } from '../../domain/checkpoints/checkpoints.ts';
-import type { Dataset } from '../../domain/datasets/datasets.ts';
+import type { Dataset } from '../../domain/datasets/dataset.ts';
 import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
 import type { ImportNote } from '../../domain/datasets/imports/import-note.ts';
 import type { RowPage } from '../../domain/datasets/row-page.ts';

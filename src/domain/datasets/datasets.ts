@@ -1,25 +1,24 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import type { RowShape } from '../../contract/rows.ts';
 import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
+import type { Dataset } from './dataset.ts';
 import { checkDatasetFile } from './dataset-file.ts';
 import { datasetName } from './dataset-name.ts';
-import { datasetPart } from './dataset-part.ts';
+import { createDatasetWriter } from './dataset-writer.ts';
 import { foreignIn, isForeign } from './foreign-rows.ts';
-import { type ImportNote, importPrefix, noteExtension, readNote, writeNote } from './imports/import-note.ts';
-import { parseOr } from './parse-or.ts';
+import { type ImportNote, noteExtension, readNote } from './imports/import-note.ts';
 import { receiveFile } from './receive-file.ts';
 import { type RowPage, type RowsWanted, readRowPage } from './row-page.ts';
-import { createRowValidator, type Validation } from './row-validator.ts';
-import { type SplitWanted, splitSizes } from './split-sizes.ts';
+import type { Validation } from './row-validator.ts';
+import { type Split, splitDataset } from './split-dataset.ts';
+import type { SplitWanted } from './split-sizes.ts';
+import { synchronize } from './synchronize.ts';
 import type { TrainingData } from './training-data.ts';
 import { missing, refusedRows, validateFile } from './validate-file.ts';
-
-export type Dataset = DatasetRow<Validation>;
 
 /** How an upload differs from that of the page. */
 export interface UploadOptions {
@@ -36,20 +35,6 @@ export interface UploadOptions {
   readonly convert?: (path: string, name: string) => Promise<Dataset>;
   /** What is kept beside the dataset, if an import made it. */
   readonly note?: (validation: Validation) => ImportNote;
-}
-
-/** A file that becomes a dataset. */
-interface ReceivedFile {
-  readonly name: string;
-  readonly aside: string;
-  readonly validation: Validation;
-  readonly note?: ImportNote | undefined;
-}
-
-/** The two datasets that a split makes. */
-export interface Split {
-  readonly training: Dataset;
-  readonly validation: Dataset;
 }
 
 export interface Datasets {
@@ -89,118 +74,21 @@ export interface Datasets {
   reconcile(): Promise<void>;
 }
 
-const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
-/** When a client that was refused for too many uploads may try again. */
-const retryAfterSeconds = 10;
-const uploadPrefix = '.upload-';
-const journalEnding = '.names';
-
 export function createDatasets(
   dir: string,
   store: DatasetStore,
   limits: { readonly uploadsAtOnce: number },
 ): Datasets {
-  let uploads = 0;
+  const writer = createDatasetWriter(dir, store, limits);
+  const { receive, receiving, storeAll } = writer;
   const typed = (row: DatasetRow) => row as Dataset;
   const check = (name: string) => checkDatasetFile(join(dir, name), name);
 
-  async function describe(name: string, validation: Validation): Promise<Dataset> {
-    const { size, mtime } = await stat(join(dir, name));
-    const { numExamples } = validation;
-    return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation };
-  }
-
-  async function record(name: string, validation: Validation): Promise<Dataset> {
-    const dataset = await describe(name, validation);
-    store.put(dataset);
-    return dataset;
-  }
-
-  /** The names that uploads in progress will have. */
-  const coming = new Set<string>();
-
-  const freeName = (filename: string): string => freeNames(filename, [''])[0] as string;
-
-  /** The names of a file with these endings, with a number if one of them is taken. */
-  function freeNames(filename: string, endings: readonly string[]): string[] {
-    for (let count = 1; ; count += 1) {
-      const number = count === 1 ? '' : `-${count}`;
-      const names = endings.map((ending) => datasetName(filename, `${ending}${number}`));
-      if (names.every((name) => store.get(name) === null && !coming.has(name))) return names;
-    }
-  }
-
-  /** Writes a file that is not a dataset yet; the caller renames or deletes it. */
-  async function receive(pieces: AsyncIterable<Buffer>): Promise<{ aside: string; validation: Validation }> {
-    await mkdir(dir, { recursive: true });
-    const aside = join(dir, `${uploadPrefix}${randomUUID()}.partial`);
-    const validator = createRowValidator(null);
-    async function* validated() {
-      let first = true;
-      for await (const piece of pieces) {
-        const bytes = first && piece.subarray(0, 3).equals(utf8Bom) ? piece.subarray(3) : piece;
-        first = false;
-        validator.push(bytes);
-        yield bytes;
-      }
-    }
-    try {
-      await receiveFile(dir, aside, validated());
-      return { aside, validation: validator.finish() };
-    } catch (error) {
-      await rm(aside, { force: true });
-      throw error;
-    }
-  }
-
-  /** Stores files that were received, none or all of them. */
-  async function storeAll(files: readonly ReceivedFile[]): Promise<Dataset[]> {
-    const placed: string[] = [];
-    // Tells the next start of a crash before all of them are in their place.
-    const journal = join(dir, `${uploadPrefix}${randomUUID()}${journalEnding}`);
-    try {
-      if (files.length > 1) await writeFile(journal, JSON.stringify(files.map(({ name }) => name)));
-      for (const { name, aside, note } of files) {
-        // What made an earlier dataset of this name is no longer true.
-        await rm(join(dir, name + noteExtension), { force: true });
-        await rename(aside, join(dir, name)).catch(refuseFolder(name));
-        placed.push(join(dir, name));
-        if (note !== undefined) await writeNote(join(dir, name), note);
-      }
-      const made = await Promise.all(files.map(({ name, validation }) => describe(name, validation)));
-      for (const dataset of made) store.put(dataset);
-      return made;
-    } catch (error) {
-      const left = files.length > 1 ? placed : [];
-      for (const path of [...left, ...files.map(({ aside }) => aside)]) await rm(path, { force: true });
-      throw error;
-    } finally {
-      if (files.length > 1) await rm(journal, { force: true });
-    }
-  }
-
-  /** Reserves names while `work` receives their files. @throws AppError `unavailable` when there are too many at once. */
-  async function receiving<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
-    if (uploads >= limits.uploadsAtOnce) {
-      throw new AppError(
-        'unavailable',
-        `${uploads} uploads are in progress, which is the most at once. Try again when one of them has ended.`,
-        { details: { retryAfterSeconds } },
-      );
-    }
-    uploads += 1;
-    for (const name of names) coming.add(name);
-    try {
-      return await work();
-    } finally {
-      uploads -= 1;
-      for (const name of names) coming.delete(name);
-    }
-  }
-
   const datasets: Datasets = {
     async upload(filename, pieces, options = {}) {
-      const name = options.keepOthers ? freeName(filename) : datasetName(filename);
+      const name = options.keepOthers
+        ? (writer.freeNames(filename, [''])[0] as string)
+        : datasetName(filename);
       return receiving([name], async () => {
         const { aside, validation } = await receive(pieces);
         try {
@@ -269,28 +157,7 @@ export function createDatasets(
     },
 
     async split(name, wanted, signal) {
-      const dataset = await current(datasets.get(name));
-      const { rows, heldOut } = splitSizes(dataset, wanted);
-      const names = freeNames(name, ['-train', '-validation']);
-      return receiving(names, async () => {
-        const files: ReceivedFile[] = [];
-        try {
-          for (const [place, part] of (['training', 'validation'] as const).entries()) {
-            const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part });
-            const received = await receive(unless(signal, pieces));
-            files.push({ name: names[place] as string, ...received });
-            const isExact = received.validation.numExamples === (place === 0 ? rows - heldOut : heldOut);
-            if (!isExact || !received.validation.valid) {
-              throw new AppError('invalid', `The file of ${name} changed while it was split. Try again.`);
-            }
-          }
-        } catch (error) {
-          for (const { aside } of files) await rm(aside, { force: true });
-          throw error;
-        }
-        const [training, validation] = await storeAll(files);
-        return { training, validation } as Split;
-      });
+      return splitDataset(dir, writer, await current(datasets.get(name)), wanted, signal);
     },
 
     async forTraining(reference, shapes) {
@@ -318,34 +185,7 @@ export function createDatasets(
       };
     },
 
-    async reconcile() {
-      await mkdir(dir, { recursive: true });
-      const names = new Set<string>();
-      const entries = await readdir(dir, { withFileTypes: true });
-      const isJournal = (name: string) => name.startsWith(uploadPrefix) && name.endsWith(journalEnding);
-      const unfinished = entries.filter(({ name }) => isJournal(name));
-      const left = new Set(
-        (await Promise.all(unfinished.map(({ name }) => namesIn(join(dir, name))))).flat(),
-      );
-      const isThere = new Set(entries.map(({ name }) => name));
-      const isOrphan = (name: string) =>
-        name.endsWith(`.jsonl${noteExtension}`) && !isThere.has(name.slice(0, -noteExtension.length));
-      for (const entry of entries) {
-        const { name } = entry;
-        if (name.startsWith(importPrefix)) await rm(join(dir, name), { recursive: true, force: true });
-        else if (name.startsWith(uploadPrefix) || left.has(name) || isOrphan(name))
-          await rm(join(dir, name), { force: true });
-        else if (entry.isFile() && name.endsWith('.jsonl')) names.add(name);
-      }
-      for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
-      for (const name of names) {
-        const known = store.get(name);
-        const { size, mtime } = await stat(join(dir, name));
-        const isSame = known?.sizeBytes === size && known.uploadedAt === mtime.toISOString();
-        if (isSame && !isOutdated(typed(known))) continue;
-        await record(name, await validateFile(join(dir, name), null));
-      }
-    },
+    reconcile: () => synchronize(dir, store, writer),
   };
   return datasets;
 
@@ -353,7 +193,7 @@ export function createDatasets(
   async function current(dataset: Dataset): Promise<Dataset> {
     const { name, sizeBytes } = dataset;
     const isSame = (await check(name)) === sizeBytes;
-    return isSame ? dataset : record(name, await validateFile(join(dir, name), null));
+    return isSame ? dataset : writer.record(name, await validateFile(join(dir, name), null));
   }
 
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */
@@ -363,28 +203,3 @@ export function createDatasets(
     return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
   }
 }
-
-/** The names that a crash left behind; none if not even they were written. */
-async function namesIn(path: string): Promise<string[]> {
-  const names: unknown = parseOr(await readFile(path, 'utf8'), null);
-  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
-}
-
-/** The pieces, until nobody waits for them. */
-async function* unless(signal: AbortSignal, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    if (signal.aborted) throw new AppError('invalid', 'The client left before the dataset was split.');
-    yield piece;
-  }
-}
-
-/** Whether a dataset of conversations was refused by version 2.0, which did not know them. */
-const isOutdated = ({ validation }: Dataset): boolean =>
-  validation.errors?.[0]?.message.includes('OpenAI messages format') ?? false;
-
-/** Renaming a file onto a folder fails. */
-const refuseFolder = (name: string) => (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EISDIR' && error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
-  const msg = `A folder named ${name} stands where datasets are stored. Upload the file under another name.`;
-  throw new AppError('invalid', msg, { cause: error });
-};

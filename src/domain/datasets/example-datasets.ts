@@ -2,7 +2,8 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
-import type { Dataset, Datasets } from './datasets.ts';
+import type { Dataset } from './dataset.ts';
+import type { Datasets } from './datasets.ts';
 import { findStarter } from './starter-model.ts';
 import { validateFile } from './validate-file.ts';
 

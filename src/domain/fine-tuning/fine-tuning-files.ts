@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { FineTuningStore } from '../../db/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
-import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Dataset } from '../datasets/dataset.ts';
+import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
 import type { Validation } from '../datasets/row-validator.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';

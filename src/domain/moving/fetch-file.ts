@@ -1,7 +1,8 @@
 import { asAppError } from '../../errors.ts';
 import type { OpenAiAccess } from '../../openai-source/access.ts';
 import { download } from '../../openai-source/openai-source.ts';
-import type { Dataset, Datasets } from '../datasets/datasets.ts';
+import type { Dataset } from '../datasets/dataset.ts';
+import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
 import type { MovedFile } from './moved-records.ts';
 

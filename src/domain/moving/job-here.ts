@@ -1,4 +1,4 @@
-import type { Dataset } from '../datasets/datasets.ts';
+import type { Dataset } from '../datasets/dataset.ts';
 import type { MovedFile, MovedJob } from './moved-records.ts';
 import { type Proposal, type ProposalContext, propose } from './proposal.ts';
 

@@ -1,6 +1,6 @@
 import { type Settings, settings } from '../../contract/settings.ts';
 import { asAppError } from '../../errors.ts';
-import type { Dataset } from '../datasets/datasets.ts';
+import type { Dataset } from '../datasets/dataset.ts';
 import { toTrainingRequest } from '../fine-tuning/job-request.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import type { MovedJob } from './moved-records.ts';

@@ -1,0 +1,57 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import type { Dataset } from './dataset.ts';
+import { datasetPart } from './dataset-part.ts';
+import type { DatasetWriter, ReceivedFile } from './dataset-writer.ts';
+import { type SplitWanted, splitSizes } from './split-sizes.ts';
+
+/** The two datasets that a split makes. */
+export interface Split {
+  readonly training: Dataset;
+  readonly validation: Dataset;
+}
+
+/**
+ * Splits a dataset into two new ones, of which none or both are stored.
+ * @param dataset as its file is now.
+ * @throws AppError `invalid` if it is not valid, or a part would be too small; `unavailable` if too many files are received.
+ */
+export async function splitDataset(
+  dir: string,
+  writer: DatasetWriter,
+  dataset: Dataset,
+  wanted: SplitWanted,
+  signal: AbortSignal,
+): Promise<Split> {
+  const { name } = dataset;
+  const { rows, heldOut } = splitSizes(dataset, wanted);
+  const names = writer.freeNames(name, ['-train', '-validation']);
+  return writer.receiving(names, async () => {
+    const files: ReceivedFile[] = [];
+    try {
+      for (const [place, part] of (['training', 'validation'] as const).entries()) {
+        const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part });
+        const received = await writer.receive(unless(signal, pieces));
+        files.push({ name: names[place] as string, ...received });
+        const isExact = received.validation.numExamples === (place === 0 ? rows - heldOut : heldOut);
+        if (!isExact || !received.validation.valid) {
+          throw new AppError('invalid', `The file of ${name} changed while it was split. Try again.`);
+        }
+      }
+    } catch (error) {
+      for (const { aside } of files) await rm(aside, { force: true });
+      throw error;
+    }
+    const [training, validation] = await writer.storeAll(files);
+    return { training, validation } as Split;
+  });
+}
+
+/** The pieces, until nobody waits for them. */
+async function* unless(signal: AbortSignal, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (signal.aborted) throw new AppError('invalid', 'The client left before the dataset was split.');
+    yield piece;
+  }
+}

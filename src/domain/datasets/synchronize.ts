@@ -1,0 +1,50 @@
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DatasetStore } from '../../db/datasets.ts';
+import type { Dataset } from './dataset.ts';
+import { type DatasetWriter, journalEnding, uploadPrefix } from './dataset-writer.ts';
+import { importPrefix, noteExtension } from './imports/import-note.ts';
+import { parseOr } from './parse-or.ts';
+import { validateFile } from './validate-file.ts';
+
+/** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
+export async function synchronize(
+  dir: string,
+  store: DatasetStore,
+  writer: Pick<DatasetWriter, 'record'>,
+): Promise<void> {
+  await mkdir(dir, { recursive: true });
+  const names = new Set<string>();
+  const entries = await readdir(dir, { withFileTypes: true });
+  const isJournal = (name: string) => name.startsWith(uploadPrefix) && name.endsWith(journalEnding);
+  const unfinished = entries.filter(({ name }) => isJournal(name));
+  const left = new Set((await Promise.all(unfinished.map(({ name }) => namesIn(join(dir, name))))).flat());
+  const isThere = new Set(entries.map(({ name }) => name));
+  const isOrphan = (name: string) =>
+    name.endsWith(`.jsonl${noteExtension}`) && !isThere.has(name.slice(0, -noteExtension.length));
+  for (const entry of entries) {
+    const { name } = entry;
+    if (name.startsWith(importPrefix)) await rm(join(dir, name), { recursive: true, force: true });
+    else if (name.startsWith(uploadPrefix) || left.has(name) || isOrphan(name))
+      await rm(join(dir, name), { force: true });
+    else if (entry.isFile() && name.endsWith('.jsonl')) names.add(name);
+  }
+  for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
+  for (const name of names) {
+    const known = store.get(name);
+    const { size, mtime } = await stat(join(dir, name));
+    const isSame = known?.sizeBytes === size && known.uploadedAt === mtime.toISOString();
+    if (isSame && !isOutdated(known as Dataset)) continue;
+    await writer.record(name, await validateFile(join(dir, name), null));
+  }
+}
+
+/** The names that a crash left behind; none if not even they were written. */
+async function namesIn(path: string): Promise<string[]> {
+  const names: unknown = parseOr(await readFile(path, 'utf8'), null);
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+}
+
+/** Whether a dataset of conversations was refused by version 2.0, which did not know them. */
+const isOutdated = ({ validation }: Dataset): boolean =>
+  validation.errors?.[0]?.message.includes('OpenAI messages format') ?? false;
