@@ -26,7 +26,7 @@ class Turn:
 
 def fault(value: Any) -> str | None:
     """Why `value` is no conversation that can be trained, or None; the service tells more
-    (`src/domain/datasets/conversation-rules.ts`)."""
+    (`src/domain/datasets/rows/conversation-rules.ts`)."""
     wrong = message_fault(value)
     if wrong is not None:
         return wrong

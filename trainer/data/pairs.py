@@ -26,7 +26,7 @@ def messages(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, str]
 
 def fault(field: str, value: Any) -> str | None:
     """Why `value` cannot be the `field` of a preference, or None; the service tells more
-    (`src/domain/datasets/preference-rules.ts`)."""
+    (`src/domain/datasets/rows/preference-rules.ts`)."""
     if isinstance(value, str):
         return None
     if not isinstance(value, list):

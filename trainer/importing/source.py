@@ -13,7 +13,7 @@ from trainer.importing.faults import Fault
 
 # What is looked at to tell containers apart.
 HEAD_BYTES = 2**16
-# The length of a row that Hone stores (src/domain/datasets/row-validator.ts).
+# The length of a row that Hone stores (src/domain/datasets/rows/row-validator.ts).
 MAXIMUM_ROW_BYTES = 2**24
 # Unicode byte order marks. UTF-32 is not among them: its mark begins as that of UTF-16.
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))

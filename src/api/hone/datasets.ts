@@ -1,5 +1,5 @@
 import type { Dataset } from '../../domain/datasets/dataset.ts';
-import type { RowsWanted } from '../../domain/datasets/row-page.ts';
+import type { RowsWanted } from '../../domain/datasets/rows/row-page.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingPaths } from '../../domain/training/training-request.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';

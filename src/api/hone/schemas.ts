@@ -4,7 +4,7 @@ import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
 import { rowShapeNames } from '../../contract/rows.ts';
-import { importNote } from '../../domain/datasets/imports/import-note.ts';
+import { importNote } from '../../domain/datasets/files/import-note.ts';
 import { verification } from '../../domain/job-record/job.ts';
 import {
   generationDefaults,

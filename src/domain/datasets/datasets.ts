@@ -6,19 +6,19 @@ import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
 import type { Dataset } from './dataset.ts';
-import { checkDatasetFile } from './dataset-file.ts';
-import { datasetName } from './dataset-name.ts';
-import { createDatasetWriter } from './dataset-writer.ts';
-import { foreignIn, isForeign } from './foreign-rows.ts';
-import { type ImportNote, noteExtension, readNote } from './imports/import-note.ts';
-import { receiveFile } from './receive-file.ts';
-import { type RowPage, type RowsWanted, readRowPage } from './row-page.ts';
-import type { Validation } from './row-validator.ts';
-import { type Split, splitDataset } from './split-dataset.ts';
-import type { SplitWanted } from './split-sizes.ts';
-import { synchronize } from './synchronize.ts';
+import { checkDatasetFile } from './files/dataset-file.ts';
+import { datasetName } from './files/dataset-name.ts';
+import { createDatasetWriter } from './files/dataset-writer.ts';
+import { type ImportNote, noteExtension, readNote } from './files/import-note.ts';
+import { receiveFile } from './files/receive-file.ts';
+import { synchronize } from './files/synchronize.ts';
+import { foreignIn, isForeign } from './rows/foreign-rows.ts';
+import { type RowPage, type RowsWanted, readRowPage } from './rows/row-page.ts';
+import type { Validation } from './rows/row-validator.ts';
+import { missing, refusedRows, validateFile } from './rows/validate-file.ts';
+import { type Split, splitDataset } from './splitting/split-dataset.ts';
+import type { SplitWanted } from './splitting/split-sizes.ts';
 import type { TrainingData } from './training-data.ts';
-import { missing, refusedRows, validateFile } from './validate-file.ts';
 
 /** How an upload differs from that of the page. */
 export interface UploadOptions {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Dataset } from './dataset.ts';
 import type { Datasets } from './datasets.ts';
+import { validateFile } from './rows/validate-file.ts';
 import { findStarter } from './starter-model.ts';
-import { validateFile } from './validate-file.ts';
 
 /** A small built-in dataset for a first training. */
 export interface ExampleDataset {

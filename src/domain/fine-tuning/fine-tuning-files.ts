@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
-import type { Validation } from '../datasets/row-validator.ts';
+import type { Validation } from '../datasets/rows/row-validator.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';
 import { type ResultFiles, resultsFilename } from './result-files.ts';
 

@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { type Asking, type Lengths, measureRows, type Preview, previewRows } from '../../trainer/preview.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { downloadSecrets, type TrainerCommand } from '../../trainer/supervisor.ts';
-import { datasetPart } from '../datasets/dataset-part.ts';
+import { datasetPart } from '../datasets/splitting/dataset-part.ts';
 import { writeSpec } from './job-spec.ts';
 import { type JudgedRequest, type Judges, judgeRequest } from './judge-request.ts';
 import type { TrainingRequest } from './training-request.ts';

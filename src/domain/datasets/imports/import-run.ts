@@ -4,9 +4,9 @@ import { type ImportMapping, type ImportRequest, readForeignRows } from '../../.
 import type { TrainerCommand } from '../../../trainer/supervisor.ts';
 import type { Dataset } from '../dataset.ts';
 import type { Datasets } from '../datasets.ts';
-import type { Validation } from '../row-validator.ts';
-import { refusedRows } from '../validate-file.ts';
-import type { ImportNote } from './import-note.ts';
+import type { ImportNote } from '../files/import-note.ts';
+import type { Validation } from '../rows/row-validator.ts';
+import { refusedRows } from '../rows/validate-file.ts';
 import type { ImportProblem, ImportRecord, ImportSource, Proposal } from './import-record.ts';
 
 const maximumProblems = 100;

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createRowValidator } from '../../../src/domain/datasets/row-validator.ts';
+import { createRowValidator } from '../../../../src/domain/datasets/rows/row-validator.ts';
 
 const user = { role: 'user', content: 'q' };
 const answer = { role: 'assistant', content: 'a' };

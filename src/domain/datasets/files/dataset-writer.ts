@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatasetStore } from '../../db/datasets.ts';
-import { AppError } from '../../errors.ts';
-import type { Dataset } from './dataset.ts';
+import type { DatasetStore } from '../../../db/datasets.ts';
+import { AppError } from '../../../errors.ts';
+import type { Dataset } from '../dataset.ts';
+import { createRowValidator, type Validation } from '../rows/row-validator.ts';
 import { datasetName } from './dataset-name.ts';
-import { type ImportNote, noteExtension, writeNote } from './imports/import-note.ts';
+import { type ImportNote, noteExtension, writeNote } from './import-note.ts';
 import { receiveFile } from './receive-file.ts';
-import { createRowValidator, type Validation } from './row-validator.ts';
 
 /** A file that becomes a dataset. */
 export interface ReceivedFile {

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createNewFile } from '../../../src/domain/datasets/new-file.ts';
+import { createNewFile } from '../../../../src/domain/datasets/files/new-file.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'hone-new-file-'));
 test.after(() => rmSync(dir, { recursive: true }));
@@ -76,7 +76,7 @@ test('what exists is not written over', async () => {
 test('where the file cannot grow, the system says why', () => {
   // A limit within a block, no multiple of any file system's block, so that the direct write is cut short.
   const program = `
-    import { createNewFile } from '${new URL('../../../src/domain/datasets/new-file.ts', import.meta.url)}';
+    import { createNewFile } from '${new URL('../../../../src/domain/datasets/files/new-file.ts', import.meta.url)}';
     const file = await createNewFile('${join(dir, 'limited')}');
     await file.append(Buffer.alloc(2 ** 22)).catch((error) => console.log(error.code));
     await file.close();`;
@@ -84,7 +84,7 @@ test('where the file cannot grow, the system says why', () => {
   const { stdout, stderr } = spawnSync(
     'bash',
     ['-c', 'trap "" XFSZ; ulimit -f 3001; exec "$@"', 'bash', ...node],
-    { encoding: 'utf8', cwd: new URL('../../..', import.meta.url) },
+    { encoding: 'utf8', cwd: new URL('../../../..', import.meta.url) },
   );
   assert.is(stdout.trim(), 'EFBIG', stderr);
 });

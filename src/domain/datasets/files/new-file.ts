@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { alignedMemory } from '../../native/aligned-memory.ts';
+import { alignedMemory } from '../../../native/aligned-memory.ts';
 
 /** A file that is written once, sequentially. */
 export interface NewFile {

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { RowShape } from '../../contract/rows.ts';
-import { AppError } from '../../errors.ts';
+import type { RowShape } from '../../../contract/rows.ts';
+import { AppError } from '../../../errors.ts';
 import { createRowValidator, type Validation } from './row-validator.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { checkRoom } from '../machine/disk-room.ts';
+import { checkRoom } from '../../machine/disk-room.ts';
 import { createNewFile } from './new-file.ts';
 
 /** The free space of the disk is checked for this many bytes ahead. */

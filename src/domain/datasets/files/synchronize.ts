@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatasetStore } from '../../db/datasets.ts';
-import type { Dataset } from './dataset.ts';
+import type { DatasetStore } from '../../../db/datasets.ts';
+import type { Dataset } from '../dataset.ts';
+import { parseOr } from '../rows/parse-or.ts';
+import { validateFile } from '../rows/validate-file.ts';
 import { type DatasetWriter, journalEnding, uploadPrefix } from './dataset-writer.ts';
-import { importPrefix, noteExtension } from './imports/import-note.ts';
-import { parseOr } from './parse-or.ts';
-import { validateFile } from './validate-file.ts';
+import { importPrefix, noteExtension } from './import-note.ts';
 
 /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
 export async function synchronize(

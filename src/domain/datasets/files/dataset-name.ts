@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../../errors.ts';
 
 const extension = '.jsonl';
 /** File systems allow 255 bytes; a converted dataset appends to the name, and jobs derive names from it. */

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../errors.ts';
-import type { Dataset } from './dataset.ts';
+import { AppError } from '../../../errors.ts';
+import type { Dataset } from '../dataset.ts';
+import type { DatasetWriter, ReceivedFile } from '../files/dataset-writer.ts';
 import { datasetPart } from './dataset-part.ts';
-import type { DatasetWriter, ReceivedFile } from './dataset-writer.ts';
 import { type SplitWanted, splitSizes } from './split-sizes.ts';
 
 /** The two datasets that a split makes. */

@@ -1,7 +1,7 @@
-import { minimumRows } from '../../contract/rows.ts';
-import type { DatasetRow } from '../../db/datasets.ts';
-import { AppError } from '../../errors.ts';
-import type { Validation } from './row-validator.ts';
+import { minimumRows } from '../../../contract/rows.ts';
+import type { DatasetRow } from '../../../db/datasets.ts';
+import { AppError } from '../../../errors.ts';
+import type { Validation } from '../rows/row-validator.ts';
 
 /** How many rows to hold out, and which. */
 export interface SplitWanted {

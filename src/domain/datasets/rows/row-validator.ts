@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { minimumRows, type RowShape, rowShapeNames, rowShapes } from '../../contract/rows.ts';
-import { scanRows } from '../../native/scan-rows.ts';
+import { minimumRows, type RowShape, rowShapeNames, rowShapes } from '../../../contract/rows.ts';
+import { scanRows } from '../../../native/scan-rows.ts';
 import {
   conversationFaults,
   halfCharacter,

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { datasetPart } from '../../../src/domain/datasets/dataset-part.ts';
-import { temporaryFolder } from '../../folders.ts';
+import { datasetPart } from '../../../../src/domain/datasets/splitting/dataset-part.ts';
+import { temporaryFolder } from '../../../folders.ts';
 
 const path = join(temporaryFolder(), 'rows.jsonl');
 

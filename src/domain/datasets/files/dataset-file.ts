@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../../errors.ts';
 
 /**
  * Checks that a stored dataset still is a file that can be read: someone may have moved or replaced it. A named pipe is

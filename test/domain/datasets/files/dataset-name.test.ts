@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { datasetName } from '../../../src/domain/datasets/dataset-name.ts';
+import { datasetName } from '../../../../src/domain/datasets/files/dataset-name.ts';
 
 test('names are short enough for a file system in bytes, and never cut within a character', () => {
   for (const [letter, bytes] of [

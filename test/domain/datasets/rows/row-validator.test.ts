@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { RowShape } from '../../../src/contract/rows.ts';
-import { createRowValidator, type Validation } from '../../../src/domain/datasets/row-validator.ts';
+import type { RowShape } from '../../../../src/contract/rows.ts';
+import { createRowValidator, type Validation } from '../../../../src/domain/datasets/rows/row-validator.ts';
 
 function validate(
   content: string | Buffer,

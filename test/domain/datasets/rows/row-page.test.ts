@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readLines } from '../../../src/domain/datasets/read-lines.ts';
-import { readRowPage } from '../../../src/domain/datasets/row-page.ts';
-import { temporaryFolder } from '../../folders.ts';
+import { readLines } from '../../../../src/domain/datasets/rows/read-lines.ts';
+import { readRowPage } from '../../../../src/domain/datasets/rows/row-page.ts';
+import { temporaryFolder } from '../../../folders.ts';
 
 function fileOf(lines: readonly (string | object)[]): string {
   const path = join(temporaryFolder(), 'rows.jsonl');

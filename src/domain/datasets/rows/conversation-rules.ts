@@ -1,4 +1,4 @@
-import { messageRoles } from '../../contract/rows.ts';
+import { messageRoles } from '../../../contract/rows.ts';
 
 /** The kind of a value, for messages. */
 export const kindOf = (value: unknown): string =>
