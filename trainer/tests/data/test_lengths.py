@@ -1,6 +1,8 @@
 """The lengths of an analysis are those of the rows that are trained."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -90,3 +92,18 @@ def test_a_model_that_points_learns_no_share(models, tmp_path, capsys):
 def test_a_model_that_cannot_be_read_is_told(tmp_path, capsys):
     assert lengths.lengths(str(jobs.make(tmp_path, tmp_path))) == 1
     assert "message" in json.loads(capsys.readouterr().out.splitlines()[-1])["failed"]
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("llama", "messages"), ("t5", "input-output")])
+def test_they_are_counted_without_torch(models, tmp_path, capsys, kind, shape):
+    spec = jobs.make(tmp_path, models(kind), ROWS[shape], max_seq_length=34)
+    child = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "trainer", "lengths", str(spec)],
+        cwd=jobs.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    imported = {line.rsplit("|", 1)[-1].strip() for line in child.stderr.splitlines()}
+    assert "transformers" in imported and "torch" not in imported
+    assert json.loads(child.stdout.splitlines()[-1]) == measured(spec, capsys)
