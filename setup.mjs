@@ -2,7 +2,7 @@
 // Sets up a fresh clone using only Node. Every npm script and the command `hone` start here.
 
 const VERBS = {
-  serve: 'start the service (the default)   --port 8000  --host 0.0.0.0  --log-level info',
+  serve: 'start the service (the default)   --port 8000  --host 0.0.0.0  --log-level info  --parallel 1',
   stop: 'stop the current training, with or without a running service',
   demo: 'fine-tune a small model and ask it ten questions   --model owner/name  --port N',
   test: 'run linters and all tests, or the files that match a pattern',

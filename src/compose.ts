@@ -18,6 +18,7 @@ import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
 import { createModelReferences } from './domain/fine-tuning/model-references.ts';
 import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
+import { createShare } from './domain/jobs/devices.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createLive } from './domain/machine/live.ts';
 import { createMachineReader } from './domain/machine/machine.ts';
@@ -66,9 +67,9 @@ export interface Core {
   /** Called with the number of frame listeners. Hardware is sampled only while there are any. */
   setListeners(count: number): void;
   /**
-   * Shuts down the service's own processes but leaves a training running. @returns the name of that training, or null.
+   * Shuts down the service's own processes but leaves trainings running. @returns the names of those trainings.
    */
-  close(): Promise<string | null>;
+  close(): Promise<string[]>;
 }
 
 export async function compose(
@@ -121,6 +122,7 @@ export async function compose(
       frames,
       databaseNotice: notice,
       version,
+      parallel: config.parallel,
       uploadLimitBytes: config.limits.uploadBytes,
     },
     setListeners: live.setListeners,
@@ -136,9 +138,9 @@ export async function compose(
         models.quantizer.close(),
         engine.close(),
       ]);
-      const job = training.jobs.unfinished();
+      const names = training.jobs.underway().map(({ id }) => jobName(id));
       store.close();
-      return job === null ? null : jobName(job.id);
+      return names;
     },
   };
 }
@@ -277,10 +279,11 @@ function composeTraining(
         lingerMs: limits.lingerMs,
       },
       machine: {
+        share: createShare(machine, config),
         takeTrace: live.takeTrace,
-        onActive: (active) => {
-          engine.setTrainingActive(active);
-          live.setTraining(active);
+        onActive: (ids) => {
+          engine.setTrainingActive(ids.length > 0);
+          live.setTraining(ids);
         },
       },
       logger,

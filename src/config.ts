@@ -49,6 +49,8 @@ export interface Config {
   readonly logsDir: string | null;
   readonly jobsDir: string;
   readonly defaultBatchSize: number | null;
+  /** The most trainings at once. */
+  readonly parallel: number;
   /** `null` for the best one that works. */
   readonly httpEngine: (typeof httpEngines)[number] | null;
   /** Never printed or stored, and passed only to a trainer that downloads. */
@@ -65,6 +67,9 @@ export interface Config {
   readonly converterDir: string;
   readonly limits: Limits;
 }
+
+/** Far more trainings at once than a machine has devices for. */
+const maxParallel = 64;
 
 /** Limits and timeouts; tests set shorter ones with `HONE_TEST_LIMITS`. */
 export interface Limits {
@@ -261,6 +266,10 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     defaultBatchSize: env.SERVICE_DEFAULT_BATCH_SIZE
       ? integer('SERVICE_DEFAULT_BATCH_SIZE', env.SERVICE_DEFAULT_BATCH_SIZE, 1, 1024)
       : null,
+    parallel:
+      values.parallel === undefined
+        ? integer('SERVICE_PARALLEL', env.SERVICE_PARALLEL || '1', 1, maxParallel)
+        : integer('--parallel', values.parallel, 1, maxParallel),
     httpEngine: env.HONE_HTTP ? oneOf('HONE_HTTP', env.HONE_HTTP, httpEngines) : null,
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
     hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
@@ -290,6 +299,7 @@ function parseFlags(argv: readonly string[]) {
       list: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },
       access: { type: 'string' },
+      parallel: { type: 'string' },
       'trusted-proxy': { type: 'string', multiple: true, default: [] },
       'allow-path': { type: 'string', multiple: true, default: [] },
       'tls-cert': { type: 'string' },

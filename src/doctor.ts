@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { Config } from './config.ts';
 import { listBackups } from './db/backup.ts';
 import { openStore } from './db/store.ts';
+import { createShare, describeShare } from './domain/jobs/devices.ts';
 import { readMachine } from './domain/machine/machine.ts';
 import { asAppError } from './errors.ts';
 import { readTls } from './http/engines/tls.ts';
@@ -57,6 +58,7 @@ export async function runDoctor(config: Config): Promise<number> {
         return `${gpu}; ${ramGb} GB RAM, ${diskFreeGb} GB disk free, ${facts.cpuCoresLogical} cores; profile ${profile}`;
       },
     ],
+    ['Queue', async () => describeShare(await createShare(() => readMachine(config.dataDir), config)())],
     [
       'Database',
       async () => {

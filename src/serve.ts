@@ -153,14 +153,14 @@ function urlOf({ host, tls }: Config, port: number): string {
 }
 
 /**
- * Ends the service on SIGTERM or SIGINT within its deadline; a training continues, which the last log line says.
- * @param close returns the name of the training that continues, or null.
+ * Ends the service on SIGTERM or SIGINT within its deadline; trainings continue, which the last log line says.
+ * @param close returns the names of the trainings that continue.
  */
 function endOnSignal(
   config: Config,
   logger: Logger,
   lock: InstanceLock,
-  close: () => Promise<string | null>,
+  close: () => Promise<string[]>,
 ): void {
   let ending = false;
   const end = async (signal: string) => {
@@ -168,17 +168,23 @@ function endOnSignal(
     ending = true;
     logger.info({ signal }, 'Stopping the service');
     const deadline = setTimeout(() => process.exit(1), config.limits.shutdownMs);
-    const training = await close();
+    const trainings = await close();
     clearTimeout(deadline);
     removeLocalService(config.dataDir);
     lock.release();
-    logger.info(
-      training === null
-        ? 'The service has stopped; no training is running.'
-        : `The service has stopped; training ${training} goes on. Start Hone again to follow it, or run "hone stop" to stop it.`,
-    );
+    logger.info(`The service has stopped; ${continued(trainings)}`);
     process.exit(0);
   };
   process.on('SIGTERM', () => void end('SIGTERM'));
   process.on('SIGINT', () => void end('SIGINT'));
+}
+
+/** A sentence about the trainings that continue. */
+function continued(names: readonly string[]): string {
+  if (names.length === 0) return 'no training is running.';
+  const [goOn, them] =
+    names.length === 1
+      ? [`training ${names[0]} goes on`, 'it']
+      : [`trainings ${names.join(', ')} go on`, 'them'];
+  return `${goOn}. Start Hone again to follow ${them}, or run "hone stop" to stop ${them}.`;
 }

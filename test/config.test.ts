@@ -14,6 +14,7 @@ test('the defaults are those of the specification', () => {
   assert.is(config.verb, 'serve');
   assert.is(config.port, 8000);
   assert.is(config.host, '0.0.0.0');
+  assert.is(config.parallel, 1);
   assert.is(config.hubEndpoint, 'https://huggingface.co');
   assert.is(config.hubToken, null);
   assert.ok(Object.isFrozen(config));
@@ -31,6 +32,7 @@ test('flags and variables are heeded', () => {
     SERVICE_DB_PATH: '/db.sqlite',
     SERVICE_DISABLE_TENSORBOARD: '1',
     SERVICE_DEFAULT_BATCH_SIZE: '3',
+    SERVICE_PARALLEL: '4',
     HF_HUB_OFFLINE: 'true',
     HF_ENDPOINT: 'http://hub/',
   };
@@ -45,6 +47,8 @@ test('flags and variables are heeded', () => {
   assert.is(config.databasePath, '/db.sqlite');
   assert.is(config.logsDir, null);
   assert.is(config.defaultBatchSize, 3);
+  assert.is(config.parallel, 4);
+  assert.is(readConfig(['--parallel', '2'], env, empty).parallel, 2, 'the flag wins');
   assert.is(config.hubOffline, true);
   assert.is(config.hubEndpoint, 'http://hub');
 });
@@ -59,6 +63,8 @@ test('what is wrong is said in a sentence', () => {
     [['import', 'openai', '--list=1'], {}, '--list'],
     [['key', 'add', 'a', '--scope', 'half'], {}, '--scope must be one of full, inference'],
     [['--colour'], {}, '--colour'],
+    [['--parallel', '0'], {}, '--parallel must be an integer from 1 to 64'],
+    [[], { SERVICE_PARALLEL: 'two' }, 'SERVICE_PARALLEL must be an integer'],
     [[], { SERVICE_DEFAULT_BATCH_SIZE: '0' }, 'SERVICE_DEFAULT_BATCH_SIZE'],
   ] as const) {
     assert.throws(

@@ -131,8 +131,10 @@ class _Server:
             for descriptor in (nothing, log, self.out, *self.children):
                 os.close(descriptor)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            threads = os.environ.get("OMP_NUM_THREADS")
             os.environ.clear()
             os.environ.update(order["env"])
+            _set_threads(threads, os.environ.get("OMP_NUM_THREADS"))
             os.chdir(order["cwd"])
             self.write_process_file()
             sys.argv = [sys.argv[0], "run", order["run"]]
@@ -158,3 +160,11 @@ class _Server:
         ended = os.waitstatus_to_exitcode(status)
         name = signal.Signals(-ended).name if ended < 0 else None
         self.say(ended=pid, code=ended if ended >= 0 else None, signal=name)
+
+
+def _set_threads(before: str | None, wanted: str | None) -> None:
+    """Sets what torch has read from the environment when it was imported."""
+    if wanted is not None and wanted != before:
+        import torch
+
+        torch.set_num_threads(int(wanted))

@@ -64,6 +64,8 @@ export interface Services {
   readonly tls: boolean;
   /** The API version (docs/specification.md, Versioning). */
   readonly version: string;
+  /** The most trainings at once. */
+  readonly parallel: number;
   /** The largest upload, in bytes of the file. */
   readonly uploadLimitBytes: number;
 }

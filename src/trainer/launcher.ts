@@ -12,8 +12,9 @@ export interface Launcher {
   /**
    * Starts the trainer of a job folder.
    * @param downloads whether it may download a model from the hub; only then it receives the hub token.
+   * @param devices variables that say which devices it may use.
    */
-  launch(jobDir: string, downloads: boolean): Promise<Trainer>;
+  launch(jobDir: string, downloads: boolean, devices: NodeJS.ProcessEnv): Promise<Trainer>;
 }
 
 export function createLauncher(options: {
@@ -23,11 +24,12 @@ export function createLauncher(options: {
 }): Launcher {
   const { command, warm, hubToken } = options;
   return {
-    async launch(jobDir, downloads) {
+    async launch(jobDir, downloads, devices) {
       const secrets = downloads ? downloadSecrets(command, hubToken) : null;
       // The warm trainer started without secrets, and its imported libraries have already read the environment.
-      const forked = secrets === null ? await warm.start(jobDir) : null;
-      return forked ?? (await startTrainer(command, jobDir, trainerEnvironment(command, secrets)));
+      const forked = secrets === null ? await warm.start(jobDir, devices) : null;
+      if (forked !== null) return forked;
+      return startTrainer(command, jobDir, { ...trainerEnvironment(command, secrets), ...devices });
     },
   };
 }

@@ -24,8 +24,11 @@ const alivePollMs = 500;
 export interface WarmTrainer {
   /** Starts importing, because a job is likely to start soon. Does nothing if it is already warm. */
   expect(): Promise<void>;
-  /** Forks a trainer for the job in `jobDir`; null if the process is not warm yet or the fork failed. */
-  start(jobDir: string): Promise<Trainer | null>;
+  /**
+   * Forks a trainer for the job in `jobDir`; null if the process is not warm yet or the fork failed.
+   * @param devices variables that say which devices it may use.
+   */
+  start(jobDir: string, devices: NodeJS.ProcessEnv): Promise<Trainer | null>;
   close(): void;
 }
 
@@ -143,7 +146,7 @@ export function createWarmTrainer(options: {
       warm ??= begin();
       used();
     },
-    async start(jobDir) {
+    async start(jobDir, devices) {
       const made = warm;
       if (made === null) return null;
       if (!made.ready) {
@@ -156,7 +159,7 @@ export function createWarmTrainer(options: {
       const spec = join(jobDir, 'spec.json');
       const forked = new Promise<Fork | null>((resolve) => made.awaitingStart.set(spec, resolve));
       made.child.stdin?.write(
-        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env })}\n`,
+        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env: { ...env, ...devices } })}\n`,
       );
       const stuck = setTimeout(() => made.child.kill('SIGKILL'), forkMs);
       const fork = await forked;

@@ -2,7 +2,7 @@
 // service, in the job's folder. HONE_TEST_SCENARIO says how.
 
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 const args = process.argv.slice(2);
 if (args.includes('preview')) {
@@ -68,6 +68,18 @@ const scenarios = {
     process.on('SIGTERM', () => undefined);
     say('failed', { code: 'unsupported', message: 'No.', advice: null, evidence: null });
     forever();
+  },
+  // Until it is asked to stop, and leaves a note of the devices that it was given.
+  polite: () => {
+    const { CUDA_VISIBLE_DEVICES = null, OMP_NUM_THREADS = null } = process.env;
+    writeFileSync('given.json', JSON.stringify({ CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS }));
+    hello();
+    const timer = setInterval(() => {
+      writeFileSync('heartbeat', '');
+      if (!existsSync('stop')) return;
+      say('done', { outcome: 'stopped', step: 0, metrics: {}, verification: null });
+      clearInterval(timer);
+    }, 50);
   },
   'deaf-to-stop': () => {
     hello();

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
+import { littleInstallation } from '../jobs/little-installation.ts';
 import {
   endAll,
   quickRequest,
@@ -152,6 +153,27 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
     tabs.flatMap(({ faults }) => faults.filter((fault) => !fault.includes('404'))),
     [],
   );
+});
+
+test('two runs at once: the dashboard shows the older one until it ends, the list of runs both', async () => {
+  const two = await startService({ env: littleInstallation('polite'), args: ['--parallel', '2'] });
+  await two.upload('support.jsonl', supportRows());
+  await two.call('POST', '/api/start_training', quickRequest({ export: 'none' }));
+  const { page, faults } = await openPage(two.url, '/');
+  await page.locator('a.button[href="/training/train_1"]').waitFor();
+  await two.call('POST', '/api/start_training', quickRequest({ export: 'none' }));
+  await page.locator('.list a[href="/training/train_2"]').first().waitFor();
+  assert.is(await page.locator('a.button[href="/training/train_1"]').count(), 1);
+  await two.call('POST', '/api/jobs/train_1/stop');
+  await page.locator('a.button[href="/training/train_2"]').waitFor();
+  await page.goto(`${two.url}/training/runs`);
+  await page.locator('tr:has(a[href="/training/train_2"]) .badge[data-state="running"]').waitFor();
+  await page.locator('tr:has(a[href="/training/train_1"]) .badge[data-state="stopped"]').waitFor();
+  await two.call('POST', '/api/jobs/train_1/resume');
+  await page.locator('tr:has(a[href="/training/train_1"]) .badge[data-state="running"]').waitFor();
+  assert.is(await page.locator('.badge[data-state="running"]').count(), 2);
+  assert.equal(faults, []);
+  await two.call('POST', '/api/jobs/train_2/stop');
 });
 
 test.run();

@@ -1,3 +1,4 @@
+import type { JobState } from '../../src/contract/jobs.ts';
 import type {
   AnalysisFrame,
   Frame,
@@ -18,6 +19,7 @@ import type {
   Model,
   RecommendedSettings,
 } from '../api/types.ts';
+import { isActive } from './job-words.ts';
 import { Remote } from './remote.ts';
 import { Router } from './router.ts';
 import { Run } from './run.ts';
@@ -80,6 +82,22 @@ export async function readOlderJobs(): Promise<void> {
   await jobs.refresh();
 }
 
+/** The runs that occupy the machine, as far as frames have told, the longest-running first. */
+const active = new Set<string>();
+
+/** Follows the state of a run; the run that is shown is replaced once it has ended. */
+function follow(jobId: string, state: JobState): void {
+  if (state === 'queued') {
+    if (currentJobId.value === null) currentJobId.set(jobId);
+    return;
+  }
+  if (isActive(state)) active.add(jobId);
+  else active.delete(jobId);
+  if (currentJobId.value === null || !active.has(currentJobId.value)) {
+    currentJobId.set([...active][0] ?? jobId);
+  }
+}
+
 const runs = new Map<string, Run>();
 
 /** A job's run, loaded on first use. */
@@ -106,6 +124,8 @@ export function forgetRun(jobId: string): void {
 
 function take(frame: Frame): void {
   if (frame.type === 'snapshot') {
+    active.clear();
+    if (frame.job_id !== undefined && isActive(frame.state)) active.add(frame.job_id);
     currentJobId.set(frame.job_id ?? null);
     // Reload what may have changed while disconnected.
     void jobs.refresh();
@@ -143,10 +163,7 @@ function take(frame: Frame): void {
       return;
     }
     void jobs.refresh();
-    // A queued job does not replace the running one.
-    if (frame.job_id !== undefined && (frame.state !== 'queued' || currentJobId.value === null)) {
-      currentJobId.set(frame.job_id);
-    }
+    if (frame.job_id !== undefined) follow(frame.job_id, frame.state);
   }
   if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
 }
@@ -163,11 +180,11 @@ export function connect(): void {
   openSession();
   // The socket's snapshot triggers loading the lists, so that no change is missed in between. Without a socket they are
   // loaded after a timeout.
-  const follow = (next: Connection) => {
+  const tell = (next: Connection) => {
     connection.set(next);
     if (next.state !== 'live') ensureLists();
   };
-  new LiveSocket(take, follow, untilSignedIn).start();
+  new LiveSocket(take, tell, untilSignedIn).start();
   setTimeout(ensureLists, socketPatienceMs);
   // There are no frames for datasets, which another tab or program may have changed.
   document.addEventListener('visibilitychange', () => {

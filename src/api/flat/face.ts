@@ -34,7 +34,7 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ databaseNotice, registry, http, version }: Services) {
+function system({ databaseNotice, parallel, registry, http, version }: Services) {
   return [
     route({
       method: 'GET',
@@ -56,6 +56,7 @@ function system({ databaseNotice, registry, http, version }: Services) {
             reason,
           })),
           http,
+          ...(parallel === 1 ? {} : { parallel }),
           ...(databaseNotice === null ? {} : { database_notice: databaseNotice }),
         };
       },

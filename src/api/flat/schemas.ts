@@ -29,6 +29,8 @@ export const info = v.object({
     v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
   ),
   http: v.object({ engine: v.string(), description: v.string(), reason: v.nullable(v.string()) }),
+  /** The most trainings at once, if more than one. */
+  parallel: v.optional(v.number()),
   database_notice: v.optional(v.string()),
 });
 export const health = v.object({ status: v.string(), version: v.string() });

@@ -22,8 +22,8 @@ export interface FollowerOptions {
   readonly frames: FrameLog;
   readonly models: Models;
   readonly waits: Waits;
-  /** Hardware usage since the last call, for the trace of a step. */
-  readonly takeTrace: () => Record<string, unknown> | null;
+  /** Hardware usage since the last call for a job, for the trace of a step. */
+  readonly takeTrace: (id: number) => Record<string, unknown> | null;
   readonly logger: { warn(fields: object, text: string): void };
 }
 
@@ -42,7 +42,7 @@ export function createFollower(
   function storeLines(id: number, lines: readonly JournalLine[], journalOffset: number): EndLine | null {
     return frames.commit((emit) => {
       const before = records.get(id);
-      const { job, ending } = applyLines(before, lines, emit, options.takeTrace);
+      const { job, ending } = applyLines(before, lines, emit, () => options.takeTrace(id));
       const { state, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec } = job;
       store.jobs.update(id, {
         ...{ state, phase, phaseProgress, phaseDetail, lastMetric, artifacts },

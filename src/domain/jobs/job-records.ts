@@ -19,8 +19,10 @@ export interface JobReader {
    * until a job changes, so that callers can cache what they derive from it.
    */
   current(): Job | null;
-  /** The job that occupies the machine, or else the first in the queue. */
+  /** The job that has occupied the machine for the longest time, or else the first in the queue. */
   unfinished(): Job | null;
+  /** The jobs that occupy the machine, the longest-running first, or else the first in the queue. */
+  underway(): Job[];
 }
 
 /** The stored jobs, with the only way to change their state. Only jobs and their runs use it. */
@@ -50,10 +52,13 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
       also(emit);
       return job;
     });
-  const unfinished = store.jobs.cached(() => {
-    const found = store.jobs.inStates(activeStates)[0] ?? store.jobs.inStates(unfinishedStates)[0];
-    return (found as Job | undefined) ?? null;
-  });
+  const underway = () => {
+    const active = store.jobs.inStates(activeStates);
+    // A resumed job may have a lower number than one that was running before it.
+    active.sort((a, b) => ((a.startedAt ?? '') < (b.startedAt ?? '') ? -1 : 1));
+    return (active.length > 0 ? active : store.jobs.inStates(unfinishedStates).slice(0, 1)) as Job[];
+  };
+  const unfinished = store.jobs.cached(() => underway()[0] ?? null);
   return {
     get,
     list(filter) {
@@ -66,6 +71,7 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
       return job === null || job.acknowledged ? null : job;
     }),
     unfinished,
+    underway,
     move,
     end: (id, to, change, also) => move(id, to, { endedAt: new Date().toISOString(), ...change }, also),
   };

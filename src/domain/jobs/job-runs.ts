@@ -5,14 +5,17 @@ import type { Launcher } from '../../trainer/launcher.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Trainer } from '../../trainer/supervisor.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import { type Held, keepHeld, pickDevices, readHeld, type Share } from './devices.ts';
 import { createFollower, type FollowerOptions } from './follower.ts';
 import type { JobRecords } from './job-records.ts';
 import { outcomeOf, type RunEnd } from './run-outcome.ts';
 
 export interface JobRunsOptions extends FollowerOptions {
   readonly launcher: Launcher;
-  /** Called when a training starts or stops using the machine. */
-  readonly onActive: (active: boolean) => void;
+  /** How runs share the machine. */
+  readonly share: () => Promise<Share>;
+  /** Called with the jobs that use the machine, when one starts or stops doing so. */
+  readonly onActive: (ids: readonly number[]) => void;
 }
 
 /** A job that is being followed: its process, if it still exists, and the end of following. */
@@ -23,9 +26,10 @@ export interface Run {
 
 /** The runs of jobs: their processes, from start to stored outcome. */
 export interface JobRuns {
-  /** Starts the trainer of a queued job and follows it. */
-  launch(id: number): Promise<Job>;
-  /** Starts the first prepared job in the queue if nothing is running. */
+  /**
+   * Starts the prepared jobs in the queue for which there are devices. First come, first served: a job that needs more
+   * than are free is waited for.
+   */
   launchNext(): Promise<void>;
   /** Follows a trainer found after a restart, or stores the end of a job whose trainer is gone (null). */
   watch(id: number, trainer: Trainer | null): Run;
@@ -43,6 +47,9 @@ function mayDownload({ model, settings }: JobSpec): boolean {
   return model.path === null || (typeof reward === 'string' && !isAbsolute(reward));
 }
 
+/** The number of processes of a run. */
+const workersOf = ({ settings }: JobSpec): number => (settings as { readonly workers?: number }).workers ?? 1;
+
 /** @param folder returns the folder of a job. */
 export function createJobRuns(
   options: JobRunsOptions,
@@ -52,6 +59,8 @@ export function createJobRuns(
   const { store, launcher, logger } = options;
   const closing = new AbortController();
   const running = new Map<number, Run>();
+  /** What jobs hold that are being started. */
+  const starting = new Map<number, Held>();
   const follow = createFollower(options, records, folder);
 
   function fail(id: number, end: RunEnd): Job {
@@ -61,27 +70,39 @@ export function createJobRuns(
     return records.end(id, state, change);
   }
 
-  async function launch(id: number): Promise<Job> {
+  async function launch(id: number, held: Held, share: Share): Promise<void> {
     const { spec } = records.move(id, 'starting', { startedAt: new Date().toISOString() });
+    starting.set(id, held);
     let trainer: Trainer;
     try {
-      trainer = await launcher.launch(folder(id), mayDownload(spec as JobSpec));
+      await keepHeld(folder(id), held);
+      trainer = await launcher.launch(folder(id), mayDownload(spec as JobSpec), share.environment(held));
     } catch (error) {
-      return fail(id, { kind: 'not_started', reason: (error as Error).message });
+      fail(id, { kind: 'not_started', reason: (error as Error).message });
+      return;
+    } finally {
+      starting.delete(id);
     }
     store.jobs.update(id, { pid: trainer.identity.pid, pidStarted: trainer.identity.started });
     watch(id, trainer);
-    return records.get(id);
   }
 
   async function launchNext(): Promise<void> {
-    if (closing.signal.aborted || store.jobs.inStates(activeStates).length > 0) return;
-    const next = store.jobs.inStates(['queued']).find(({ spec }) => spec !== null);
-    if (next !== undefined) await launch(next.id);
+    const share = await options.share();
+    while (!closing.signal.aborted) {
+      const next = store.jobs.inStates(['queued']).find(({ spec }) => spec !== null);
+      if (next === undefined) return;
+      const others = store.jobs.inStates(activeStates).map(({ id }) => {
+        const held = starting.get(id);
+        return held === undefined ? readHeld(folder(id)) : held;
+      });
+      const held = pickDevices(share, others, workersOf(next.spec as JobSpec));
+      if (held === undefined) return;
+      await launch(next.id, held, share);
+    }
   }
 
   function watch(id: number, trainer: Trainer | null): Run {
-    options.onActive(true);
     const followed = follow(id, trainer, closing.signal)
       .catch((error) => {
         const reason = asAppError(error).message;
@@ -90,16 +111,16 @@ export function createJobRuns(
       })
       .finally(() => {
         running.delete(id);
-        if (running.size === 0) options.onActive(false);
+        options.onActive([...running.keys()]);
         return launchNext();
       });
     const run = { trainer, followed };
     running.set(id, run);
+    options.onActive([...running.keys()]);
     return run;
   }
 
   return {
-    launch,
     launchNext,
     watch,
     of: (id) => running.get(id),

@@ -15,12 +15,13 @@ import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { findFaults, type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
 import type { ReadRequest, TrainingRequest } from '../training/training-request.ts';
+import type { Share } from './devices.ts';
 import type { Waits } from './follower.ts';
 import { createJobHistory, type JobHistory } from './job-history.ts';
 import { statusPayload } from './job-journal.ts';
 import { createJobRecords, type JobReader } from './job-records.ts';
 import { recoverRuns } from './job-recovery.ts';
-import { createJobRuns } from './job-runs.ts';
+import { createJobRuns, type JobRunsOptions } from './job-runs.ts';
 
 export interface JobsOptions {
   readonly store: Store;
@@ -41,11 +42,8 @@ export interface JobsOptions {
   readonly waits: Waits;
   /** The most jobs that wait in the queue. */
   readonly queueLimit: number;
-  /** Hardware usage for the trace of a step, and a callback for when a training uses the machine. */
-  readonly machine: {
-    readonly takeTrace: () => Record<string, unknown> | null;
-    readonly onActive: (active: boolean) => void;
-  };
+  /** How runs share the machine, its usage for the trace of a job's step, and who is told which jobs use it. */
+  readonly machine: Pick<JobRunsOptions, 'share' | 'takeTrace' | 'onActive'>;
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
 }
 
@@ -58,10 +56,10 @@ export interface Started {
 /** The life cycle of training jobs. */
 export interface Jobs extends JobReader, JobHistory {
   /**
-   * Starts a job; with `queue` it waits while another one is unfinished.
+   * Starts a job; with `queue` it waits while there are no devices for it.
    * @param also runs in the transaction that stores the job.
-   * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if another job is unfinished and `queue` is not
-   * set, or the queue is full.
+   * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if it would have to wait and `queue` is not set,
+   * or the queue is full.
    */
   start(request: TrainingRequest, also?: (job: Pick<Job, 'id' | 'modelId'>) => void): Promise<Started>;
   /** Every error for which a start would reject a request, as far as the request can be read. */
@@ -77,7 +75,7 @@ export interface Jobs extends JobReader, JobHistory {
    */
   discard(id: number): Promise<Job>;
   /**
-   * Resumes a job; with `queue` it waits while another one is unfinished.
+   * Resumes a job; with `queue` it waits while there are no devices for it.
    * @throws AppError `conflict` when the job cannot be resumed now.
    */
   resume(id: number, options?: { readonly queue?: boolean }): Promise<Job>;
@@ -109,14 +107,23 @@ export function createJobs(options: JobsOptions): Jobs {
   const { move, end, ...reader } = records;
   const runs = createJobRuns({ ...options, ...options.machine }, records, folder);
 
-  function refuseSecond(): void {
-    const other = reader.unfinished();
-    if (other !== null) {
+  /** Refuses what would have to wait. */
+  function refuseWaiting({ parallel, count }: Share): void {
+    const others = store.jobs.inStates(unfinishedStates);
+    const atOnce = Math.min(parallel, count);
+    if (others.length < atOnce) return;
+    if (atOnce === 1) {
+      const other = reader.unfinished() as Job;
       throw new AppError(
         'conflict',
         `A training is already in progress (${jobName(other.id)}, ${other.state}). Stop it first, or wait until it has ended.`,
       );
     }
+    const names = others.map(({ id, state }) => `${jobName(id)}, ${state}`).join('; ');
+    throw new AppError(
+      'conflict',
+      `${others.length} trainings are already in progress (${names}), and ${atOnce} run at once. Stop one first, wait until one has ended, or set "queue" to true.`,
+    );
   }
 
   function refuseMore(): void {
@@ -133,7 +140,8 @@ export function createJobs(options: JobsOptions): Jobs {
     request: TrainingRequest,
     also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
   ): Promise<Started> {
-    const refuseConflict = request.queue ? refuseMore : refuseSecond;
+    const share = await options.machine.share();
+    const refuseConflict = () => (request.queue ? refuseMore() : refuseWaiting(share));
     refuseConflict();
     const judged = await judgeRequest(request, judges);
     await options.checkDisk(judged);
@@ -191,7 +199,8 @@ export function createJobs(options: JobsOptions): Jobs {
 
   async function resume(id: number, queue: boolean): Promise<Job> {
     const job = reader.get(id);
-    const refuseConflict = queue ? refuseMore : refuseSecond;
+    const share = await options.machine.share();
+    const refuseConflict = () => (queue ? refuseMore() : refuseWaiting(share));
     refuseConflict();
     if (!resumableStates.includes(job.state)) {
       throw new AppError(
@@ -213,7 +222,6 @@ export function createJobs(options: JobsOptions): Jobs {
     await rm(join(folder(id), 'stop'), { force: true });
     refuseConflict();
     move(id, 'queued', forgotten);
-    if (!queue) return runs.launch(id);
     await runs.launchNext();
     return reader.get(id);
   }

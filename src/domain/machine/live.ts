@@ -1,6 +1,6 @@
 import type { HardwareSample } from '../../hardware/sample.ts';
 import { type Sampler, startSampler } from '../../hardware/sampler.ts';
-import { createTracer } from '../../hardware/trace.ts';
+import { createTracer, type Tracer } from '../../hardware/trace.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 
 /** Frames per second; drivers rarely refresh their values more often (docs/findings.md, Server). */
@@ -9,9 +9,10 @@ const rateHz = 5;
 /** Live metrics of the machine, sampled only while a client is connected or a training runs. */
 export interface Live {
   setListeners(count: number): void;
-  setTraining(active: boolean): void;
-  /** Usage since the last call; `null` if there was no sample. */
-  takeTrace(): Record<string, unknown> | null;
+  /** Sets the jobs that are being trained. */
+  setTraining(ids: readonly number[]): void;
+  /** The machine's usage since the last call for this job; `null` if there was no sample. */
+  takeTrace(id: number): Record<string, unknown> | null;
   stop(): void;
 }
 
@@ -23,16 +24,16 @@ export function createLive(
 ): Live {
   let gpuNames: readonly string[] = [];
   let listeners = 0;
-  let training = false;
   let sampler: Sampler | null = null;
-  const tracer = createTracer();
+  /** One for each job that is being trained. */
+  const tracers = new Map<number, Tracer>();
   const onBatch = (batch: readonly HardwareSample[]) => {
-    if (training) for (const sample of batch) tracer.add(sample);
+    for (const tracer of tracers.values()) for (const sample of batch) tracer.add(sample);
     if (listeners === 0) return;
     for (const sample of batch) frames.send('gpu', null, present(sample, gpuNames));
   };
   const update = () => {
-    const wanted = listeners > 0 || training;
+    const wanted = listeners > 0 || tracers.size > 0;
     if (wanted && sampler === null) {
       sampler = startSampler({ hz: rateHz, onBatch });
       readGpuNames().then(
@@ -53,13 +54,14 @@ export function createLive(
       listeners = count;
       update();
     },
-    setTraining(active) {
-      training = active;
+    setTraining(ids) {
+      for (const id of tracers.keys()) if (!ids.includes(id)) tracers.delete(id);
+      for (const id of ids) if (!tracers.has(id)) tracers.set(id, createTracer());
       update();
     },
-    takeTrace() {
-      const trace = tracer.take();
-      if (trace.samples === 0) return null;
+    takeTrace(id) {
+      const trace = tracers.get(id)?.take();
+      if (trace === undefined || trace.samples === 0) return null;
       return {
         seconds: trace.seconds,
         gpu_peak_bytes: trace.gpuPeakBytes,
@@ -72,7 +74,7 @@ export function createLive(
     },
     stop() {
       listeners = 0;
-      training = false;
+      tracers.clear();
       update();
     },
   };

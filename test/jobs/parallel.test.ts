@@ -1,0 +1,102 @@
+/** `--parallel`: several runs at once, each with its own devices. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  trainersOf,
+  until,
+} from '../service.ts';
+import { littleInstallation } from './little-installation.ts';
+
+const run = promisify(execFile);
+const args = ['--parallel', '2'];
+const request = (changes: object = {}) => quickRequest({ export: 'none', ...changes });
+
+/** The state of each job, oldest first. */
+const statesOf = async (service: TestService): Promise<string[]> =>
+  (await service.call('GET', '/api/jobs')).body.jobs.map(({ state }: Json) => state).reverse();
+const untilStates = (service: TestService, ...wanted: string[]) =>
+  until(async () => (await statesOf(service)).join() === wanted.join(), `the jobs are ${wanted.join(', ')}`);
+
+test.after(endAll);
+
+test('two runs have devices of their own, a third waits; all that across a killed server; hone stop ends both', async () => {
+  const dataDir = temporaryFolder();
+  const env = { ...littleInstallation('polite'), OMP_NUM_THREADS: '' };
+  let service = await startService({ dataDir, env, args });
+  await service.upload('support.jsonl', supportRows());
+  const start = (changes = {}) => service.call('POST', '/api/start_training', request(changes));
+  const [first, second, refused] = [await start(), await start(), await start()];
+  assert.equal([first?.status, second?.status, refused?.status], [200, 200, 409]);
+  assert.match(refused?.body.detail, /2 trainings are already in progress \(train_1, .*; train_2, .*\)/);
+  assert.match((await start({ queue: true })).body.message, 'waits');
+  await untilStates(service, 'running', 'running', 'queued');
+  const read = (job: number, file: string) =>
+    JSON.parse(readFileSync(join(dataDir, 'jobs', `train_${job}`, file), 'utf8'));
+  assert.equal([read(1, 'devices.json').devices, read(2, 'devices.json').devices], [[0], [1]]);
+  assert.ok(Number(read(2, 'given.json').OMP_NUM_THREADS) >= 1);
+  assert.is((await service.call('GET', '/api/info')).body.parallel, 2);
+
+  await service.end('SIGKILL');
+  service = await startService({ dataDir, env, args });
+  await untilStates(service, 'running', 'running', 'queued');
+  assert.is(trainersOf(dataDir).length, 2);
+  assert.is((await service.call('POST', '/api/jobs/train_2/stop')).body.state, 'stopped');
+  await untilStates(service, 'running', 'stopped', 'running');
+  assert.equal(read(3, 'devices.json').devices, [1], 'those that the stopped run had');
+
+  assert.is(await service.end('SIGTERM'), 0);
+  assert.match(service.log.at(-1).msg, 'train_1, train_3 go on');
+  assert.is(trainersOf(dataDir).length, 2);
+  const stop = () =>
+    run(process.execPath, [join(root, 'dist', 'main.js'), 'stop'], {
+      env: { ...process.env, ...env, SERVICE_DATA_DIR: dataDir },
+      cwd: dataDir,
+    });
+  assert.match((await stop()).stdout, /train_1 is stopped\.\n.*train_3 is stopped\./);
+
+  service = await startService({ dataDir, env, args });
+  assert.equal(await statesOf(service), ['stopped', 'stopped', 'stopped']);
+  await service.call('POST', '/api/jobs/train_3/resume');
+  await service.call('POST', '/api/jobs/train_1/resume');
+  await untilStates(service, 'running', 'stopped', 'running');
+  // The status shows the one that has been running for longer, and that is the one which is stopped.
+  const { body: shown } = await service.call('POST', '/api/stop_training');
+  assert.is(shown.status, 'stopped');
+  await untilStates(service, 'running', 'stopped', 'stopped');
+  await service.call('POST', '/api/jobs/train_2/resume');
+  const { stdout } = await stop();
+  assert.match(stdout, 'train_1 is stopped.');
+  assert.match(stdout, 'train_2 is stopped.');
+  await until(() => trainersOf(dataDir).length === 0, 'the trainers are gone');
+});
+
+test('two real runs at once: one completes while the other goes on', async () => {
+  const service = await startService({ warm: true, args });
+  await service.upload('support.jsonl', supportRows());
+  await service.call('POST', '/api/start_training', request({ max_steps: 100_000 }));
+  await untilStates(service, 'running');
+  await service.call('POST', '/api/start_training', request({ max_steps: 3 }));
+  await untilStates(service, 'running', 'completed');
+  const { body: status } = await service.call('GET', '/api/finetune/status');
+  assert.is(status.status, 'running');
+  await until(
+    async () => (await service.call('GET', '/api/training_status')).body.current_step > 0,
+    'the first one makes steps, and is the one that is shown',
+  );
+  assert.is((await service.call('POST', '/api/stop_training')).status, 200);
+  assert.equal(await statesOf(service), ['stopped', 'completed']);
+});
+
+test.run();
