@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from trainer.data import pairs, rows
-from trainer.data.encode import Encoded, encode_conversations
+from trainer.data import rows
+from trainer.data.encode import Encoded
 from trainer.data.lengths import choose_length
+from trainer.data.preferences import answers_of
 from trainer.data.sequences import sequences_of
 from trainer.preview import open_job
 from trainer.protocol.failures import explain
@@ -79,17 +80,14 @@ def _sequences(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[
 
 def _pairs(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
     """As `trainer.data.preferences` makes them: longer pairs are dropped."""
-    answers = [
-        encode_conversations(job.tokenizer, job.template, [pairs.messages(row, answer) for row in batch])
-        for answer in ("chosen", "rejected")
-    ]
+    prompts, chosen = answers_of(job, batch, "chosen")
+    _, rejected = answers_of(job, batch, "rejected")
     found = []
-    for chosen, rejected in zip(*answers, strict=True):
-        both = [chosen[-1], rejected[-1]]
-        total = max(len(one.input_ids) for one in both)
+    for prompt, better, worse in zip(prompts, chosen, rejected, strict=True):
+        total = len(prompt) + max(len(better), len(worse))
+        learned = len(better) + len(worse)
         kept = total <= length
-        tokens = sum(len(one.input_ids) for one in both)
-        found.append([(total, tokens * kept, sum(one.learned_tokens(total) for one in both) * kept)])
+        found.append([(total, (2 * len(prompt) + learned) * kept, learned * kept)])
     return found
 
 

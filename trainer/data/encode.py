@@ -4,7 +4,8 @@ Every answer is learned after the token ids that the playground gives its prompt
 up to there and tokenizes that text as a whole. One sequence holds all answers of a conversation whose earlier
 turns keep their ids when it goes on. Otherwise, because the template changes them (those that drop earlier
 thinking), or because the tokenizer joins the end of a prompt with the beginning of its answer, an answer gets
-a sequence of its own.
+a sequence of its own. An answer has the ids that it has behind its prompt in one text, unless the tokenizer
+joins the two.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def encode_conversations(
 
 def encode_texts(tokenizer: Any, texts: list[str]) -> list[Encoded]:
     """Each text as the model reads it, with the end-of-text token, all of it learned."""
-    rows = tokenizer(texts, add_special_tokens=False).input_ids
+    rows = _ids(tokenizer, texts)
     first = text_start(tokenizer)
     return [whole_text([*first, *ids, tokenizer.eos_token_id] if ids else []) for ids in rows]
 
@@ -73,35 +74,62 @@ def whole_text(ids: list[int]) -> Encoded:
 
 
 def _last_answers(
-    tokenizer: Any, conversations: list[tuple[int, list[Turn]]]
+    tokenizer: Any, conversations: list[tuple[int, list[Turn]]], apart: bool = False
 ) -> tuple[list[tuple[int, Encoded]], list[tuple[int, list[Turn]]]]:
     """A sequence for the last of each conversation's turns and those before it that fit into it, and the
-    conversations with the turns that are left."""
+    conversations with the turns that are left.
+
+    The last answer is tokenized `apart` from its prompt where the tokenizer would join the two.
+    """
     last = [every[-1] for _, every in conversations]
     inner = [
         [turn for turn in every[:-1] if every[-1].prompt.startswith(turn.whole)] for _, every in conversations
     ]
-    prompts = _Beginnings(tokenizer, [turn.prompt for turn in last], with_places=any(inner))
-    for number, fitting in enumerate(inner):
-        for turn in fitting:
-            prompts.ask(number, len(turn.prompt))
-            prompts.ask(number, len(turn.whole))
-    places = iter(prompts.answer())
-    answers = tokenizer([turn.completion for turn in last], add_special_tokens=False).input_ids
-    made, left = [], []
+    apart = apart or not marks_beginnings(tokenizer)
+    whole = [turn.prompt if apart else turn.whole for turn in last]
+    texts = _Beginnings(tokenizer, whole, with_places=not apart or any(inner))
+    for number, (turn, fitting) in enumerate(zip(last, inner, strict=True)):
+        if not apart:
+            texts.ask(number, len(turn.prompt))
+        for earlier in fitting:
+            texts.ask(number, len(earlier.prompt))
+            texts.ask(number, len(earlier.whole))
+    places = iter(texts.answer())
+    answers = _ids(tokenizer, [turn.completion for turn in last]) if apart else []
+    made, left, joined = [], [], []
     for number, (index, every) in enumerate(conversations):
-        prompt, answer = prompts.ids[number], answers[number]
-        spans, rest = [(len(prompt), len(prompt) + len(answer))], []
+        ids, rest = texts.ids[number], []
+        start = len(ids) if apart else next(places)
+        spans = []
         for turn in every[:-1]:
-            start, end = (next(places), next(places)) if turn in inner[number] else (None, None)
-            if start is None or end is None:
+            span = (next(places), next(places)) if turn in inner[number] else (None, None)
+            if None in span:
                 rest.append(turn)
             else:
-                spans.append((start, end))
-        made.append((index, _sequence([*prompt, *answer], spans)))
+                spans.append(span)
+        if start is None:
+            joined.append((index, every))
+            continue
+        if apart:
+            ids = [*ids, *answers[number]]
+        made.append((index, _sequence(ids, [*spans, (start, len(ids))])))
         if rest:
             left.append((index, rest))
+    if joined:
+        more_made, more_left = _last_answers(tokenizer, joined, apart=True)
+        made, left = made + more_made, left + more_left
     return made, left
+
+
+def marks_beginnings(tokenizer: Any) -> bool:
+    """Whether the tokenizer writes the beginning of a text differently from the same text further on, as
+    those of SentencePiece that put a space before it."""
+    alone, behind = _ids(tokenizer, ["a", "\na"])
+    return behind[-len(alone) :] != alone
+
+
+def _ids(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False).input_ids
 
 
 class _Beginnings:
@@ -142,7 +170,7 @@ class _Beginnings:
         """The number of tokens of each beginning, or None where it has other ids by itself."""
         if not self._asked:
             return []
-        again = self._tokenizer([text for text, *_ in self._asked], add_special_tokens=False).input_ids
+        again = _ids(self._tokenizer, [text for text, *_ in self._asked])
         exact = self._starts is not None
         return [
             first + len(ids) if ids == (expected if exact else expected[: len(ids)]) else None

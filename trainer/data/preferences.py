@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import pairs, rows
+from trainer.data.encode import encode_conversations
 from trainer.data.lengths import choose_length
-from trainer.data.template import split
+from trainer.data.template import render
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -22,21 +23,18 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     """
 
     def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        texts: list[str] = []
-        for row in batch:
-            prompt, chosen = split(job.template, pairs.messages(row))
-            _, rejected = split(job.template, pairs.messages(row, "rejected"))
-            texts += [prompt, chosen, rejected]
-        ids = job.tokenizer(texts, add_special_tokens=False).input_ids
+        (_, chosen), (prompts, rejected) = (
+            answers_of(job, batch, answer) for answer in ("chosen", "rejected")
+        )
         return [
             {
-                "prompt": text,
+                "prompt": render(job.template, pairs.messages(row)[:-1], True),
                 "prompt_ids": prompt,
-                "chosen_ids": chosen,
-                "rejected_ids": rejected,
-                "total_tokens": len(prompt) + max(len(chosen), len(rejected)),
+                "chosen_ids": better,
+                "rejected_ids": worse,
+                "total_tokens": len(prompt) + max(len(better), len(worse)),
             }
-            for text, prompt, chosen, rejected in zip(texts[::3], ids[::3], ids[1::3], ids[2::3], strict=True)
+            for row, prompt, better, worse in zip(batch, prompts, chosen, rejected, strict=True)
         ]
 
     lists = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints"}
@@ -60,3 +58,13 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
         )
         dataset = dataset.select(fitting)
     return dataset, length
+
+
+def answers_of(job: Job, batch: list[dict[str, Any]], answer: str) -> tuple[list[list[int]], list[list[int]]]:
+    """The token ids of each row's prompt, and of its `chosen` or `rejected` answer with its end."""
+    conversations = [pairs.conversation(row, answer) for row in batch]
+    sequences = [one for (one,) in encode_conversations(job.tokenizer, job.template, conversations)]
+    return (
+        [one.input_ids[: one.prompt_tokens] for one in sequences],
+        [one.input_ids[one.prompt_tokens :] for one in sequences],
+    )

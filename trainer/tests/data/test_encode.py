@@ -5,7 +5,9 @@ import pytest
 from trainer.data import template
 from trainer.data.encode import IGNORED, encode_conversations, encode_texts
 from trainer.protocol.failures import Failure
+from trainer.tests.chat import equip
 from trainer.tests.data.test_template import ENDLESS, FORGETFUL, THINKING
+from trainer.tests.export_fixture import sentencepiece_tokenizer
 from trainer.tests.tiny import CHATML, build_tokenizer
 
 TURNS = [
@@ -124,6 +126,17 @@ def test_a_tokenizer_without_offsets_gives_the_same(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(type(tokenizer), "is_fast", False)
             assert encode_conversations(tokenizer, made, [TURNS]) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("mistral-sp", "mistral"), ("phi3", "phi3"), ("phi3-chat", None), ("gemma2", "gemma")]
+)
+def test_an_answer_has_the_same_ids_whether_or_not_the_conversation_goes_on(tmp_path, kind, name):
+    tokenizer = sentencepiece_tokenizer(tmp_path, kind)
+    made = template.choose(equip(tokenizer, name) if name else tokenizer, {}, None)
+    (whole,), (first,) = encode_conversations(tokenizer, made, [TURNS[1:], TURNS[1:3]])
+    assert whole.input_ids[: len(first.input_ids)] == first.input_ids
+    assert first.input_ids == tokenizer("".join(template.split(made, TURNS[1:3]))).input_ids
 
 
 def test_a_template_that_refuses_a_conversation_is_told():
