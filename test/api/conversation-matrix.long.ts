@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import { endAll, root, startService, type TestService, temporaryFolder } from '../service.ts';
 import { shapes, trainAndAsk } from './conversation-shapes.ts';
 
-/** The architectures, and whether their templates have system messages. */
+/** The architectures, and whether they are trained with system messages. */
 const kinds: Readonly<Record<string, boolean>> = {
   llama: true,
   qwen3: true,
@@ -14,7 +14,7 @@ const kinds: Readonly<Record<string, boolean>> = {
   mistral: false,
   gemma2: false,
   phi3: true,
-  'mistral-sp': false,
+  'mistral-sp': true,
 };
 
 const models = temporaryFolder();

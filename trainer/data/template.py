@@ -124,14 +124,13 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
     """The prompt and the completion of `messages`, which end with the assistant's.
 
     The prompt is the text that the playground sends. The completion ends with the end-of-turn token. Failure
-    `bad_tokenizer` when the conversation does not start with the prompt.
+    `bad_tokenizer` when the template puts an answer behind other text than a prompt ends with.
     """
     prompt = render(template, messages[:-1], True)
     whole = render(template, messages, False)
-    if not whole.startswith(prompt):
-        at = next(
-            (i for i, pair in enumerate(zip(prompt, whole, strict=False)) if pair[0] != pair[1]), len(whole)
-        )
+    start = len(prompt) if whole.startswith(prompt) else _answer_start(template, messages, prompt, whole)
+    if start is None:
+        at = _common_length(prompt, whole)
         raise Failure(
             "bad_tokenizer",
             "The model's chat template renders a prompt differently when it has an answer, so the playground "
@@ -139,13 +138,39 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
             "Set use_chat_template to false to train with Hone's minimal template.",
             f"The prompt continues with {prompt[at : at + 60]!r}, with an answer {whole[at : at + 60]!r}.",
         )
-    completion = whole[len(prompt) :]
+    completion = whole[start:]
     # Text after the end of the turn, mostly a newline, is never generated: generation stops before it.
     kept, end = completion.rstrip(), None
     while stop := next((stop for stop in template.stop if kept.endswith(stop)), None):
         end = len(kept)
         kept = kept.removesuffix(stop).rstrip()
     return prompt, completion[:end] if end is not None else completion + (template.eos_token or "")
+
+
+def _answer_start(template: Template, messages: list[dict[str, str]], prompt: str, whole: str) -> int | None:
+    """Where the last answer begins in `whole`, a conversation whose earlier text differs from its `prompt`
+    (Mistral's templates move the system message), with the white space before it that is no part of the
+    prompt. None unless the text from the user's last message to the answer is as in the prompt."""
+    if len(messages) < 2:
+        return None
+    *earlier, question, answer = messages
+    answered = [render(template, [*earlier, question, {**answer, "content": text}], False) for text in "01"]
+    before = whole[: _common_length(*answered)]
+    asked = [render(template, [*earlier, {**question, "content": text}], True)[::-1] for text in "01"]
+    tail = prompt[-_common_length(*asked) - len(question["content"].strip()) :]
+    if not answered[0].startswith(before):
+        return None
+    while not before.endswith(tail):
+        if not before[-1:].isspace():
+            return None
+        before = before[:-1]
+    return len(before)
+
+
+def _common_length(one: str, other: str) -> int:
+    """The length of the beginning that two texts have in common."""
+    shorter = min(len(one), len(other))
+    return next((at for at in range(shorter) if one[at] != other[at]), shorter)
 
 
 def save(template: Template, task: str, path: Path) -> None:

@@ -48,12 +48,14 @@ LLAMA = {
 }
 GEMMA = {"bos_token": "<bos>", "eos_token": "<eos>", "added": ["<start_of_turn>", "<end_of_turn>"]}
 PHI = {"eos_token": "<|endoftext|>", "added": ["<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]}
+MISTRAL = {"added": ["[INST]", "[/INST]"]}
 DEEPSEEK = {
     "bos_token": "<｜begin▁of▁sentence｜>",
     "eos_token": "<｜end▁of▁sentence｜>",
     "added": ["<｜User｜>", "<｜Assistant｜>"],
 }
-# By the name of the template: its tokens, and a conversation that it accepts.
+# By the name of the template, with a suffix where it has several cases: its tokens, and a conversation that
+# it accepts.
 CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "hone": ({}, [SYSTEM, *TURNS]),
     "qwen2_5": (CHATML, [SYSTEM, *TURNS]),
@@ -63,22 +65,24 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "gemma": (GEMMA, TURNS),
     "gemma3": (GEMMA, [SYSTEM, *TURNS]),
     "phi3": (PHI, [SYSTEM, *TURNS]),
-    "mistral": ({"added": ["[INST]", "[/INST]"]}, TURNS),
+    "mistral": (MISTRAL, TURNS),
+    "mistral+system": (MISTRAL, [SYSTEM, *TURNS]),
     "zephyr": ({}, [SYSTEM, *TURNS]),
     "deepseek_r1": (DEEPSEEK, [SYSTEM, *_thinking()]),
 }
 
 
 def equip(tokenizer: Any, name: str) -> Any:
-    """`tokenizer` with the tokens and the chat template `name`; without a template for `hone`."""
+    """`tokenizer` with the tokens and the chat template of the case `name`; without a template for `hone`."""
     from tokenizers import AddedToken
 
     tokens = dict(CASES[name][0])
     tokenizer.add_tokens([AddedToken(token, special=True) for token in tokens.pop("added", ())])
     tokenizer.add_special_tokens(tokens)
     if name != "hone":
-        own = HERE / "templates" / f"{name}.jinja"
-        path = own if own.exists() else PUBLISHED / f"{name}.jinja"
+        file = f"{name.split('+')[0]}.jinja"
+        own = HERE / "templates" / file
+        path = own if own.exists() else PUBLISHED / file
         tokenizer.chat_template = path.read_text(encoding="utf-8")
     return tokenizer
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from trainer.tests import export_fixture, tiny
 from trainer.tests.chat import equip
 
-# By kind of `trainer.tests.export_fixture`, the name of the template in `trainer.tests.chat`.
+# By kind of `trainer.tests.export_fixture`, the name of the case in `trainer.tests.chat`.
 TEMPLATES = {
     "llama": "llama3",
     "qwen3": "qwen3",
@@ -22,7 +22,7 @@ TEMPLATES = {
     "mistral": "mistral",
     "gemma2": "gemma",
     "phi3": "phi3",
-    "mistral-sp": "mistral",
+    "mistral-sp": "mistral+system",
 }
 
 

@@ -64,8 +64,6 @@ def test_the_playground_renders_the_prompts_of_the_marked_answers(tmp_path):
         ("gemma", [SYSTEM, *TURNS], "System role not supported"),
         ("gemma", [TURNS[0], *TURNS], "must alternate"),
         ("gemma3", [*TURNS[:2], *TURNS[1:]], "must alternate"),
-        # Its system message is in the prompt, and not in the whole conversation.
-        ("mistral", [SYSTEM, *TURNS], "renders a prompt differently"),
     ],
 )
 def test_a_conversation_that_the_template_refuses_is_named(name, conversation, words):
