@@ -10,6 +10,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from trainer.tests import tiny
+from trainer.tests.chat.models import build
 from trainer.tests.export_fixture import make_base
 
 TINY = ("llama-none", "llama-chatml", "qwen3-none", "qwen3-chatml", "t5-none", "bart-none", "bert-none")
@@ -43,3 +44,5 @@ make_small(out / "small", 2_000)
 make_small(out / "small-many-tokens", 32_000)
 # Conversations of this one llama.cpp cannot read as its tokenizer does.
 make_base("phi3-chat", out / "mixed", "mixed", keep_sentencepiece=False)
+# Its answers begin with white space that the template and the tokenizer put there.
+build("mistral-sp", out / "spaced")

@@ -4,7 +4,13 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { root } from './folders.ts';
 
-const sources = ['test/make_models.py', 'trainer/tests/tiny.py', 'trainer/tests/export_fixture.py'];
+const sources = [
+  'test/make_models.py',
+  'trainer/tests/tiny.py',
+  'trainer/tests/export_fixture.py',
+  'trainer/tests/chat/models.py',
+  'trainer/tests/chat/templates/mistral.jinja',
+];
 
 /**
  * Makes the randomly initialized base models that tests train, and caches them in `build/` until the code that makes
@@ -32,8 +38,11 @@ export function makeModels(): string {
   return folder;
 }
 
-/** One of the larger models, or one for which llama.cpp's tokenization differs from the tokenizer's. */
-export const model = (name: 'small' | 'small-many-tokens' | 'mixed') => join(makeModels(), name);
+/**
+ * One of the larger models, one for which llama.cpp's tokenization differs from the tokenizer's (`mixed`), or one whose
+ * answers begin with white space that is not theirs (`spaced`).
+ */
+export const model = (name: 'small' | 'small-many-tokens' | 'mixed' | 'spaced') => join(makeModels(), name);
 
 /** A tiny base model. */
 export const tinyModel = (kind: string, template: 'none' | 'chatml' = 'none') =>

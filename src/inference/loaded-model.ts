@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { getLlama, LlamaContext, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
+import { answerLead } from './answer-lead.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
 import { createPieces } from './pieces.ts';
 import type { ToWorker } from './protocol.ts';
@@ -77,6 +78,7 @@ function createLoadedModel(
 ): LoadedModel {
   const pieces = createPieces(file);
   const encoder = new TextEncoder();
+  const lead = pieces === null ? '' : answerLead(template, (text) => model.tokenize(text, true), pieces);
   const longest = Math.min(
     file.contextLength ?? firstContextTokens,
     template.contextLength ?? Number.POSITIVE_INFINITY,
@@ -145,13 +147,14 @@ function createLoadedModel(
       }
       const room = await roomFor(order.adapters, prompt.length + order.maxTokens);
       const limit = Math.min(order.maxTokens, room.tokens - prompt.length);
-      const stops = order.input.kind === 'messages' ? [...template.stop, ...order.stop] : order.stop;
+      const isAnswer = order.input.kind === 'messages';
+      const stops = isAnswer ? [...template.stop, ...order.stop] : order.stop;
       const stopTokens = new Set<number>();
       for (const stop of stops) {
         const [token, ...rest] = model.tokenize(stop, true);
         if (token !== undefined && rest.length === 0 && file.tokens[token] === stop) stopTokens.add(token);
       }
-      const stream = createTextStream(stops);
+      const stream = createTextStream(stops, isAnswer ? lead : '');
       const { sequence } = room;
       let text = '';
       let generated = 0;

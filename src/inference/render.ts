@@ -25,6 +25,8 @@ export interface StoredTemplate {
   contextLength: number | null;
   /** Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages. */
   render(messages: readonly Message[]): string;
+  /** Renders a conversation that ends with an answer. @throws AppError as `render` does. */
+  renderAnswered(messages: readonly Message[]): string;
 }
 
 /** Reads a `template.json` of the trainer. @throws AppError `invalid` when it is missing or damaged. */
@@ -40,23 +42,25 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
       cause,
     });
   }
+  const rendered = (messages: readonly Message[], isPrompt: boolean): string => {
+    try {
+      return template.render({
+        messages: messages.map(({ role, content }) => ({ role, content })),
+        add_generation_prompt: isPrompt,
+        bos_token: stored.bos_token ?? '',
+        eos_token: stored.eos_token ?? '',
+      });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new AppError('invalid', `The model's template does not accept these messages: ${reason}`, {
+        cause,
+      });
+    }
+  };
   return {
     stop: stored.stop,
     contextLength: stored.context_length,
-    render(messages) {
-      try {
-        return template.render({
-          messages: messages.map(({ role, content }) => ({ role, content })),
-          add_generation_prompt: true,
-          bos_token: stored.bos_token ?? '',
-          eos_token: stored.eos_token ?? '',
-        });
-      } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new AppError('invalid', `The model's template does not accept these messages: ${reason}`, {
-          cause,
-        });
-      }
-    },
+    render: (messages) => rendered(messages, true),
+    renderAnswered: (messages) => rendered(messages, false),
   };
 }

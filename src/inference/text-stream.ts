@@ -1,6 +1,6 @@
 /**
- * Decodes token bytes into displayable text: complete characters only, and no part of a stop string, not even its first
- * characters.
+ * Decodes token bytes into displayable text: complete characters only, without the characters of `lead` that it begins
+ * with, and no part of a stop string, not even its first characters.
  */
 export interface TextStream {
   /** Takes the next bytes. Returns the text to show now, and whether a stop string was found. */
@@ -9,15 +9,26 @@ export interface TextStream {
   end(): string;
 }
 
-export function createTextStream(stops: readonly string[]): TextStream {
+export function createTextStream(stops: readonly string[], lead = ''): TextStream {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const wanted = stops.filter((stop) => stop !== '');
   let held = '';
+  /** What of `lead` the next characters may be. */
+  let leading = lead;
+  const withoutLead = (text: string): string => {
+    let rest = text;
+    while (leading !== '' && rest !== '') {
+      if (rest[0] === leading[0]) rest = rest.slice(1);
+      else leading = '';
+      leading = leading.slice(1);
+    }
+    return rest;
+  };
   let stopped = false;
   return {
     push(bytes) {
       if (stopped) return { text: '', stopped };
-      held += decoder.decode(bytes, { stream: true });
+      held += withoutLead(decoder.decode(bytes, { stream: true }));
       let first = -1;
       for (const stop of wanted) {
         const at = held.indexOf(stop);

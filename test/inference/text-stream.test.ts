@@ -5,8 +5,13 @@ import { createTextStream } from '../../src/inference/text-stream.ts';
 const encoder = new TextEncoder();
 
 /** Everything that is shown when `text` comes in pieces of `size` bytes. */
-function streamed(text: string, size: number, stops: string[]): { shown: string[]; stopped: boolean } {
-  const stream = createTextStream(stops);
+function streamed(
+  text: string,
+  size: number,
+  stops: string[],
+  lead = '',
+): { shown: string[]; stopped: boolean } {
+  const stream = createTextStream(stops, lead);
   const bytes = encoder.encode(text);
   const shown: string[] = [];
   for (let at = 0; at < bytes.length; at += size) {
@@ -44,6 +49,18 @@ test('nothing of a stop string is shown, wherever it is cut', () => {
 test('what only begins like a stop string is shown in the end', () => {
   assert.is(streamed('a < b <| c', 1, ['<|end|>']).shown.join(''), 'a < b <| c');
   assert.is(streamed('tail <|en', 2, ['<|end|>']).shown.join(''), 'tail <|en');
+});
+
+test('what is put before answers is not shown, as far as the text begins with it', () => {
+  for (let size = 1; size <= 4; size++) {
+    const shown = (text: string, lead: string) => streamed(text, size, ['</s>'], lead).shown.join('');
+    assert.is(shown('  team', ' '), ' team');
+    assert.is(shown(' team  x', '  '), 'team  x');
+    assert.is(shown('team x', '  '), 'team x');
+    assert.is(shown('\n team', ' \n'), '\n team');
+    assert.is(shown('  ', ' '), ' ');
+    assert.is(shown(' </s>x', ' '), '');
+  }
 });
 
 test('the first of several stop strings counts', () => {

@@ -1,0 +1,33 @@
+import type { StoredTemplate } from './render.ts';
+
+const question = { role: 'user', content: 'question' };
+const answer = { role: 'assistant', content: 'answer' };
+
+/**
+ * The white space before an answer's text in its tokens that is not part of the answer: that of a template such as
+ * `[/INST] answer`, and the space that tokenizers of SentencePiece put before a text (`▁answer`).
+ */
+export function answerLead(
+  template: Pick<StoredTemplate, 'render' | 'renderAnswered'>,
+  tokenize: (text: string) => number[],
+  bytesOf: (token: number) => Uint8Array,
+): string {
+  let prompt: string;
+  let whole: string;
+  try {
+    prompt = template.render([question]);
+    whole = template.renderAnswered([question, answer]);
+  } catch {
+    // A template that asks for more, such as a system message.
+    return '';
+  }
+  if (!whole.startsWith(prompt)) return '';
+  const before = tokenize(prompt);
+  const tokens = tokenize(whole);
+  // As in training (trainer/data/encode.py): apart from the prompt where the tokenizer would join the two.
+  const isJoined = before.some((token, index) => token !== tokens[index]);
+  const learned = isJoined ? tokenize(whole.slice(prompt.length)) : tokens.slice(before.length);
+  const text = Buffer.concat(learned.map(bytesOf)).toString('utf8');
+  const lead = text.slice(0, Math.max(0, text.indexOf(answer.content)));
+  return lead.trim() === '' ? lead : '';
+}
