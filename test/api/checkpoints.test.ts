@@ -120,11 +120,12 @@ test('a checkpoint without what it needs says what is missing', async () => {
   const folder = join(service.dataDir, 'jobs', 'train_2');
   rmSync(join(folder, 'checkpoints', 'checkpoint-4', 'adapter_config.json'));
   const damaged = await ask(name, { checkpoint: 4 });
-  assert.is(damaged.status, 409);
+  // OpenAI's libraries would repeat the request after a 409.
+  assert.is(damaged.status, 400);
   assert.match(damaged.body.error.message, /step 4 cannot answer: .*incomplete/);
   assert.is((await service.call('DELETE', `/api/models/${id}`)).status, 200);
   const gone = await ask('train_2', { checkpoint: 2 });
-  assert.is(gone.status, 409);
+  assert.is(gone.status, 400);
   assert.match(gone.body.error.message, /The model of train_2 was deleted/);
 });
 

@@ -8,12 +8,15 @@ const codes: Partial<Record<ErrorKind, string>> = {
   too_many: 'rate_limit_exceeded',
 };
 
+/** OpenAI's libraries repeat a request that gets 409; here that would meet the same conflict. */
+const openAiStatus = (error: AppError): number => (error.kind === 'conflict' ? 400 : statusOf(error));
+
 /**
  * The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. An error's `details` may name
  * the code.
  */
 export function errorBody(error: AppError) {
-  const status = statusOf(error);
+  const status = openAiStatus(error);
   return {
     error: {
       message: error.message,
@@ -24,4 +27,4 @@ export function errorBody(error: AppError) {
   };
 }
 
-export const presentError = (error: AppError): Reply => Reply.json(statusOf(error), errorBody(error));
+export const presentError = (error: AppError): Reply => Reply.json(openAiStatus(error), errorBody(error));

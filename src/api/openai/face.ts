@@ -10,7 +10,10 @@ import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 
 const tag = 'openai';
-const refused: ResponseDoc = { description: 'Invalid request', schema: s.error };
+const refused: ResponseDoc = {
+  description: 'Invalid request, or the checkpoint cannot answer',
+  schema: s.error,
+};
 const noModel: ResponseDoc = { description: 'Model not found', schema: s.error };
 /** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
 const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
@@ -66,7 +69,6 @@ export function createOpenAiFace(services: Services) {
         },
         400: refused,
         404: noModel,
-        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
         const messages = body.messages.map(({ role, content }) => ({
@@ -98,7 +100,6 @@ export function createOpenAiFace(services: Services) {
         },
         400: refused,
         404: noModel,
-        409: { description: 'The checkpoint cannot answer', schema: s.error },
       },
       handle: ({ body, exchange }) => {
         const text = [body.prompt].flat()[0] as string;

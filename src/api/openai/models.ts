@@ -1,6 +1,5 @@
 import type { Model } from '../../domain/models/models.ts';
 import type { Services } from '../../domain/services.ts';
-import { AppError } from '../../errors.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
 import { deleted } from './file-schemas.ts';
 import { unixSeconds } from './page.ts';
@@ -62,12 +61,7 @@ export function modelRoutes({ modelReferences, models, removeModel }: Services) 
       },
       handle: async ({ params }) => {
         const { modelId } = models.findByName(params.model);
-        const { name } = await removeModel(modelId).catch((error) => {
-          // OpenAI's libraries repeat a request that gets 409.
-          throw error instanceof AppError && error.kind === 'conflict'
-            ? new AppError('invalid', error.message, { cause: error })
-            : error;
-        });
+        const { name } = await removeModel(modelId);
         return { id: name, object: 'model', deleted: true as const };
       },
     }),

@@ -46,6 +46,9 @@ export interface Datasets {
   list(): Dataset[];
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
+  find(name: string): Dataset | null;
+  /** The dataset with this ID of OpenAI's API. */
+  findByFileId(fileId: string): Dataset | null;
   remove(name: string): Promise<void>;
   /** A dataset's file. @throws AppError `not_found`, or `invalid` if it cannot be read. */
   file(name: string): Promise<{ readonly path: string; readonly bytes: number }>;
@@ -123,10 +126,13 @@ export function createDatasets(
     list: () => store.list().map(typed),
 
     get(name) {
-      const dataset = store.get(name);
-      if (dataset === null) throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
-      return typed(dataset);
+      const dataset = datasets.find(name);
+      if (dataset !== null) return dataset;
+      throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
     },
+
+    find: (name) => store.get(name) as Dataset | null,
+    findByFileId: (fileId) => store.getByFileId(fileId) as Dataset | null,
 
     async remove(name) {
       datasets.get(name);

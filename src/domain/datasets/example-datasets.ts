@@ -110,8 +110,8 @@ export function createExampleDatasets(options: {
         throw new AppError('not_found', `There is no example "${name.slice(0, 200)}".`);
       const bytes = await readFile(pathOf(name));
       for (const filename of [`${name}.jsonl`, `example-${name}.jsonl`]) {
-        const there = datasets.list().find((dataset) => dataset.name === filename);
-        if (there === undefined) return datasets.upload(filename, createReadStream(pathOf(name)));
+        const there = datasets.find(filename);
+        if (there === null) return datasets.upload(filename, createReadStream(pathOf(name)));
         if (await datasets.holds(filename, bytes)) return there;
       }
       return datasets.upload(`example-${name}.jsonl`, createReadStream(pathOf(name)));

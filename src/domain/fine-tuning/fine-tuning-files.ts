@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { datasetFileId } from '../../db/datasets.ts';
 import type { FineTuningStore } from '../../db/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
@@ -43,10 +43,6 @@ export interface FineTuningFiles {
   tidy(): Promise<void>;
 }
 
-/** A dataset's ID. A later upload under the same name is another file. */
-const idOf = ({ name, uploadedAt }: Dataset): string =>
-  `file-${createHash('sha256').update(`${name}\0${uploadedAt}`).digest('hex').slice(0, 24)}`;
-
 /** The first errors of rows that cannot be trained on. */
 const shownErrors = 5;
 
@@ -60,7 +56,7 @@ export function createFineTuningFiles(options: {
   const { store, datasets, imports, results } = options;
 
   function present(dataset: Dataset): FineTuningFile {
-    const id = idOf(dataset);
+    const id = datasetFileId(dataset);
     const known = store.getFile(id);
     return {
       id,
@@ -77,8 +73,8 @@ export function createFineTuningFiles(options: {
 
   /** The dataset with an ID, unless its time is over. */
   function find(id: string): Dataset | null {
-    const dataset = datasets.list().find((candidate) => idOf(candidate) === id);
-    return dataset === undefined || isOver(present(dataset)) ? null : dataset;
+    const dataset = datasets.findByFileId(id);
+    return dataset === null || isOver(present(dataset)) ? null : dataset;
   }
 
   const files: FineTuningFiles = {
@@ -111,7 +107,7 @@ export function createFineTuningFiles(options: {
       const { uploadedAt } = dataset;
       const expiresAt =
         seconds === null ? null : new Date(Date.parse(uploadedAt) + seconds * 1000).toISOString();
-      store.putFile({ id: idOf(dataset), filename, expiresAt });
+      store.putFile({ id: datasetFileId(dataset), filename, expiresAt });
       return present(dataset);
     },
 
@@ -160,17 +156,16 @@ export function createFineTuningFiles(options: {
     },
 
     idOf(datasetName) {
-      const dataset = datasets.list().find(({ name }) => name === datasetName);
-      return dataset === undefined ? null : idOf(dataset);
+      const dataset = datasets.find(datasetName);
+      return dataset === null ? null : datasetFileId(dataset);
     },
 
     async tidy() {
       store.prune();
-      const known = new Map(datasets.list().map((dataset) => [idOf(dataset), dataset]));
       for (const file of store.files()) {
-        const dataset = known.get(file.id);
-        if (dataset !== undefined && !isOver(file)) continue;
-        if (dataset !== undefined) await datasets.remove(dataset.name);
+        const dataset = datasets.findByFileId(file.id);
+        if (dataset !== null && !isOver(file)) continue;
+        if (dataset !== null) await datasets.remove(dataset.name);
         store.removeFile(file.id);
       }
     },

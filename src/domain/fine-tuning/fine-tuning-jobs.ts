@@ -66,7 +66,7 @@ export interface FineTuningJobs {
    * is cancelled, too. @throws AppError `invalid` if it has ended.
    */
   stop(id: number, as: StoppedAs): Promise<FineTuningJob>;
-  /** Resumes a job from its last checkpoint, or queues it. @throws AppError `invalid` if it is neither paused nor failed. */
+  /** Resumes a job from its last checkpoint, or queues it. @throws AppError `invalid` if it is neither paused nor failed, `conflict` if it cannot be resumed. */
   resume(id: number): Promise<FineTuningJob>;
 }
 
@@ -207,14 +207,9 @@ export function createFineTuningJobs(options: {
           `The job is ${state}; only a job that is paused or has failed can be resumed.`,
         );
       }
-      try {
-        const job = await jobs.resume(id, { queue: true });
-        fineTuning.setStoppedAs(id, null);
-        return present(job);
-      } catch (error) {
-        if (!(error instanceof AppError) || error.kind !== 'conflict') throw error;
-        throw new AppError('invalid', error.message, { cause: error });
-      }
+      const job = await jobs.resume(id, { queue: true });
+      fineTuning.setStoppedAs(id, null);
+      return present(job);
     },
   };
   return own;

@@ -58,7 +58,7 @@ export function createMoving(options: {
   };
   /** The dataset of a file, unless it was deleted. */
   const datasetOf = (file: MovedFile | undefined) =>
-    datasets.list().find(({ name }) => file?.dataset != null && name === file.dataset) ?? null;
+    file?.dataset == null ? null : datasets.find(file.dataset);
 
   async function move(): Promise<Move> {
     const context = await options.recommend();

@@ -79,8 +79,7 @@ export function createPlanner(
       const { strategy, settings, context } = choices;
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description.export_architectures);
-      const rowsOf = (reference: string) =>
-        options.datasets.list().find(({ name }) => name === reference)?.numExamples ?? null;
+      const rowsOf = (reference: string) => options.datasets.find(reference)?.numExamples ?? null;
       const rows = rowsOf(request.dataset);
       const { validation_dataset: validation } = request;
       const disk = diskNeed(

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { datasetFileId } from '../../src/db/datasets.ts';
+import { openStore } from '../../src/db/store.ts';
+import { root, temporaryFolder } from '../folders.ts';
+
+const row = (name: string, uploadedAt: string) => ({
+  ...{ name, uploadedAt, numExamples: 1, sizeBytes: 2, validation: { valid: true } },
+});
+
+test('a dataset is found by the ID of its file until it is replaced or removed', () => {
+  const path = join(temporaryFolder(), 'hone.sqlite');
+  const open = () => openStore(path, join(root, 'src', 'db', 'migrations')).datasets;
+  const [old, kept] = [
+    row('a.jsonl', '2026-01-01T00:00:00.000Z'),
+    row('b.jsonl', '2026-01-02T00:00:00.000Z'),
+  ];
+  const first = open();
+  first.put(old);
+  assert.equal(first.getByFileId(datasetFileId(old)), old);
+  first.put(kept);
+  assert.equal(first.getByFileId(datasetFileId(kept)), kept);
+
+  const replaced = row('a.jsonl', '2026-01-03T00:00:00.000Z');
+  first.put(replaced);
+  assert.is(first.getByFileId(datasetFileId(old)), null);
+  assert.equal(first.getByFileId(datasetFileId(replaced)), replaced);
+  first.remove('a.jsonl');
+  assert.is(first.getByFileId(datasetFileId(replaced)), null);
+  assert.is(first.getByFileId('file-none'), null);
+
+  // Those of an earlier run are found, too.
+  assert.equal(open().getByFileId(datasetFileId(kept)), kept);
+});
+
+test.run();
