@@ -10,6 +10,7 @@ import {
   startService,
   supportRows,
   type TestService,
+  temporaryFolder,
   tinyModel,
   until,
 } from '../service.ts';
@@ -139,6 +140,16 @@ test('two at once, and none for a client that has left', async () => {
   control.abort();
   assert.equal(await Promise.all(leaving), ['left', 'left']);
   await until(async () => (await analyse('own.jsonl')).status === 200, 'their places are free');
+});
+
+test('without the native addon it is unavailable, and the answer tells how to build it', async () => {
+  const bare = await startService({ env: { HONE_NATIVE_BUILD: temporaryFolder() } });
+  await bare.upload('own.jsonl', lines(rows.slice(0, 40)));
+  const answer = await bare.call('POST', '/api/datasets/own.jsonl/analysis', {});
+  description.check('POST', '/api/datasets/{name}/analysis', answer);
+  assert.is(answer.status, 503, JSON.stringify(answer.body));
+  assert.match(answer.body.detail, /without the native addon.*node setup\.mjs/);
+  await bare.end();
 });
 
 test.run();
