@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSecondsOf, memoryOf } from './harness/account.ts';
+import { childPeakBytes, cpuSecondsOf } from './harness/account.ts';
+import { callApi } from './harness/api.ts';
 import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs, python, pythonVersion } from './harness/places.ts';
@@ -21,49 +22,25 @@ const sizeOf = (path: string) => statSync(path).size / 1e6;
 /** Each answer costs the service about a millisecond. */
 const pollMs = 500;
 
-async function call(server: MeasuredServer, method: string, path: string, body?: unknown) {
-  const response = await fetch(server.url + path, {
-    method,
-    ...(body === undefined
-      ? {}
-      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  });
-  // biome-ignore lint/suspicious/noExplicitAny: answers are read field by field
-  const answer = (await response.json()) as any;
-  if (!response.ok) throw new Error(`${method} ${path} returned ${JSON.stringify(answer)}`);
-  return answer;
-}
-
-/** The memory of the import's process; 0 if there is none, or it cannot be found here. */
-function importerBytes(pid: number): number {
-  try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-    // One that has ended, and was not waited for yet, has none.
-    return Math.max(0, ...children.map((child) => memoryOf(Number(child)).peakBytes || 0));
-  } catch {
-    return 0; // it has ended in the meantime
-  }
-}
-
 /** Imports a file, and waits for its end. */
 async function importFile(server: MeasuredServer, path: string): Promise<Trial> {
   const { bytes } = server.memory();
   const before = cpuSecondsOf(server.pid, 'with ended children');
-  const { id } = await call(server, 'POST', '/api/imports', { path });
-  await call(server, 'POST', `/api/imports/${id}/start`);
+  const { id } = await callApi(server, 'POST', '/api/imports', { path });
+  await callApi(server, 'POST', `/api/imports/${id}/start`);
   let processBytes = 0;
   let serviceBytes = 0;
   for (;;) {
-    processBytes = Math.max(processBytes, importerBytes(server.pid));
+    processBytes = Math.max(processBytes, childPeakBytes(server.pid));
     serviceBytes = Math.max(serviceBytes, server.memory().bytes);
-    const { state, error, dataset } = await call(server, 'GET', `/api/imports/${id}`);
+    const { state, error, dataset } = await callApi(server, 'GET', `/api/imports/${id}`);
     if (state === 'running') {
       await sleep(pollMs);
       continue;
     }
     if (state !== 'completed') throw new Error(`The import ended as ${state}: ${JSON.stringify(error)}`);
     const seconds = cpuSecondsOf(server.pid, 'with ended children') - before;
-    const rows = (from: number) => call(server, 'GET', `/api/datasets/${dataset}?rows=1&from=${from}`);
+    const rows = (from: number) => callApi(server, 'GET', `/api/datasets/${dataset}?rows=1&from=${from}`);
     const first = await rows(0);
     const last = await rows(first.num_examples - 1);
     return {
@@ -104,7 +81,7 @@ export const scenario: Scenario = {
         const server = await startHone(dataDir);
         try {
           // Asks the trainer what it can do, in a process whose time must not be counted.
-          await call(server, 'GET', '/api/info');
+          await callApi(server, 'GET', '/api/info');
           return await each((container) => importFile(server, sourceIn(dir, container)));
         } finally {
           await server.end();

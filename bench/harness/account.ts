@@ -38,3 +38,14 @@ export function memoryOf(pid: number): { readonly bytes: number; readonly peakBy
   const text = execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' });
   return { bytes: Number(text.trim()) * 1024, peakBytes: null };
 }
+
+/** The peak memory of the largest child process that runs now; 0 if there is none, or where the system does not tell. */
+export function childPeakBytes(pid: number): number {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    // One that has ended, and was not waited for yet, has none.
+    return Math.max(0, ...children.map((child) => memoryOf(Number(child)).peakBytes || 0));
+  } catch {
+    return 0; // it has ended in the meantime
+  }
+}
