@@ -28,6 +28,8 @@ export interface EventStore {
   steps(jobId: number, kind: string): number[];
   /** The last `limit` of `steps`. */
   lastSteps(jobId: number, kind: string, limit: number): number[];
+  /** A job's `metrics` frames of a step: the newest of training and of evaluation. */
+  atStep(jobId: number, step: number): EventRow[];
   /** Frames by their `seq`, in the given order; missing ones are skipped. */
   bySeq(seqs: readonly number[]): EventRow[];
 }
@@ -62,6 +64,10 @@ export function createEventStore(db: Db): EventStore {
   const newestOfSteps = `SELECT max(seq) FROM events WHERE type = 'metrics' AND job_id = ? AND kind = ? GROUP BY step`;
   const steps = db.prepare(`${newestOfSteps} ORDER BY step`).pluck();
   const lastSteps = db.prepare(`${newestOfSteps} ORDER BY step DESC LIMIT ?`).pluck();
+  const atStep = db.prepare(
+    `SELECT ${columns} FROM events WHERE seq IN (SELECT max(seq) FROM events
+     WHERE type = 'metrics' AND job_id = ? AND kind IN ('train', 'eval') AND step = ? GROUP BY kind)`,
+  );
   const one = db.prepare(`SELECT ${columns} FROM events WHERE seq = ?`);
   return {
     append: (event) =>
@@ -75,6 +81,7 @@ export function createEventStore(db: Db): EventStore {
     },
     steps: (jobId, kind) => steps.all(jobId, kind) as number[],
     lastSteps: (jobId, kind, limit) => (lastSteps.all(jobId, kind, limit) as number[]).reverse(),
+    atStep: (jobId, step) => (atStep.all(jobId, step) as EventRecord[]).map(toRow),
     bySeq: (seqs) =>
       seqs.flatMap((seq) => {
         const record = one.get(seq) as EventRecord | undefined;

@@ -129,6 +129,9 @@ test('its events are messages and metrics, newest first, by page', async () => {
       .reverse(),
     [1, 2, 3, 4],
   );
+  assert.ok(
+    metrics.every((data) => 'train_mean_token_accuracy' in data || 'valid_mean_token_accuracy' in data),
+  );
   assert.equal(
     metrics
       .filter((data) => 'valid_loss' in data)
@@ -157,7 +160,14 @@ test('its checkpoints are those of its epochs, and each answers to its name', as
     [first.fine_tuning_job_id, first.metrics.step, first.metrics.train_loss],
     ['ftjob-1', 2, train[1].loss],
   );
-  assert.is(kept[0]?.metrics.valid_loss, evaluations[1].metrics.eval_loss);
+  const last = kept[0]?.metrics ?? {};
+  assert.equal(
+    [last.valid_loss, last.full_valid_loss, last.valid_mean_token_accuracy, last.train_mean_token_accuracy],
+    [
+      ...[evaluations[1].metrics.eval_loss, evaluations[1].metrics.eval_loss],
+      ...[evaluations[1].metrics.mean_token_accuracy, train[3].extra.mean_token_accuracy],
+    ],
+  );
   const checkpoint = first.fine_tuned_model_checkpoint;
   assert.is((await client.models.retrieve(checkpoint)).id, checkpoint);
   const messages = [{ role: 'user' as const, content: 'My parcel has not come.' }];
@@ -185,10 +195,15 @@ test('its result file has the curves as CSV', async () => {
   const [header, ...lines] = text.trim().split('\n');
   assert.is(header, 'step,train_loss,train_accuracy,valid_loss,valid_mean_token_accuracy');
   const series = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
-  const evaluations = new Map(series.eval.map(({ step, metrics }: Json) => [step, metrics.eval_loss]));
+  const evaluations = new Map(series.eval.map(({ step, metrics }: Json) => [step, metrics]));
   assert.equal(
     lines,
-    series.train.map(({ step, loss }: Json) => `${step},${loss},,${evaluations.get(step) ?? ''},`),
+    series.train.map(({ step, loss, extra }: Json) => {
+      const { eval_loss: valid = '', mean_token_accuracy: right = '' } = (evaluations.get(step) ??
+        {}) as Json;
+      assert.ok(extra.mean_token_accuracy >= 0 && extra.mean_token_accuracy <= 1);
+      return `${step},${loss},${extra.mean_token_accuracy},${valid},${right}`;
+    }),
   );
   const listed = await client.files.list({ purpose: 'fine-tune-results' });
   assert.equal(
@@ -280,6 +295,32 @@ test('a model is deleted by its name, however its slashes and colons are written
   }
   const job = await client.fineTuning.jobs.retrieve('ftjob-1');
   assert.is(job.fine_tuned_model, name, 'the job still says what it made');
+});
+
+test('a job of the method dpo trains on pairs of answers to a conversation, and its model answers', async () => {
+  const input = { messages: [{ role: 'user', content: 'Where is my order?' }] };
+  const answer = (content: string) => [{ role: 'assistant', content }];
+  const pairs = Array.from({ length: 12 }, (_, at) =>
+    JSON.stringify({
+      ...{
+        input,
+        preferred_output: answer(`team: shipping ${at}`),
+        non_preferred_output: answer('No idea.'),
+      },
+    }),
+  ).join('\n');
+  const dpo = { hyperparameters: { n_epochs: 1, batch_size: 4, beta: 0.2 } };
+  const created = await create({
+    training_file: await upload('pairs.jsonl', pairs),
+    method: { type: 'dpo', dpo },
+  });
+  const job = await untilStatus(created.id, 'succeeded', 'failed');
+  assert.is(job.status, 'succeeded', JSON.stringify(job.error));
+  assert.is(job.method?.type, 'dpo');
+  assert.is(job.method?.dpo?.hyperparameters?.beta, 0.2);
+  const model = job.fine_tuned_model as string;
+  const said = await client.chat.completions.create({ model, messages: input.messages as [], max_tokens: 8 });
+  assert.ok((said.usage?.completion_tokens ?? 0) > 0);
 });
 
 test.run();

@@ -76,9 +76,8 @@ function errorOf({ errorCode, errorMessage, errorAdvice }: FineTuningJob['job'])
   };
 }
 
-/** Figures that are unknown are left out. */
 export function presentCheckpoint(jobNumber: number, checkpoint: NamedCheckpoint) {
-  const { step, createdAt, name, trainLoss: train, validLoss: valid } = checkpoint;
+  const { step, createdAt, name, figures } = checkpoint;
   return {
     id: `ftckpt-${jobNumber}-${step}`,
     object: 'fine_tuning.job.checkpoint' as const,
@@ -86,11 +85,7 @@ export function presentCheckpoint(jobNumber: number, checkpoint: NamedCheckpoint
     fine_tuning_job_id: jobIdOf(jobNumber),
     fine_tuned_model_checkpoint: name,
     step_number: step,
-    metrics: {
-      step,
-      ...(train === null ? {} : { train_loss: train }),
-      ...(valid === null ? {} : { valid_loss: valid, full_valid_loss: valid }),
-    },
+    metrics: { step, ...figures },
   };
 }
 

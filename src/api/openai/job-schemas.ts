@@ -163,8 +163,11 @@ export const checkpoints = listOf(
     metrics: v.object({
       step: v.number(),
       train_loss: v.optional(v.number()),
+      train_mean_token_accuracy: v.optional(v.number()),
       valid_loss: v.optional(v.number()),
+      valid_mean_token_accuracy: v.optional(v.number()),
       full_valid_loss: v.optional(v.number()),
+      full_valid_mean_token_accuracy: v.optional(v.number()),
     }),
   }),
 );

@@ -44,7 +44,7 @@ const event = {
   level: 'info',
   message: 'Step 88/300: training loss=0.4211',
   type: 'metrics',
-  data: { step: 88, total_steps: 300, train_loss: 0.4211 },
+  data: { step: 88, total_steps: 300, train_loss: 0.4211, train_mean_token_accuracy: 0.8812 },
 };
 const listOf = <T extends { readonly id: string }>(item: T) => ({
   object: 'list',
@@ -78,7 +78,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     fine_tuning_job_id: job.id,
     fine_tuned_model_checkpoint: `${job.fine_tuned_model}:ckpt-step-100`,
     step_number: 100,
-    metrics: { step: 100, train_loss: 0.3121 },
+    metrics: { step: 100, train_loss: 0.3121, train_mean_token_accuracy: 0.9143 },
   }),
   'GET /v1/fine_tuning/jobs/{job_id}/events': listOf(event),
   'POST /v1/chat/completions': {

@@ -16,6 +16,7 @@ import { inTermsOf, type JobRequest, toTrainingRequest } from './job-request.ts'
 import { type FineTuningState, stateOf } from './job-status.ts';
 import { checkpointName, fineTunedName } from './model-name.ts';
 import type { ResultFiles } from './result-files.ts';
+import { type StepFigures, stepFigures } from './step-figures.ts';
 
 /** A job in the terms of OpenAI's API. */
 export interface FineTuningJob {
@@ -36,9 +37,7 @@ export interface FineTuningJob {
 /** A checkpoint, and the name that it answers to. */
 export interface NamedCheckpoint extends Pick<Checkpoint, 'step' | 'createdAt'> {
   readonly name: string;
-  readonly trainLoss: number | null;
-  /** Of an evaluation at this step. */
-  readonly validLoss: number | null;
+  readonly figures: StepFigures;
 }
 
 /** A page of a list, newest first. */
@@ -69,9 +68,6 @@ export interface FineTuningJobs {
   /** Resumes a job from its last checkpoint, or queues it. @throws AppError `invalid` if it is neither paused nor failed, `conflict` if it cannot be resumed. */
   resume(id: number): Promise<FineTuningJob>;
 }
-
-/** A frame of an evaluation. */
-type Evaluation = { readonly metrics: Readonly<Record<string, number | null>> };
 
 /** How long a request to stop waits for the checkpoint. */
 const stopAnswerMs = 30_000;
@@ -161,15 +157,12 @@ export function createFineTuningJobs(options: {
       const { job, asked } = own.get(id);
       const name = asked?.modelName ?? store.models.byModelId(job.modelId)?.name ?? jobName(id);
       const kept = await options.checkpoints.list(id);
-      const evaluations = store.events.bySeq(store.events.steps(id, 'eval'));
-      const validLosses = new Map(
-        evaluations.map(({ payload }) => [payload.step, (payload as Evaluation).metrics.eval_loss]),
-      );
       return kept
-        .map(({ step, createdAt, metrics }) => ({
+        .map(({ step, createdAt }) => ({
           ...{ step, createdAt, name: checkpointName(name, step) },
-          trainLoss: metrics.final_loss ?? null,
-          validLoss: validLosses.get(step) ?? null,
+          figures: store.events
+            .atStep(id, step)
+            .reduce<StepFigures>((figures, { payload }) => ({ ...figures, ...stepFigures(payload) }), {}),
         }))
         .reverse();
     },

@@ -3,6 +3,7 @@ import { type JobState, type Phase, phases } from '../../contract/jobs.ts';
 import type { EventRow, EventStore } from '../../db/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { errorOf } from '../job-record/job.ts';
+import { stepFigures } from './step-figures.ts';
 
 /** What happened to a job, in words or figures. */
 export interface JobEvent {
@@ -81,20 +82,18 @@ function statusEvent(
   }
 }
 
-/** The figures of a `metrics` frame under OpenAI's names; those that are unknown are left out. */
 function metricsOf(payload: EventRow['payload']): Pick<JobEvent, 'message' | 'data'> {
-  const { step, total_steps: total, loss } = payload;
-  if (payload.kind === 'train') {
-    return {
-      message: `Step ${step}/${total}: training loss=${shown(loss)}`,
-      data: { step, total_steps: total, ...(loss == null ? {} : { train_loss: loss }) },
-    };
-  }
-  const { eval_loss: valid } = (payload.metrics ?? {}) as Record<string, unknown>;
-  return {
-    message: `Step ${step}: validation loss=${shown(valid)}`,
-    data: { step, ...(valid == null ? {} : { valid_loss: valid, full_valid_loss: valid }) },
-  };
+  const { kind, step, total_steps: total } = payload;
+  const figures = stepFigures(payload);
+  return kind === 'train'
+    ? {
+        message: `Step ${step}/${total}: training loss=${shown(figures.train_loss)}`,
+        data: { step, total_steps: total, ...figures },
+      }
+    : {
+        message: `Step ${step}: validation loss=${shown(figures.valid_loss)}`,
+        data: { step, ...figures },
+      };
 }
 
-const shown = (value: unknown) => (typeof value === 'number' ? value.toFixed(4) : 'unknown');
+const shown = (value: number | undefined) => value?.toFixed(4) ?? 'unknown';

@@ -3,6 +3,7 @@ import type { Store } from '../../db/store.ts';
 import { type Point, readSeries } from '../events/series.ts';
 import type { Job } from '../job-record/job.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';
+import { type StepFigures, stepFigures } from './step-figures.ts';
 
 /** The name of every result file, as OpenAI's. */
 export const resultsFilename = 'step_metrics.csv';
@@ -80,18 +81,23 @@ export function createResultFiles(store: Pick<Store, 'events' | 'fineTuning' | '
   };
 }
 
-/** One line per step with a loss of either part; figures that were not measured are empty. */
+/** One line per step with figures of either part; those that were not measured are empty. */
 function toCsv(train: readonly Point[], evaluations: readonly Point[]): string {
-  const losses = new Map<number, { train: unknown; valid: unknown }>();
-  for (const { step, loss } of train) losses.set(step, { train: loss, valid: null });
-  for (const { step, metrics } of evaluations) {
-    const { eval_loss: valid } = (metrics ?? {}) as Record<string, unknown>;
-    losses.set(step, { train: losses.get(step)?.train ?? null, valid });
+  const steps = new Map<number, StepFigures>();
+  for (const [kind, points] of [['train', train] as const, ['eval', evaluations] as const]) {
+    for (const point of points)
+      steps.set(point.step, { ...steps.get(point.step), ...stepFigures({ ...point, kind }) });
   }
-  const lines = [...losses]
+  const lines = [...steps]
     .sort(([a], [b]) => a - b)
-    .map(([step, { train: loss, valid }]) => `${step},${figure(loss)},,${figure(valid)},`);
+    .map(([step, figures]) =>
+      [
+        step,
+        figures.train_loss,
+        figures.train_mean_token_accuracy,
+        figures.valid_loss,
+        figures.valid_mean_token_accuracy,
+      ].join(','),
+    );
   return `${[columns, ...lines].join('\n')}\n`;
 }
-
-const figure = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? String(value) : '');
