@@ -38,9 +38,11 @@ export function warmParentEnvironment(): NodeJS.ProcessEnv {
   const socket = process.env.HONE_TEST_WARM_PARENT;
   if (socket === undefined) return {};
   const client = join(root, 'test', 'warm_client.py');
-  return {
-    HONE_INSTALL_DIR: installationWith(
-      `[ "$*" = "-m trainer warm" ] && exec "${python}" -S "${client}" "${socket}"\nexec "${python}" "$@"`,
-    ),
-  };
+  installation ??= installationWith(
+    `[ "$*" = "-m trainer warm" ] && exec "${python}" -S "${client}" "${socket}"\nexec "${python}" "$@"`,
+  );
+  return { HONE_INSTALL_DIR: installation };
 }
+
+/** The same for all services of a test file. */
+let installation: string | null = null;

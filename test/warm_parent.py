@@ -7,6 +7,7 @@ directory and environment as JSON with its standard streams. A fork then serves 
 ends when its standard input ends. The arguments after SOCKET show in a list of processes what the forks are.
 """
 
+import fcntl
 import json
 import os
 import select
@@ -49,8 +50,12 @@ def main() -> None:
         with connection.makefile("rb") as file:
             order = json.loads(file.read(int.from_bytes(length, "big")))
         if os.fork() == 0:
-            # It keeps the connection open until it ends.
+            # It keeps the connection open until it ends; a job that it forks, which may live longer, does not.
             listener.close()
+            os.register_at_fork(after_in_child=connection.close)
+            # A client that is killed takes it with it: SIGIO ends a process that does not handle it.
+            fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
             become(order, streams)
         for stream in streams:
             os.close(stream)
