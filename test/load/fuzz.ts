@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { littleInstallation } from '../jobs/little-installation.ts';
 import { randomFrom, seed } from '../random.ts';
 import { endAll, startService, supportRows, type TestService, temporaryFolder } from '../service.ts';
+import { storeModel } from '../stored-model.ts';
 import { type MadeRequest, rawBytes, requestsFrom } from './made-requests.ts';
 import { inMegabytes, resourcesOf } from './resources.ts';
 
@@ -14,15 +15,32 @@ const lanes = 16;
 /** Allocators and caches settle during the first requests; after them memory may not grow by more. */
 const growthBytes = 64e6;
 
-/** Sends `count` random requests to a service of its own and judges every answer. */
-export function fuzz(engine: 'uws' | 'node', count: number): void {
+/**
+ * Sends `count` random requests to a service of its own and judges every answer.
+ * @param options.env is added to its environment.
+ * @param options.growthBytes by which its memory may grow.
+ * @param options.afterEnd runs when it has ended.
+ */
+export function fuzz(
+  engine: 'uws' | 'node',
+  count: number,
+  options: {
+    readonly env?: NodeJS.ProcessEnv;
+    readonly growthBytes?: number;
+    readonly afterEnd?: () => void;
+  } = {},
+): void {
   test(`${count} fuzzed requests to the ${engine} engine (seed ${seed}): no exit, no undocumented 5xx, no leak`, async () => {
+    const dataDir = temporaryFolder();
+    storeModel(dataDir);
     const service = await startService({
+      dataDir,
       env: {
         ...littleInstallation('exit-code'),
         HONE_HTTP: engine,
         HF_HUB_OFFLINE: '1',
         HF_HOME: temporaryFolder(),
+        ...options.env,
       },
     });
     await service.upload('support.jsonl', supportRows());
@@ -72,8 +90,11 @@ export function fuzz(engine: 'uws' | 'node', count: number): void {
       service.log.filter(({ level }) => level >= 50).map(({ msg, error }) => `${msg}: ${error}`),
       [],
     );
-    assert.ok(after.residentBytes - before.residentBytes < growthBytes, 'memory is flat');
+    const growth = after.residentBytes - before.residentBytes;
+    assert.ok(growth < (options.growthBytes ?? growthBytes), 'memory is flat');
     assert.ok(after.descriptors <= before.descriptors + lanes, 'descriptors are flat');
+    assert.is(await service.end(), 0, said);
+    options.afterEnd?.();
   });
   test.after(endAll);
 }

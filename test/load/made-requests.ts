@@ -5,7 +5,7 @@ export interface MadeRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
+  readonly body: string | Buffer | undefined;
   /** The statuses that the document has for this operation. */
   readonly documented: readonly number[];
 }
@@ -159,11 +159,36 @@ export function requestsFrom(document: Json, random: () => number): () => MadeRe
   };
 }
 
-/** A small upload, whole or cut. */
-function multipart(random: () => number): string {
-  const rows = '{"input":"a","output":"b"}\n'.repeat(Math.floor(random() * 20));
-  const whole = `--x\r\ncontent-disposition: form-data; name="file"; filename="f${Math.floor(random() * 50)}.jsonl"\r\n\r\n${rows}\r\n--x--\r\n`;
-  return random() < 0.5 ? whole : whole.slice(0, Math.floor(random() * whole.length));
+const rowKinds = [
+  '{"input":"a","output":"b"}\n',
+  '{"input":"a \\ud83d\\ude00 \\n \\u00e9","more":["ß😀",{"x":1e5}],"output":"b\\\\"}\r\n',
+  '{"input":"\\ud800","output":"\\udc00"}\n',
+  '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}\n',
+  '{"prompt":"a","chosen":"b","rejected":"c"}\n',
+  `{"input":${'['.repeat(200)}${']'.repeat(200)},"output":"b"}\n`,
+  '{"input":"a","output":\n',
+  '\n',
+];
+
+/** A small upload, whole or cut, of rows with or without odd bytes. */
+function multipart(random: () => number): Buffer {
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const mixed = random() < 0.5;
+  const rows = Array.from({ length: Math.floor(random() * 20) }, () =>
+    mixed ? pick(rowKinds) : rowKinds[0],
+  );
+  const file = Buffer.from(rows.join(''));
+  if (mixed && file.length > 0)
+    for (let flip = Math.floor(random() * 4); flip > 0; flip -= 1)
+      file[Math.floor(random() * file.length)] = Math.floor(random() * 256);
+  const whole = Buffer.concat([
+    Buffer.from(
+      `--x\r\ncontent-disposition: form-data; name="file"; filename="f${Math.floor(random() * 50)}.jsonl"\r\n\r\n`,
+    ),
+    file,
+    Buffer.from('\r\n--x--\r\n'),
+  ]);
+  return random() < 0.5 ? whole : whole.subarray(0, Math.floor(random() * whole.length));
 }
 
 const starts = [
