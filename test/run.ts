@@ -9,6 +9,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
+import { busyCores } from './busy-cores.ts';
 import { type Counts, countPytest, countUvu } from './counts.ts';
 import { balanced, type Durations, pytestDurations, readDurations, rememberDurations } from './durations.ts';
 import { root } from './folders.ts';
@@ -32,6 +33,9 @@ const python = join(bin, 'python');
 const node = process.execPath;
 /** Each process of the trainer's tests imports torch again, which takes ten seconds of CPU time. */
 const trainerProcesses = 2;
+/** Another process is started when this many cores were idle since the last check; starting one takes a second. */
+const idleCores = 0.3;
+const idleCheckMs = 2_000;
 /** The peak memory of a test file: a service, a browser or a trainer. */
 const workerBytes = 3 * 2 ** 30;
 
@@ -47,11 +51,17 @@ const { values, positionals: patterns } = parseArgs({
 });
 const secondsOf = readDurations();
 
-/** Tests often wait for a page, a timer or a process, so 1.5 times as many processes as cores keep the cores busy. */
-function workerCount(): number {
-  if (values.workers !== undefined) return Number(values.workers);
-  const byCores = values.check ? availableParallelism() : Math.ceil(availableParallelism() * 1.5);
-  return Math.max(1, Math.min(byCores, Math.floor(totalmem() / workerBytes)));
+/**
+ * The number of parallel processes. Tests often wait for a page, a timer or a process, so there are `fewest` at any time
+ * and up to `most` while cores are idle.
+ */
+function processCounts(): { fewest: number; most: number } {
+  if (values.workers !== undefined) return { fewest: Number(values.workers), most: Number(values.workers) };
+  const [byCores, byMemory] = [availableParallelism(), Math.floor(totalmem() / workerBytes)];
+  const within = (count: number) => Math.max(1, Math.min(Math.ceil(count), byMemory));
+  return values.check
+    ? { fewest: within(byCores), most: within(byCores) }
+    : { fewest: within(byCores * 1.5), most: within(byCores * 3) };
 }
 
 function filesUnder(folder: string, ending: string): string[] {
@@ -189,15 +199,31 @@ const warmParent = startsServices ? startWarmParent() : {};
 const failures: string[] = [];
 const total = { passed: 0, failed: 0 };
 const queue = jobs.values();
-const worker = async () => {
-  for (const job of queue) {
-    const counts = await run(job);
-    total.passed += counts.passed;
-    total.failed += counts.failed;
-    if (counts.failed > 0) failures.push(job.name);
-  }
-};
-await Promise.all(Array.from({ length: workerCount() }, worker));
+const { fewest, most } = processCounts();
+const usedCores = busyCores();
+await new Promise<void>((resolve) => {
+  const startNext = () => {
+    const { value: job } = queue.next();
+    if (job === undefined) return;
+    run(job).then((counts) => {
+      total.passed += counts.passed;
+      total.failed += counts.failed;
+      if (counts.failed > 0) failures.push(job.name);
+      if (running.size < fewest) startNext();
+      if (running.size > 0) return;
+      clearInterval(timer);
+      resolve();
+    });
+  };
+  const timer = setInterval(() => {
+    const idle = availableParallelism() - usedCores();
+    if (idle > idleCores && running.size < most) startNext();
+  }, idleCheckMs);
+  for (let count = 0; count < fewest; count += 1) startNext();
+  if (running.size > 0) return;
+  clearInterval(timer);
+  resolve();
+});
 rememberDurations(measured);
 if (jobs.length === 0) {
   console.log(`No test matches ${patterns.join(' ') || 'this'}.`);
@@ -205,6 +231,8 @@ if (jobs.length === 0) {
 }
 for (const figure of figures) console.log(figure);
 if (failures.length > 0) console.log(`Failed: ${failures.join(' ')}`);
-console.log(`${Math.round((performance.now() - began) / 1000)} s with ${workerCount()} processes at a time`);
+console.log(
+  `${Math.round((performance.now() - began) / 1000)} s with ${fewest === most ? most : `${fewest} to ${most}`} processes at a time`,
+);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (total.failed > 0) process.exitCode = 1;
