@@ -9,6 +9,8 @@ export interface HubDatasetFile {
   readonly path: string;
   readonly revision: string;
   readonly sizeBytes: number;
+  /** Of its content; `null` if the hub does not tell. */
+  readonly sha256: string | null;
 }
 
 /** The Parquet files of a dataset on the hub, by configuration and split. */
@@ -92,8 +94,9 @@ async function parquetFiles(
       fetch: hubFetch,
     });
     const files: HubDatasetFile[] = [];
-    for await (const { type, path, size } of entries) {
-      if (type === 'file' && path.endsWith('.parquet')) files.push({ path, revision, sizeBytes: size });
+    for await (const { type, path, size, lfs } of entries) {
+      if (type !== 'file' || !path.endsWith('.parquet')) continue;
+      files.push({ path, revision, sizeBytes: size, sha256: lfs?.oid ?? null });
     }
     return files.sort((a, b) => (a.path < b.path ? -1 : 1));
   } catch (error) {

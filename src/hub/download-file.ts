@@ -10,6 +10,7 @@ const redirectLimit = 5;
  * The bytes of a file of a dataset on the hub. An interrupted download goes on where it was; it fails after several
  * attempts without any data. The token goes to the hub alone, and not to its storage.
  * @param signal ends the download.
+ * @param from the first byte that is wanted.
  * @throws AppError `forbidden`, or `upstream` when the hub fails.
  */
 export async function* hubFileBytes(
@@ -17,11 +18,12 @@ export async function* hubFileBytes(
   repo: string,
   file: HubDatasetFile,
   signal: AbortSignal,
+  from = 0,
 ): AsyncGenerator<Buffer> {
   if (access.offline) throw failed(access, file, 'HF_HUB_OFFLINE is set. Unset it to use the hub');
   const path = file.path.split('/').map(encodeURIComponent).join('/');
   const url = `${access.endpoint}/datasets/${repo}/resolve/${encodeURIComponent(file.revision)}/${path}`;
-  let done = 0;
+  let done = from;
   let failures = 0;
   while (done < file.sizeBytes) {
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /** Datasets of the hub: which files are taken, how they are downloaded, and what is told where that fails. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -19,13 +19,14 @@ import { toStored } from './repositories.ts';
 
 let service: TestService;
 let hub: LoopbackHub;
+let env: Record<string, string>;
 
-/** Parquet files of 8 rows each, from number `from` on. */
-function parquet(from: number): Buffer {
+/** Parquet files of 8 rows each, from number `from` on, with questions of about `length` characters. */
+function parquet(from: number, length = 3000): Buffer {
   const path = join(temporaryFolder(), 'made.parquet');
   const program = `
 import sys, pyarrow as pa, pyarrow.parquet as pq
-rows = [{"question": f"Q{n}" + "x" * 3000, "answer": f"A{n}"} for n in range(${from}, ${from} + 8)]
+rows = [{"question": f"Q{n}" + "x" * ${length}, "answer": f"A{n}"} for n in range(${from}, ${from} + 8)]
 pq.write_table(pa.Table.from_pylist(rows), sys.argv[1], compression="none", use_dictionary=False)`;
   execFileSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-c', program, path]);
   return readFileSync(path);
@@ -53,10 +54,9 @@ test.before(async () => {
   );
   hub.addDataset('acme/plain', { 'rows.csv': Buffer.from('a,b') });
   hub.addDataset('acme/gated', own, { gated: 'manual' });
-  service = await startService({
-    env: { HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder(), HUB_TOKEN: 'hf_reader', HF_HUB_OFFLINE: '0' },
-    limits: { hubBackoffMs: 1 },
-  });
+  hub.addDataset('acme/large', { 'train-0.parquet': parquet(0, 1_000_000), 'train-1.parquet': two });
+  env = { HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder(), HUB_TOKEN: 'hf_reader', HF_HUB_OFFLINE: '0' };
+  service = await startService({ env, limits: { hubBackoffMs: 1 } });
 });
 test.after(async () => {
   await endAll();
@@ -150,6 +150,53 @@ test('a download that keeps failing is told in the record, and one that hangs is
   assert.is((await service.call('DELETE', `/api/imports/${body.id}`)).status, 200);
   await service.call('DELETE', `/api/imports/${failed.id}`);
   assert.not(readdirSync(join(service.dataDir, 'datasets')).some((name) => name.startsWith('.')));
+});
+
+test('a download goes on after the service has ended or was killed; what is damaged is fetched again', async () => {
+  hub.storage.faults.length = 0;
+  const dir = join(service.dataDir, 'datasets');
+  const wanted = { repo: 'acme/large' };
+  const left = () => readdirSync(dir).filter((name) => name.startsWith('.'));
+  /** Ends the service when `bytes` more are here, and starts it again. */
+  async function interrupt(bytes: number, signal: NodeJS.Signals): Promise<void> {
+    hub.storage.faults.push({ match: /^GET/, times: 1, how: { stallAfterBytes: bytes } });
+    const { body } = await service.call('POST', '/api/imports', { hub: wanted });
+    const before = body.progress.done_bytes;
+    await until(async () => {
+      const { progress } = (await service.call('GET', `/api/imports/${body.id}`)).body;
+      return progress.done_bytes - before >= bytes;
+    }, 'a part is here');
+    await service.end(signal);
+    assert.is(left().length, 1);
+    service = await startService({ dataDir: service.dataDir, env, limits: { hubBackoffMs: 1 } });
+    assert.is(left().length, 1);
+  }
+  hub.storage.seen.length = 0;
+  await interrupt(5_000_000, 'SIGTERM');
+  await interrupt(6_400_000, 'SIGKILL');
+  const record = await proposed(wanted);
+  assert.equal([record.state, record.error], ['proposed', null]);
+  assert.is(record.progress.done_bytes, record.progress.total_bytes);
+  // Whole blocks of 2 MiB are kept.
+  assert.equal(
+    hub.storage.seen.map(({ range }) => range),
+    [null, 'bytes=4194304-', 'bytes=6291456-', null],
+  );
+  await service.call('POST', `/api/imports/${record.id}/start`, { name: 'large.jsonl' });
+  await until(async () => {
+    const { body } = await service.call('GET', `/api/imports/${record.id}`);
+    return body.state === 'completed';
+  }, 'the import ended');
+  const { body } = await service.call('GET', '/api/datasets/large.jsonl?rows=20');
+  assert.is(body.num_examples, 16);
+  assert.equal(left(), []);
+
+  await interrupt(5_000_000, 'SIGKILL');
+  writeSync(openSync(join(dir, left()[0] as string, '00000.parquet'), 'r+'), 'damaged', 1_000_000);
+  const damaged = await proposed(wanted);
+  assert.is(damaged.state, 'failed');
+  assert.match(damaged.error.message, /train-0\.parquet is not what the hub has.*Import the dataset again/);
+  assert.is((await proposed(wanted)).state, 'proposed');
 });
 
 test.run();

@@ -15,6 +15,8 @@ export interface Fault {
     | { readonly dropAfterBytes: number }
     /** Sends so many bytes of the answer, then cuts the connection. */
     | { readonly cutAfterBytes: number }
+    /** Sends so many bytes of the answer, and then nothing. */
+    | { readonly stallAfterBytes: number }
     /** Answers after a while, as it would have. */
     | { readonly delayMs: number };
 }
@@ -39,6 +41,13 @@ export async function misbehave(
     response.end = ((bytes: Buffer) => {
       response.end = end;
       response.write(bytes.subarray(0, how.cutAfterBytes), () => request.socket.destroy());
+      return response;
+    }) as typeof response.end;
+    return false;
+  }
+  if ('stallAfterBytes' in how) {
+    response.end = ((bytes: Buffer) => {
+      response.write(bytes.subarray(0, how.stallAfterBytes));
       return response;
     }) as typeof response.end;
     return false;

@@ -71,8 +71,11 @@ export async function startLoopbackHub(options: { port?: number } = {}): Promise
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', hub.url);
     const path = decodeURIComponent(url.pathname);
-    const { authorization } = request.headers;
-    seen.push({ method: request.method ?? '', path, authorization: authorization ?? null });
+    const { authorization, range } = request.headers;
+    seen.push({
+      ...{ method: request.method ?? '', path },
+      ...{ authorization: authorization ?? null, range: range ?? null },
+    });
     if (await misbehave(hub.faults, request, response)) return;
     const account = accountOf(request);
     if (account === false) {

@@ -9,6 +9,7 @@ export interface Seen {
   readonly method: string;
   readonly path: string;
   readonly authorization: string | null;
+  readonly range: string | null;
 }
 
 /** The host beside the hub that keeps large files: another origin, which must never see the hub's token. */
@@ -60,6 +61,7 @@ export async function startStorage(): Promise<Storage> {
       method: request.method ?? '',
       path: url.pathname,
       authorization: request.headers.authorization ?? null,
+      range: request.headers.range ?? null,
     });
     if (await misbehave(faults, request, response)) return;
     const oid = url.pathname.slice(1);

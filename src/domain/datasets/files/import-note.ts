@@ -20,6 +20,8 @@ export type ImportNote = v.InferOutput<typeof importNote>;
 
 /** Folders of imports among the datasets; what is left of them is deleted at the start. */
 export const importPrefix = '.import-';
+/** Folders of downloads from the hub, which go on when the same files are imported again. */
+export const downloadPrefix = '.download-';
 export const noteExtension = '.import.json';
 
 /** Writes the note of the dataset at `path`. */

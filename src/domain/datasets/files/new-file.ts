@@ -13,21 +13,25 @@ export interface NewFile {
 
 /** A large multiple of common block sizes, because the cost of a write hardly depends on its length. */
 const blockBytes = 2 ** 21;
+/** How much of a file that was not written to its end can be kept. */
+export const continuableBytes = (bytes: number): number => bytes - (bytes % blockBytes);
 /** The buffer of the last closed file, for reuse. */
 let spare: Uint8Array | null = null;
 
 /**
- * Creates a file, which must not exist yet. Whole blocks bypass the page cache if the platform and file system support it
+ * Creates a file, which must not exist yet, or continues one after `keptBytes`, which are whole blocks
+ * (`continuableBytes`). Whole blocks bypass the page cache if the platform and file system support it
  * (open(2), O_DIRECT): in a virtual machine, the cache can cost more CPU time than the rest of an upload
  * (`bench/README.md`), and a large file would evict other programs' data.
  */
-export async function createNewFile(path: string): Promise<NewFile> {
-  const file = await open(path, 'wx');
+export async function createNewFile(path: string, keptBytes = 0): Promise<NewFile> {
+  const file = await open(path, keptBytes === 0 ? 'wx' : 'r+');
+  if (keptBytes > 0) await file.truncate(keptBytes);
   let direct = await openDirect(path);
   const block = spare ?? alignedMemory(blockBytes) ?? new Uint8Array(blockBytes);
   spare = null;
   let filledBytes = 0;
-  let writtenBytes = 0;
+  let writtenBytes = keptBytes;
 
   async function writeBlock(): Promise<void> {
     const bytes = block.subarray(0, filledBytes);

@@ -5,7 +5,10 @@ import type { Dataset } from '../dataset.ts';
 import { parseOr } from '../rows/parse-or.ts';
 import { validateFile } from '../rows/validate-file.ts';
 import { type DatasetWriter, journalEnding, uploadPrefix } from './dataset-writer.ts';
-import { importPrefix, noteExtension } from './import-note.ts';
+import { downloadPrefix, importPrefix, noteExtension } from './import-note.ts';
+
+/** An interrupted download is kept for a day. */
+const keptDownloadsMs = 24 * 3_600_000;
 
 /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
 export async function synchronize(
@@ -24,7 +27,12 @@ export async function synchronize(
     name.endsWith(`.jsonl${noteExtension}`) && !isThere.has(name.slice(0, -noteExtension.length));
   for (const entry of entries) {
     const { name } = entry;
-    if (name.startsWith(importPrefix)) await rm(join(dir, name), { recursive: true, force: true });
+    if (
+      name.startsWith(importPrefix) ||
+      (name.startsWith(downloadPrefix) && (await isAbandoned(join(dir, name))))
+    )
+      await rm(join(dir, name), { recursive: true, force: true });
+    else if (name.startsWith(downloadPrefix)) continue;
     else if (name.startsWith(uploadPrefix) || left.has(name) || isOrphan(name))
       await rm(join(dir, name), { force: true });
     else if (entry.isFile() && name.endsWith('.jsonl')) names.add(name);
@@ -37,6 +45,13 @@ export async function synchronize(
     if (isSame && !isOutdated(known as Dataset)) continue;
     await writer.record(name, await validateFile(join(dir, name), null));
   }
+}
+
+/** Whether nothing was written into a folder for a day. */
+async function isAbandoned(folder: string): Promise<boolean> {
+  const paths = [folder, ...(await readdir(folder)).map((name) => join(folder, name))];
+  const times = await Promise.all(paths.map(async (path) => (await stat(path)).mtimeMs));
+  return Math.max(...times) < Date.now() - keptDownloadsMs;
 }
 
 /** The names that a crash left behind; none if not even they were written. */

@@ -25,8 +25,8 @@ export interface ImportEntries {
   /** Changes a record, and sends it to the page. */
   change(record: ImportRecord, fields: Partial<ImportRecord>): void;
   fail(record: ImportRecord, thrown: unknown): void;
-  /** Cancels an import, and deletes its folder. */
-  forget(entry: ImportEntry): Promise<void>;
+  /** Cancels an import, and deletes its folder unless `keepFolder` is set. */
+  forget(entry: ImportEntry, keepFolder?: boolean): Promise<void>;
 }
 
 /** Imports that are remembered; the oldest that does not run makes room, with its source. */
@@ -107,12 +107,12 @@ export function createImportEntries(
       );
     },
 
-    async forget(entry) {
+    async forget(entry, keepFolder = false) {
       if (!entries.delete(entry.record.id)) return;
       const wasBusy = isBusy(entry);
       entry.controller.abort();
       await entry.work.catch(() => undefined);
-      await rm(entry.folder, { recursive: true, force: true });
+      if (!keepFolder) await rm(entry.folder, { recursive: true, force: true });
       if (wasBusy) remembered.change(entry.record, { state: 'cancelled', error: null });
     },
   };

@@ -5,7 +5,6 @@ import { AppError } from '../../../errors.ts';
 import { refusalOf } from '../../../faults.ts';
 import type { HubAccess } from '../../../hub/access.ts';
 import type { HubDataset, HubDatasetFile } from '../../../hub/dataset-files.ts';
-import { hubFileBytes } from '../../../hub/download-file.ts';
 import type { ImportMapping } from '../../../trainer/import-rows.ts';
 import type { TrainerCommand } from '../../../trainer/supervisor.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
@@ -15,7 +14,7 @@ import type { Datasets } from '../datasets.ts';
 import { checkDatasetFile } from '../files/dataset-file.ts';
 import { datasetName } from '../files/dataset-name.ts';
 import { importPrefix } from '../files/import-note.ts';
-import { receiveFile } from '../files/receive-file.ts';
+import { downloadFiles, downloadFolder, keptBytes, pathsIn } from './hub-download.ts';
 import { type HubWanted, hubSplit, readHubRepo } from './hub-split.ts';
 import { createImportEntries, type ImportEntry } from './import-entries.ts';
 import { checkMapping, type ImportRecord, type ImportSource } from './import-record.ts';
@@ -69,6 +68,9 @@ export interface StartOptions {
   readonly name: string | null;
   readonly skipInvalid: boolean;
 }
+
+/** Whether it failed before it could be proposed. */
+const isUnreadable = ({ state, proposal }: ImportRecord) => state === 'failed' && proposal === null;
 
 const runningAtOnce = 4;
 const retryAfterSeconds = 10;
@@ -134,20 +136,25 @@ export function createImports(options: {
 
   /** Downloads the files of a split, with progress. */
   async function download(entry: ImportEntry, repo: string, files: readonly HubDatasetFile[]): Promise<void> {
-    const { record, controller } = entry;
+    const { record, controller, folder, paths } = entry;
     let toldAt = 0;
-    async function* counted(file: HubDatasetFile) {
-      for await (const piece of hubFileBytes(hub, repo, file, controller.signal)) {
-        record.progress.doneBytes += piece.length;
-        yield piece;
-        if (performance.now() - toldAt < progressIntervalMs) continue;
-        toldAt = performance.now();
-        change(record, {});
-      }
-    }
-    for (const [place, file] of files.entries()) {
-      await receiveFile(datasetsDir, entry.paths[place] as string, counted(file));
-    }
+    await mkdir(folder, { recursive: true });
+    await downloadFiles(hub, { repo, files, paths, signal: controller.signal }, (bytes) => {
+      record.progress.doneBytes += bytes;
+      if (performance.now() - toldAt < progressIntervalMs) return;
+      toldAt = performance.now();
+      change(record, {});
+    });
+  }
+
+  /** The folder of a download with what an earlier one left; another while an import has it. */
+  function hubFolder(name: string | null): string {
+    const folder = join(datasetsDir, name ?? importPrefix + randomUUID());
+    const other = entries.list().find((entry) => entry.folder === folder);
+    if (other === undefined) return folder;
+    if (other.record.state !== 'completed' && !isUnreadable(other.record)) return hubFolder(null);
+    void forget(other, true);
+    return folder;
   }
 
   async function run(
@@ -160,8 +167,9 @@ export function createImports(options: {
         mapping: mapping ?? record.proposal?.mapping ?? null,
         ...{ name, skipInvalid, version, datasets, onProgress: () => change(record, {}) },
       });
+      // First, so that nothing is left when its end is told. What cannot be deleted now is when the service starts.
+      await rm(entry.folder, { recursive: true, force: true }).catch(() => undefined);
       change(record, { state: 'completed', dataset: dataset.name });
-      await rm(entry.folder, { recursive: true, force: true });
       return dataset;
     } catch (error) {
       fail(record, error);
@@ -200,11 +208,12 @@ export function createImports(options: {
       if (sizeBytes > limitBytes) {
         throw refusalOf('hub', `"${repo}" has ${sizeBytes} bytes, more than the ${limitBytes} of an import`);
       }
-      await checkRoom(datasetsDir, sizeBytes);
-      const folder = await newFolder();
-      const paths = files.map((_, place) => join(folder, `${String(place).padStart(5, '0')}.parquet`));
+      const name = downloadFolder(files);
+      const kept = name === null ? [] : await keptBytes(files, pathsIn(join(datasetsDir, name), files));
+      await checkRoom(datasetsDir, sizeBytes - kept.reduce((sum, bytes) => sum + bytes, 0));
       const source: ImportSource = { kind: 'hub', name: repo, sizeBytes };
-      return open(source, folder, paths, (entry) => download(entry, repo, files)).record;
+      const folder = hubFolder(name);
+      return open(source, folder, pathsIn(folder, files), (entry) => download(entry, repo, files)).record;
     },
 
     list: () => entries.list().map(({ record }) => record),
@@ -275,7 +284,10 @@ export function createImports(options: {
     },
 
     async close() {
-      await Promise.all(entries.list().map(forget));
+      // A download goes on when it is asked for again.
+      const isDownload = ({ record }: ImportEntry) =>
+        record.source.kind === 'hub' && record.proposal === null;
+      await Promise.all(entries.list().map((entry) => forget(entry, isDownload(entry))));
     },
   };
   return imports;
@@ -283,10 +295,9 @@ export function createImports(options: {
   function refuseUnready({ record }: ImportEntry): void {
     const { id, state, proposal } = record;
     if (proposal !== null && (state === 'proposed' || state === 'failed')) return;
-    const why =
-      state === 'failed'
-        ? `cannot be read: ${record.error}`
-        : `is ${state === 'reading' ? 'being read' : state}`;
+    const why = isUnreadable(record)
+      ? `cannot be read: ${record.error}`
+      : `is ${state === 'reading' ? 'being read' : state}`;
     throw new AppError('conflict', `The import ${id} ${why}.`);
   }
 }
