@@ -27,6 +27,10 @@ export const listFiles = (access: OpenAiAccess): Promise<SourceFile[]> =>
 export const readFile = (access: OpenAiAccess, id: string): Promise<SourceFile> =>
   readObject(access, `/files/${encodeURIComponent(id)}`, sourceFile);
 
+/** A small file's content as text. @throws AppError as `get` does, with `missing` if it was deleted. */
+export const readContent = (access: OpenAiAccess, id: string): Promise<string> =>
+  get(access, `/files/${encodeURIComponent(id)}/content`, readText);
+
 /** The metrics of a job's last checkpoint; `null` without one. @throws AppError as `get` does. */
 export async function readMetrics(
   access: OpenAiAccess,

@@ -34,7 +34,9 @@ const move = async (more: object = {}): Promise<Json> => {
   assert.is(started.status, 200, JSON.stringify(started.body));
   return ended();
 };
-const downloads = () => side.arrived.filter((one) => one.path.endsWith('/content')).map((one) => one.path);
+const contents = () => side.arrived.map((one) => one.path).filter((one) => one.endsWith('/content'));
+/** Without result files, which most jobs here only name. */
+const downloads = () => contents().filter((one) => !one.includes('file-results'));
 const fileOf = (state: Json, id: string) => state.files.find((file: Json) => file.id === id);
 
 test.before(async () => {
@@ -190,6 +192,36 @@ test("rows in OpenAI's preference format are converted, and what cannot be is to
   assert.equal([request.strategy, request.dataset, request.beta], ['dpo', 'pairs-converted.jsonl', 0.2]);
   assert.is(fileOf(state, 'file-tools').state, 'stored');
   assert.match(fileOf(state, 'file-tools').problem, /tool/);
+});
+
+test('result files are kept beside the records, once, and give the last figures', async () => {
+  const csv = 'step,train_loss,train_accuracy,valid_loss\n1,2.5,0.4,2.25\n2,1.5,0.6,\n';
+  for (const [id, content] of [
+    ['file-results-plain', csv],
+    ['file-results-base64', Buffer.from(csv.replace('1.5', '1.25')).toString('base64')],
+  ] as const) {
+    addFile(side, id, 'step_metrics.csv', content);
+    (side.files.get(id) as { about: Record<string, unknown> }).about.purpose = 'fine-tune-results';
+  }
+  addJob(side, 'ftjob-6', { result_files: ['file-results-plain'] });
+  addJob(side, 'ftjob-7', { result_files: ['file-results-base64', 'file-results'] });
+  side.checkpoints.set('ftjob-6', [{ id: 'c', step_number: 2, metrics: { full_valid_loss: 2 } }]);
+  const state = await move();
+  assert.is(state.state, 'completed');
+  const metricsOf = (wanted: string) => state.jobs.find(({ id }: Json) => id === wanted).metrics;
+  const last = { train_loss: 1.5, train_accuracy: 0.6, valid_loss: 2.25 };
+  assert.equal(metricsOf('ftjob-6'), { full_valid_loss: 2, ...last });
+  assert.equal(metricsOf('ftjob-7'), { ...last, train_loss: 1.25 });
+  const folder = join(service.dataDir, 'moved', 'results');
+  assert.equal(readdirSync(folder).sort(), [
+    'ftjob-6.file-results-plain.csv',
+    'ftjob-7.file-results-base64.csv',
+  ]);
+  assert.is(readFileSync(join(folder, 'ftjob-6.file-results-plain.csv'), 'utf8'), csv);
+  assert.not(fileOf(state, 'file-results-plain'), 'no dataset is made of them');
+  await move();
+  const times = (id: string) => contents().filter((one) => one.includes(id)).length;
+  assert.equal([times('results-plain'), times('results-base64')], [1, 1]);
 });
 
 test('a limited rate is waited for as long as asked, within bounds', async () => {

@@ -38,7 +38,7 @@ export const movedJob = v.object({
   training_file: text,
   validation_file: said,
   result_files: v.array(text),
-  /** Those of the last checkpoint. */
+  /** Those of the last checkpoint, and the last ones of the result files. */
   metrics: v.nullable(v.record(text, known)),
 });
 export type MovedJob = v.InferOutput<typeof movedJob>;

@@ -1,8 +1,10 @@
+import { dirname, join } from 'node:path';
 import { AppError, asAppError } from '../../errors.ts';
 import type { OpenAiAccess, OpenAiPatience } from '../../openai-source/access.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
 import { fetchFile } from './fetch-file.ts';
+import { fetchResults } from './fetch-results.ts';
 import { jobHere } from './job-here.ts';
 import type { Move, MoveState } from './move.ts';
 import {
@@ -157,6 +159,18 @@ export function createMoving(options: {
     }
   }
 
+  /** Stores the result files of chosen jobs, and their last figures. */
+  async function fetchAllResults(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
+    const { jobs } = await known();
+    const all = choice.jobs === undefined && choice.files === undefined;
+    for (const job of jobs.filter(({ id }) => all || choice.jobs?.includes(id))) {
+      const changed = await fetchResults(access, job, join(dirname(recordsPath), 'results'));
+      if (changed === null) continue;
+      const now = await known();
+      await save({ ...now, jobs: now.jobs.map((one) => (one.id === job.id ? changed : one)) });
+    }
+  }
+
   /** Changes the record of a file; while it is downloaded, in memory only. */
   async function replace(file: MovedFile, isStored: boolean): Promise<void> {
     const { files, jobs } = await known();
@@ -175,6 +189,7 @@ export function createMoving(options: {
       begin(key, async (access) => {
         await list(access);
         await fetchFiles(access, choice);
+        await fetchAllResults(access, choice);
       });
       return move();
     },
