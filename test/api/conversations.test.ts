@@ -73,6 +73,14 @@ test('the preview shows chat by chat what is learned', async () => {
   );
 });
 
+test('the estimate says where conversations may become more sequences, and so steps', async () => {
+  const steps = async (changes: Record<string, unknown>) =>
+    (await service.call('POST', '/api/estimate', request({ dataset: 'chats.jsonl', ...changes }))).body.steps;
+  const epochs = { max_steps: -1, num_train_epochs: 2, eval_split: 0 };
+  assert.equal(await steps(epochs), { total: 24, at_least: true, held_out_rows: 0 });
+  assert.equal(await steps({ max_steps: 5, eval_split: 0 }), { total: 5, at_least: false, held_out_rows: 0 });
+});
+
 test('a model trained on conversations answers by the turns before, in its own template', async () => {
   const start = await service.call(
     'POST',

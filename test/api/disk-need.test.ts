@@ -47,7 +47,7 @@ test('estimate, trainer and disk agree', async () => {
     export: { quantizations: types },
   });
   const { disk, steps } = (await service.call('POST', '/api/estimate', request)).body;
-  assert.equal(steps, { total: 10, held_out_rows: 4 });
+  assert.equal(steps, { total: 10, at_least: false, held_out_rows: 4 });
   const { body } = await service.call('POST', '/api/start_training', request);
   const ended = await untilEnded(service);
   assert.is(ended.status, 'completed', JSON.stringify(ended));

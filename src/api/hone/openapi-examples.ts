@@ -410,7 +410,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       spare_bytes: 67_108_864,
       total_bytes: 2_359_180_800,
     },
-    steps: { total: 150, held_out_rows: 0 },
+    steps: { total: 150, at_least: false, held_out_rows: 0 },
     available: { memory_bytes: 6_442_450_944, memory_of: 'gpu', disk_bytes: 228_000_000_000 },
     fits: true,
     advice: [

@@ -95,7 +95,10 @@ export function presentPlan(plan: Plan) {
       spare_bytes: fine.disk.spareBytes,
       total_bytes: fine.disk.totalBytes,
     },
-    steps: plan.steps && { total: plan.steps.total, held_out_rows: plan.steps.heldOutRows },
+    steps: plan.steps && {
+      ...{ total: plan.steps.total, at_least: plan.steps.isLeast },
+      held_out_rows: plan.steps.heldOutRows,
+    },
     available: {
       memory_bytes: available.memoryBytes,
       memory_of: available.memoryOf,

@@ -163,10 +163,12 @@ export const estimate = v.object({
       total_bytes: bytes,
     }),
   ),
-  /** Optimizer steps, and the sizes of the dataset and its validation split; `null` if it was not uploaded. */
+  /** Optimizer steps, and the size of the validation part; `null` if the dataset was not uploaded. */
   steps: v.nullable(
     v.object({
       total: v.pipe(v.number(), v.integer()),
+      /** Whether there may be more, because conversations or long texts may become several sequences each. */
+      at_least: v.boolean(),
       held_out_rows: v.pipe(v.number(), v.integer()),
     }),
   ),

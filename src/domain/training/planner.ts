@@ -14,7 +14,7 @@ import { exportTypes, type JudgedRequest, type Judges } from './judge-request.ts
 import { exportAdvice, fitAdvice } from './plan-advice.ts';
 import { type RunNeed, runNeed } from './run-need.ts';
 import { settingsOf } from './settings.ts';
-import { heldOutRows, totalSteps } from './steps.ts';
+import { heldOutRows, mayBecomeSeveral, totalSteps } from './steps.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /** What a run needs, what is available, and how to make it fit. */
@@ -30,8 +30,11 @@ export interface Plan {
     readonly memoryOf: 'gpu' | 'ram';
     readonly diskBytes: number | null;
   };
-  /** How the run uses the dataset's rows; `null` if the dataset does not exist yet. */
-  readonly steps: { readonly heldOutRows: number; readonly total: number } | null;
+  /**
+   * How the run uses the dataset's rows; `null` if the dataset does not exist yet. `isLeast`: a row may become several
+   * sequences, which is known once the rows are tokenized.
+   */
+  readonly steps: { readonly heldOutRows: number; readonly total: number; readonly isLeast: boolean } | null;
   readonly fits: boolean | null;
   readonly advice: readonly string[];
 }
@@ -79,8 +82,8 @@ export function createPlanner(
       const { strategy, settings, context } = choices;
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description.export_architectures);
-      const rowsOf = (reference: string) => options.datasets.find(reference)?.numExamples ?? null;
-      const rows = rowsOf(request.dataset);
+      const dataset = options.datasets.find(request.dataset);
+      const rows = dataset?.numExamples ?? null;
       const { validation_dataset: validation } = request;
       const disk = diskNeed(
         settings,
@@ -110,8 +113,11 @@ export function createPlanner(
             ? null
             : {
                 heldOutRows:
-                  validation == null ? heldOutRows(rows, settings.eval_split) : (rowsOf(validation) ?? 0),
+                  validation == null
+                    ? heldOutRows(rows, settings.eval_split)
+                    : (options.datasets.find(validation)?.numExamples ?? 0),
                 total: totalSteps(settings, strategy, rows),
+                isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
               },
         fits,
         advice: [

@@ -1,3 +1,4 @@
+import type { RowShape } from '../../contract/rows.ts';
 import type { Settings } from '../../contract/settings.ts';
 
 /** The settings that affect the number of steps. */
@@ -27,6 +28,13 @@ export function heldOutRows(rows: number, evalSplit: number): number {
   return Math.min(Math.max(1, roundHalfEven(rows * evalSplit)), rows - 1);
 }
 
+/**
+ * Whether a row of this shape may be trained as several sequences: a conversation that its template writes differently
+ * once it goes on, and a text that is longer than `max_seq_length`.
+ */
+export const mayBecomeSeveral = (shape: RowShape | null | undefined): boolean =>
+  shape === 'messages' || shape === 'text';
+
 /** The number of rows used for training. */
 export const trainingRows = (rows: number, evalSplit: number): number => rows - heldOutRows(rows, evalSplit);
 
@@ -39,7 +47,7 @@ export function promptsPerStep(settings: StepSettings): number | null {
 
 /**
  * The number of optimizer steps of a run, computed as the trainer does (trainer/training/steps.py, `planned`; a test
- * compares the two). Skipped rows and packing reduce it.
+ * compares the two). Skipped rows and packing reduce it; rows that become several sequences increase it.
  */
 export function totalSteps(settings: StepSettings, strategy: string, rows: number): number {
   const { max_steps, num_train_epochs, per_device_train_batch_size, gradient_accumulation_steps } = settings;

@@ -68,6 +68,7 @@ def test_turns_that_change_later_are_sequences_of_one_split_and_it_is_said(model
     )
     # Nine conversations with two sequences each, in batches of four.
     assert jobs.journal(spec, "done")[0]["step"] == 5
+    assert {line["total_steps"] for line in jobs.journal(spec, "metric")} == {5}
     seen = previewed(spec, 2)
     assert seen["warning"].startswith("12 conversations are trained as 24 sequences")
     assert [row["line"] for row in seen["rows"]] == [1, 1, 2, 2]

@@ -260,8 +260,10 @@ export class Training extends LitElement {
 
   /** The run's optimizer steps as counted by the service; packing makes fewer. */
   private _steps(body: TrainingBody | null): string {
-    const total = body === null ? null : (this._estimate?.steps?.total ?? null);
-    return total !== null && body?.packing ? `at most ${formatCount(total)}` : formatCount(total);
+    const steps = body === null ? null : (this._estimate?.steps ?? null);
+    if (steps === null) return formatCount(null);
+    const bound = steps.at_least ? (body?.packing ? 'about ' : 'at least ') : body?.packing ? 'at most ' : '';
+    return `${bound}${formatCount(steps.total)}`;
   }
 }
 
