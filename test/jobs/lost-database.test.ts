@@ -133,13 +133,21 @@ test('a training that runs while the database is lost is found again, and can be
   };
   let service = await startService(options);
   await service.upload('support.jsonl', supportRows());
-  assert.is((await service.call('POST', '/api/start_training', quickRequest())).status, 200);
+  const [{ id: file }] = (await service.call('GET', '/v1/files')).body.data;
+  const started = await service.call('POST', '/v1/fine_tuning/jobs', {
+    ...{ model: quickRequest().model_name, training_file: file },
+    ...{ suffix: 'support', metadata: { team: 'two' } },
+  });
+  assert.is(started.status, 200, JSON.stringify(started.body));
   const running = async () => (await jobsOf(service))[0]?.state === 'running';
   await until(running, 'it runs');
   await service.end('SIGKILL');
   truncateSync(databaseOf(dataDir), 0);
   service = await startService(options);
   await until(running, 'it is found again');
+  const { body: found } = await service.call('GET', `/v1/fine_tuning/jobs/${started.body.id}`);
+  const { user_provided_suffix, metadata, training_file } = found;
+  assert.equal([user_provided_suffix, metadata, training_file], ['support', { team: 'two' }, file]);
   assert.is((await service.call('POST', '/api/start_training', quickRequest())).status, 409);
   assert.is(trainersOf(dataDir).length, 1);
   assert.is((await service.call('POST', '/api/stop_training')).body.status, 'stopped');

@@ -11,6 +11,7 @@ import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import { readModelFile } from '../models/model-file.ts';
+import { readAsked } from './asked-file.ts';
 import { applyLines } from './job-journal.ts';
 import { type EndLine, outcomeOf } from './run-outcome.ts';
 
@@ -137,6 +138,8 @@ function registerJob(
     datasetName: found.spec.dataset.name,
     createdAt: before?.createdAt ?? found.createdAt,
   });
+  const asked = store.fineTuning.getJob(id) ?? readAsked(folder, id);
+  if (asked !== null) store.fineTuning.putJob(asked);
   store.jobs.update(id, { spec: found.spec, stopRequested: existsSync(join(folder, 'stop')) });
   const change = frames.commit((emit) => replay(store.jobs.get(id) as Job, folder, emit));
   store.jobs.update(id, change);

@@ -15,6 +15,7 @@ import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { findFaults, type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
 import type { ReadRequest, TrainingRequest } from '../training/training-request.ts';
+import { writeAsked } from './asked-file.ts';
 import type { Share } from './devices.ts';
 import type { Waits } from './follower.ts';
 import { createJobHistory, type JobHistory } from './job-history.ts';
@@ -166,6 +167,8 @@ export function createJobs(options: JobsOptions): Jobs {
       store.jobs.update(id, {
         spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
       });
+      const asked = store.fineTuning.getJob(id);
+      if (asked !== null) writeAsked(folder(id), asked);
     } catch (error) {
       store.jobs.remove(id);
       await rm(folder(id), { recursive: true, force: true });
