@@ -55,7 +55,8 @@ test('a job keeps its rows when its dataset is replaced and deleted while it run
   const own = join(service.dataDir, 'jobs', jobId, 'dataset.jsonl');
   assert.is((await ask('DELETE', '/api/datasets/held-out.jsonl')).status, 200);
   assert.is(readFileSync(join(service.dataDir, 'jobs', jobId, 'validation.jsonl'), 'utf8'), heldOut);
-  assert.is((await ask('GET', `/api/jobs/${jobId}`)).body.validation_dataset, 'held-out.jsonl');
+  const { body: started } = await ask('GET', `/api/jobs/${jobId}`);
+  assert.equal([started.row_shape, started.validation_dataset], ['input-output', 'held-out.jsonl']);
   await until(async () => (await ask('GET', `/api/jobs/${jobId}`)).body.state === 'running', 'it runs');
   const other = Array.from({ length: 12 }, () => JSON.stringify({ input: 'x', output: 'y' })).join('\n');
   assert.is((await service.upload('support.jsonl', other)).body.num_examples, 12);

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
 import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine.ts';
+import { childrenOf } from '../children.ts';
 import { root } from '../folders.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 
@@ -44,17 +44,7 @@ function request(index: number, changes: Partial<GenerateRequest> = {}): Generat
 }
 
 /** Process ids of this process's children that run models. */
-function children(): number[] {
-  const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
-  return listed
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter(
-      ([, parent, ...args]) =>
-        Number(parent) === process.pid && args.join(' ').includes('inference-worker.js'),
-    )
-    .map(([pid]) => Number(pid));
-}
+const children = () => childrenOf(process.pid, 'inference-worker.js');
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(20);

@@ -1,10 +1,10 @@
 /** A model's process that hangs inside llama.cpp, and still answers: its request is told after a time. */
-import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findEngineLibrary } from '../../src/native/engine-library.ts';
+import { childrenOf } from '../children.ts';
 import { preloading, shim } from '../native/fake/build.ts';
 import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
@@ -35,13 +35,7 @@ if (process.platform === 'linux') {
       ...{ model_id: model.modelId, prompt: 'ab', max_length: 4, temperature: 0 },
     });
   /** The processes that run models, of this service. */
-  const children = () =>
-    execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
-      .split('\n')
-      .filter((line) => line.includes('inference-worker.js'))
-      .map((line) => line.trim().split(/\s+/).map(Number))
-      .filter(([, parent]) => parent === service.process.pid)
-      .map(([pid]) => pid as number);
+  const children = () => childrenOf(service.process.pid, 'inference-worker.js');
 
   test('an evaluation without progress is ended and told; the next one works; its model can be deleted', async () => {
     const before = await ask();

@@ -1,9 +1,9 @@
 /** A model's process that was stopped, as by SIGSTOP: its request is told after a time, and its model can be deleted. */
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readDescription } from '../api/description.ts';
+import { childrenOf } from '../children.ts';
 import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
 
@@ -24,16 +24,7 @@ const ask = () =>
   });
 
 /** Process IDs of the service's children that run models. */
-function children(): number[] {
-  const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
-  return listed
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent, ...args]) => {
-      return Number(parent) === service.process.pid && args.join(' ').includes('inference-worker.js');
-    })
-    .map(([pid]) => Number(pid));
-}
+const children = () => childrenOf(service.process.pid, 'inference-worker.js');
 
 test('its request gets 503 with the reason; the next one a new process; its model can be deleted', async () => {
   const before = await ask();

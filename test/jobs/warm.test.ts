@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Database } from '../../src/db/sqlite.ts';
+import { childrenOf } from '../children.ts';
 import {
   endAll,
   type Json,
@@ -22,13 +23,7 @@ import { journalOf, stepsOf, upTo } from './journal.ts';
 test.after(endAll);
 
 /** What `python -m trainer warm` a service has started. */
-const warmOf = (service: TestService): number[] =>
-  execFileSync('ps', ['-axo', 'pid=,ppid=,args='], { encoding: 'utf8' })
-    .split('\n')
-    .filter((line) => line.includes('-m trainer warm'))
-    .map((line) => line.trim().split(/\s+/, 2).map(Number) as [number, number])
-    .filter(([, parent]) => parent === service.process.pid)
-    .map(([pid]) => pid);
+const warmOf = (service: TestService) => childrenOf(service.process.pid, '-m trainer warm');
 
 /** A service with a dataset, whose trainer is warm because somebody has asked for an estimate. */
 async function warmService(options: ServiceOptions = {}): Promise<TestService> {

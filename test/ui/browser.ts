@@ -74,6 +74,10 @@ export async function openPage(
     return route.abort();
   });
   page.on('pageerror', (error) => faults.push(`an exception: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    faults.push('a script of a name or a text ran');
+    void dialog.dismiss();
+  });
   page.on('console', (message) => {
     // A refused or lost request is logged by the browser itself; what the page makes of it is tested.
     const own = !/Failed to load resource|WebSocket connection to/.test(message.text());

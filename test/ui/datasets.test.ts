@@ -2,8 +2,17 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeJobFolder } from '../jobs/made-folders.ts';
-import { endAll, startService, type TestService, temporaryFolder, tinyModel, until } from '../service.ts';
-import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+import {
+  endAll,
+  startService,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  trainersOf,
+  until,
+} from '../service.ts';
+import { appearanceFaults, pageFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -25,34 +34,11 @@ test.before(async () => {
 });
 
 test('the pages of datasets in both themes: axe finds nothing, nothing scrolls sideways, hostile names are text', async () => {
-  const found: string[] = [];
-  const pages = [
+  const found = await pageFaults(service, [
     { name: 'datasets', path: '/datasets', text: '120' },
     { name: 'dataset', path: '/datasets/rows.jsonl', text: 'Rows 1 to 25 of 120' },
     { name: 'dataset-missing', path: '/datasets/none.jsonl', text: 'Dataset not found' },
-  ];
-  for (const theme of ['light', 'dark'] as const) {
-    const { page, context, faults } = await openPage(service.url, '/', { theme });
-    page.on('dialog', (dialog) => {
-      found.push('a script of a cell ran');
-      void dialog.dismiss();
-    });
-    for (const { name, path, text } of pages) {
-      await page.goto(service.url + path);
-      await sees(page, text);
-      await page.waitForFunction(() => document.querySelector('.skeleton') === null);
-      for (const width of theme === 'light' ? [1440, 1280, 640, 360, 320] : [1280, 360]) {
-        await page.setViewportSize({ width, height: 900 });
-        const wide = await sidewaysPixels(page);
-        if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
-        if (width === 1280 || width === 360) await keepPicture(page, `${name}-${theme}-${width}`);
-      }
-      await page.setViewportSize({ width: 1280, height: 900 });
-      found.push(...(await axeViolations(page)).map((violation) => `${name}: ${violation}`));
-    }
-    found.push(...faults);
-    await context.close();
-  }
+  ]);
   assert.equal(found, []);
 });
 
@@ -182,25 +168,45 @@ test('an analysis tells lengths with the cut, duplicates, overlap and empty answ
   });
   const rows: object[] = Array.from({ length: 30 }, (_, index) => row(index));
   rows.push(row(3), { input: 'empty', output: ' ' });
+  const long = Array.from({ length: 30 }, (_, index) => `step${index}`).join(' ');
+  rows.push({ input: `${long} now`, output: 'Yes.' }, { input: `${long} today`, output: 'Yes.' });
   const text = (list: readonly object[]) => list.map((one) => JSON.stringify(one)).join('\n');
   await service.upload('looked.jsonl', text(rows));
   await service.upload('held.jsonl', text(Array.from({ length: 12 }, (_, index) => row(index + 25))));
   const { page, faults } = await openPage(service.url, '/datasets/looked.jsonl');
-  page.on('dialog', (dialog) => {
-    found.push('a script of a row ran');
-    void dialog.dismiss();
-  });
   await page.getByText('Analysis', { exact: true }).click();
   await page.getByLabel('Model', { exact: true }).fill(tinyModel('llama'));
   await page.getByLabel('Max sequence length').fill('40');
   await page.getByLabel('Validation dataset').selectOption('held.jsonl');
   found.push(...(await axeViolations(page)));
-  await page.getByRole('button', { name: 'Analyse' }).click();
+  const analyse = page.getByRole('button', { name: 'Analyse' });
+  await analyse.focus();
+  await page.keyboard.press('Enter');
+  // The process that counts tokens is stopped, so that there is something to cancel.
+  const counter = await until(() => trainersOf(service.dataDir)[0], 'tokens are counted');
+  process.kill(counter as number, 'SIGSTOP');
+  await page.getByRole('status').getByText('Counting tokens').waitFor();
+  found.push(...(await axeViolations(page)));
+  await keepPictures(page, 'analysis-running');
+  await page.keyboard.press('Enter');
+  await analyse.and(page.locator(':focus')).waitFor();
+  await until(() => trainersOf(service.dataDir).length === 0, 'its process is gone');
+  assert.is(
+    await page.locator('hone-dataset-analysis .panel-error, hone-dataset-analysis .figure').count(),
+    0,
+  );
+  await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Rows by length' }).waitFor({ timeout: 180_000 });
   const figureOf = (name: string) =>
     page.locator('hone-dataset-analysis .figure', { hasText: name }).first().locator('dd').textContent();
-  assert.is(await figureOf('Rows'), '32');
+  assert.is(await figureOf('Rows'), '34');
   assert.is(await figureOf('Exact duplicates'), '1');
+  assert.is(await figureOf('Near duplicates'), '1');
+  const near = page
+    .locator('section', { has: page.getByRole('heading', { name: 'Near duplicates' }) })
+    .last();
+  const told = ((await near.textContent()) ?? '').replace(/\s+/g, ' ');
+  assert.match(told, /Lines 33, 34 \d\d(\.\d)? % alike .* now Yes\. .* today Yes\./);
   assert.is(await figureOf('Empty answers'), '1');
   assert.not.equal(await figureOf('Truncated rows'), '0');
   await sees(page, 'Overlap with held.jsonl');
@@ -208,18 +214,7 @@ test('an analysis tells lengths with the cut, duplicates, overlap and empty answ
   assert.is(await page.locator('hone-dataset-analysis img').count(), 0);
   await page.locator('hone-dataset-analysis .chart-data summary').click();
   await page.getByRole('columnheader', { name: 'Truncated' }).waitFor();
-  for (const theme of ['Light', 'Dark']) {
-    await page.getByRole('button', { name: `${theme} theme` }).click();
-    for (const width of [1440, 1280, 640, 360, 320]) {
-      await page.setViewportSize({ width, height: 900 });
-      const wide = await sidewaysPixels(page);
-      if (wide > 0) found.push(`the analysis at ${width} is ${wide} px too wide`);
-      if (width === 1280 || width === 360)
-        await keepPicture(page, `analysis-${theme.toLowerCase()}-${width}`);
-    }
-    await page.setViewportSize({ width: 1280, height: 900 });
-    found.push(...(await axeViolations(page)));
-  }
+  found.push(...(await appearanceFaults(page, 'analysis')));
   assert.equal([...found, ...faults], []);
 });
 

@@ -6,9 +6,19 @@ import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { childrenOf } from '../children.ts';
 import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
-import { endAll, root, startService, type TestService, temporaryFolder } from '../service.ts';
-import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+import {
+  endAll,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, keepPicture, keepPictures, openPage, sees } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -37,26 +47,12 @@ const csvRows = (count: number) =>
 test('a CSV file leads to its import: columns are proposed and changed, rows shown before and after, in both themes', async () => {
   const found: string[] = [];
   const { page, faults } = await openPage(service.url, '/datasets');
-  page.on('dialog', (dialog) => {
-    found.push('a script of a cell ran');
-    void dialog.dismiss();
-  });
   const csv = [`question,reply,${hostile}`, ...csvRows(30)].join('\n');
   await choose(page, 'faq.csv.gz', gzipSync(csv));
   await page.waitForURL(/\/datasets\/import\/[\w-]+$/);
   await sees(page, /CSV, compressed with gzip/);
   await sees(page, /3 columns: check which are used/);
-  for (const theme of ['Light', 'Dark']) {
-    await page.getByRole('button', { name: `${theme} theme` }).click();
-    for (const width of [1440, 1280, 640, 360, 320]) {
-      await page.setViewportSize({ width, height: 900 });
-      const wide = await sidewaysPixels(page);
-      if (wide > 0) found.push(`the import at ${width} is ${wide} px too wide`);
-      if (width === 1280 || width === 360) await keepPicture(page, `import-${theme.toLowerCase()}-${width}`);
-    }
-    await page.setViewportSize({ width: 1280, height: 900 });
-    found.push(...(await axeViolations(page)));
-  }
+  found.push(...(await appearanceFaults(page, 'import')));
   assert.is(await page.locator('.import-samples img').count(), 0);
   const samples = page.locator('.import-samples > li');
   assert.is(await samples.count(), 3);
@@ -70,10 +66,14 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
   await page.reload();
   await sees(page, /CSV, compressed with gzip/);
 
+  await service.upload('answers.jsonl', supportRows());
+  await page.reload();
   await page.getByLabel('Name of the dataset').fill('answers');
+  await sees(page, 'Replaces the dataset answers.jsonl.');
   await page.getByRole('button', { name: 'Start import' }).focus();
   await page.keyboard.press('Enter');
   await sees(page, '30 rows imported');
+  await page.getByRole('button', { name: 'Train on it' }).and(page.locator(':focus')).waitFor();
   found.push(...(await axeViolations(page)));
   await page.getByRole('link', { name: 'Open' }).click();
   await page.waitForURL(/\/datasets\/answers\.jsonl$/);
@@ -93,6 +93,7 @@ test('faults are told by line and column, and the rows that have none can be imp
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, /nothing of it was stored/);
   await page.locator('.panel-error tbody tr', { hasText: '6' }).first().waitFor();
+  assert.is(await page.locator('.panel-error').count(), 1);
   assert.equal(await axeViolations(page), []);
   await keepPicture(page, 'import-failed-1280');
   await page.getByLabel('Leave out rows with faults').check();
@@ -143,7 +144,35 @@ test('rows of another shape in JSONL lead to their import, too; a file of no for
   assert.equal(faults, []);
 });
 
-test('a dataset of the hub is found by its name, and the chosen split is imported; one that is missing is told', async () => {
+test('a running import is listed, shows how far it is, and is cancelled with all it left', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  await choose(page, 'long.csv', `input,output\n${'a question,an answer\n'.repeat(200_000)}`);
+  await page.getByRole('button', { name: 'Start import' }).focus();
+  await page.keyboard.press('Enter');
+  const reader = await until(() => childrenOf(service.process.pid, '-m trainer import')[0], 'it runs');
+  // So that it does not end by itself.
+  process.kill(reader as number, 'SIGSTOP');
+  await page.getByRole('progressbar', { name: 'Import', exact: true }).waitFor();
+  await page.getByRole('status').getByText('Importing').waitFor();
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'import-running');
+  await page.getByRole('link', { name: 'Datasets' }).click();
+  await page.getByRole('progressbar', { name: 'Import of long.csv' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'datasets-importing');
+  await page.getByRole('link', { name: 'long.csv' }).click();
+  const cancel = page.getByRole('button', { name: 'Cancel import' });
+  await cancel.focus();
+  await page.keyboard.press('Enter');
+  await sees(page, 'The import was cancelled. Nothing of it was stored.');
+  await page.waitForURL(/\/datasets$/);
+  assert.is(await page.getByRole('link', { name: /^long/ }).count(), 0);
+  assert.is((await service.call('GET', '/api/datasets/long.jsonl')).status, 404);
+  await until(() => childrenOf(service.process.pid, '-m trainer import').length === 0, 'its process is gone');
+  assert.equal(faults, []);
+});
+
+test('a dataset of the hub is found by its name, and the chosen split is imported; a missing and a gated one are told apart', async () => {
   const path = join(temporaryFolder(), 'made.parquet');
   const program = `
 import sys, pyarrow as pa, pyarrow.parquet as pq
@@ -151,13 +180,23 @@ rows = [{"question": f"Q{n}", "answer": f"A{n}"} for n in range(12)]
 pq.write_table(pa.Table.from_pylist(rows), sys.argv[1])`;
   execFileSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-c', program, path]);
   const rows = readFileSync(path);
+  hub.addDataset('acme/gated', { 'data/train-0.parquet': rows }, { gated: 'manual' });
   hub.addDataset('acme/own', { 'data/train-0.parquet': rows, 'data/test-0.parquet': rows });
   const { page, faults } = await openPage(service.url, '/datasets');
   const name = page.getByLabel('Dataset of the hub');
   await name.fill('acme/missing');
   await page.keyboard.press('Enter');
-  await sees(page, 'Could not import from the hub');
+  const panel = page.locator('.panel-error > p');
+  await panel.getByText('"acme/missing" does not exist, or permission is denied').waitFor();
+  await panel.getByText(/set HUB_TOKEN to a token with access to it/).waitFor();
   assert.equal(await axeViolations(page), []);
+  await name.fill('acme/gated');
+  await page.keyboard.press('Enter');
+  await panel
+    .getByText(`"acme/gated" is gated. Accept its license at ${hub.url}/datasets/acme/gated`)
+    .waitFor();
+  assert.is(await panel.getByText('does not exist').count(), 0);
+  await keepPictures(page, 'datasets-gated');
   await name.fill('acme/own');
   await page.keyboard.press('Enter');
   await page.getByLabel('Split', { exact: true }).selectOption('test');

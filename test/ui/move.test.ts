@@ -3,7 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { addFile, addJob, type OtherSide, startOtherSide } from '../moving/other-side.ts';
 import { endAll, startService, type TestService } from '../service.ts';
-import { axeViolations, closeBrowser, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+import { appearanceFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
 
 const key = 'sk-page-0123456789-moving-abcdefghij';
 const hostile = '<img src=x onerror=alert(1)>';
@@ -37,10 +38,6 @@ test.after(async () => {
 test('jobs and files are listed, downloaded and opened in the training form; the key stays in its field', async () => {
   const found: string[] = [];
   const { page, faults } = await openPage(service.url, '/datasets');
-  page.on('dialog', (dialog) => {
-    found.push('a script of a name ran');
-    void dialog.dismiss();
-  });
   await page.getByRole('link', { name: /from OpenAI/ }).click();
   await sees(page, 'Nothing is listed yet');
   found.push(...(await axeViolations(page)));
@@ -67,17 +64,7 @@ test('jobs and files are listed, downloaded and opened in the training form; the
   await page.getByRole('button', { name: 'Download the files of 1 job' }).click();
   await page.getByRole('button', { name: 'Open in the training form' }).waitFor({ timeout: 120_000 });
   assert.is(await page.locator('.moved-jobs img').count(), 0);
-  for (const theme of ['Light', 'Dark']) {
-    await page.getByRole('button', { name: `${theme} theme` }).click();
-    for (const width of [1440, 1280, 640, 360, 320]) {
-      await page.setViewportSize({ width, height: 900 });
-      const wide = await sidewaysPixels(page);
-      if (wide > 0) found.push(`the page at ${width} is ${wide} px too wide`);
-      if (width === 1280 || width === 360) await keepPicture(page, `move-${theme.toLowerCase()}-${width}`);
-    }
-    await page.setViewportSize({ width: 1280, height: 900 });
-    found.push(...(await axeViolations(page)));
-  }
+  found.push(...(await appearanceFaults(page, 'move')));
   await page.getByRole('button', { name: 'Open in the training form' }).click();
   await page.waitForURL(/\/training$/);
   await page
@@ -92,6 +79,26 @@ test('jobs and files are listed, downloaded and opened in the training form; the
   await sees(page, 'Enter your key to download files.');
   assert.is(await field.inputValue(), '');
   assert.equal([...found, ...faults], []);
+});
+
+test('listing tells that it goes on, and is cancelled', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets/openai');
+  side.trouble = (path) => path.endsWith('/files');
+  await page.getByLabel('OpenAI API key').fill(key);
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').getByText('Listing jobs and files').waitFor();
+  await page.getByRole('progressbar', { name: 'Import from OpenAI' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  const cancel = page.getByRole('button', { name: 'Cancel' });
+  await cancel.focus();
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('button', { name: 'List jobs and files' })
+    .and(page.locator(':enabled:focus'))
+    .waitFor();
+  assert.is((await service.call('GET', '/api/move/openai')).body.state, 'cancelled');
+  assert.is(await page.locator('.panel-error').count(), 0);
+  assert.equal(faults, []);
 });
 
 test.run();

@@ -12,15 +12,8 @@ import {
   tinyModel,
   untilEnded,
 } from '../service.ts';
-import {
-  axeViolations,
-  closeBrowser,
-  keepPicture,
-  openPage,
-  sees,
-  sidewaysPixels,
-  type Theme,
-} from './browser.ts';
+import { pageFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, openPage, sees, sidewaysPixels } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -50,7 +43,8 @@ test.before(async () => {
     );
     return (await untilEnded(full)).status;
   };
-  assert.is(await train({ eval_split: 0.1, eval_steps: 3 }), 'completed');
+  await full.upload('held.jsonl', supportRows().split('\n').slice(0, 12).join('\n'));
+  assert.is(await train({ validation_dataset: 'held.jsonl', eval_steps: 3 }), 'completed');
   assert.is(await train({ dataset: 'hostile.jsonl' }), 'error');
   modelId = (await full.call('GET', '/api/models/')).body[0].model_id;
 });
@@ -74,36 +68,18 @@ const pagesOf = () => [
   { name: 'model', service: full, path: `/models/${modelId}`, text: 'Lineage' },
 ];
 
-for (const theme of ['light', 'dark'] satisfies Theme[]) {
-  test(`every page in ${theme}: axe finds nothing, nothing scrolls sideways, hostile names are text`, async () => {
-    const found: string[] = [];
-    for (const service of [empty, full]) {
-      const { page, context, faults } = await openPage(service.url, '/', { theme });
-      page.on('dialog', (dialog) => {
-        found.push('a script of a name ran');
-        void dialog.dismiss();
-      });
-      for (const { name, path, text } of pagesOf().filter((entry) => entry.service === service)) {
-        await page.goto(service.url + path);
-        await sees(page, text);
-        // Whatever is still being read is there before a picture is taken.
-        await page.waitForFunction(() => document.querySelector('.skeleton') === null);
-        // Colors change no widths.
-        for (const width of theme === 'light' ? [1440, 1280, 640, 360, 320] : [1280, 360]) {
-          await page.setViewportSize({ width, height: 900 });
-          const wide = await sidewaysPixels(page);
-          if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
-          if (width === 1280 || width === 360) await keepPicture(page, `${name}-${theme}-${width}`);
-        }
-        await page.setViewportSize({ width: 1280, height: 900 });
-        found.push(...(await axeViolations(page)).map((violation) => `${name}: ${violation}`));
-      }
-      found.push(...faults);
-      await context.close();
-    }
-    assert.equal(found, []);
-  });
-}
+test('every page in both themes: axe finds nothing, nothing scrolls sideways, hostile names are text', async () => {
+  const found: string[] = [];
+  for (const service of [empty, full]) {
+    found.push(
+      ...(await pageFaults(
+        service,
+        pagesOf().filter((entry) => entry.service === service),
+      )),
+    );
+  }
+  assert.equal(found, []);
+});
 
 test('a dataset with faults names line and field, hostile cells are text, and it can be deleted', async () => {
   const { page, faults } = await openPage(full.url, '/training');
@@ -171,6 +147,20 @@ test('the keyboard alone reaches a page, a chart and the theme', async () => {
   await page.keyboard.press('Enter');
   await page.reload();
   assert.is(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  assert.equal(faults, []);
+});
+
+test('a run, its settings, the comparison and the model tell what it was trained and validated on', async () => {
+  const { page, faults } = await openPage(full.url, '/training/train_1?view=settings');
+  await sees(page, /support\.jsonl, validated on held\.jsonl/);
+  const settings = page.getByRole('region', { name: 'Settings of the run' });
+  await settings.getByText('Inputs with outputs (input, output)').waitFor();
+  await settings.getByText('held.jsonl').waitFor();
+  await page.goto(`${full.url}/training/compare?run=train_1&run=train_2`);
+  const row = page.getByRole('row', { name: /^Validation dataset/ });
+  assert.match((await row.textContent()) ?? '', /held\.jsonl\s*none/);
+  await page.goto(`${full.url}/models/${modelId}`);
+  await sees(page, /validated on held\.jsonl/);
   assert.equal(faults, []);
 });
 

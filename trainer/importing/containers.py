@@ -242,7 +242,8 @@ def _exact_csv(source: Source) -> Rows:
                 yield (
                     line,
                     BadRow(
-                        f"has {len(values)} values, but the header has {len(names)} columns;"
+                        f"has {len(values)} value{'' if len(values) == 1 else 's'}, but the header has"
+                        f" {len(names)} column{'' if len(names) == 1 else 's'};"
                         " put values with a separator or a line break in double quotes"
                     ),
                 )

@@ -43,6 +43,7 @@ export const service = {
   startMove: (body: Body<'POST /api/move/openai'>) => call('POST /api/move/openai', { body }),
   cancelMove: () => call('DELETE /api/move/openai'),
   addImport: (body: Body<'POST /api/imports'>) => call('POST /api/imports', { body }),
+  imports: async () => (await call('GET /api/imports')).imports,
   import: (id: string) => call('GET /api/imports/{id}', { path: { id } }),
   previewImport: (id: string, mapping: Body<'POST /api/imports/{id}/preview'>['mapping']) =>
     call('POST /api/imports/{id}/preview', { path: { id }, body: { mapping } }),

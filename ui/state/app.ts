@@ -14,6 +14,7 @@ import type {
   Dataset,
   Example,
   HardwareSpecs,
+  Import,
   Info,
   JobPage,
   Model,
@@ -61,6 +62,8 @@ export const analysed = new Store<AnalysisFrame | null>(null);
 /** The latest frame of a push to the hub. */
 export const pushed = new Store<ModelFrame | null>(null);
 
+/** The imports since the start of the service. */
+export const imports = new Remote<Import[]>(service.imports);
 /** The latest frame of an import. */
 export const imported = new Store<ImportFrame | null>(null);
 

@@ -6,6 +6,7 @@ import { service } from '../api/service.ts';
 import type { Uploaded } from '../api/types.ts';
 import { uploadFile } from '../api/upload.ts';
 import { formatCount } from '../elements/format.ts';
+import { KeepFocus } from '../elements/keep-focus.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../elements/parts.ts';
 import { datasets, router } from '../state/app.ts';
 import { shapesFields } from '../state/choice-words.ts';
@@ -30,6 +31,7 @@ export class DatasetUpload extends LitElement {
   constructor() {
     super();
     new Watch(this, datasets);
+    new KeepFocus(this);
   }
 
   protected override createRenderRoot(): this {
@@ -106,6 +108,7 @@ export class DatasetUpload extends LitElement {
         <label class="button" for="dataset-file">Choose a file</label>
         <input
           id="dataset-file"
+          data-next
           class="off-screen"
           type="file"
           accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.gz"
@@ -128,7 +131,7 @@ export class DatasetUpload extends LitElement {
         ${nameText(name)}<span class="tabular">${percent === 100 ? 'validating…' : `${percent} %`}</span>
       </p>
       ${progressBar('Upload', fraction * 100)}
-      <p><button type="button" class="small" @click=${() => this._abort?.abort()}>Cancel</button></p>`;
+      <p><button type="button" class="small" data-next @click=${() => this._abort?.abort()}>Cancel</button></p>`;
   }
 
   /** Only of a valid file: who shows the dataset tells its errors. */

@@ -1,3 +1,4 @@
+import { html, type TemplateResult } from 'lit';
 import type { RowShape } from '../../src/contract/rows.ts';
 import type { Import } from '../api/types.ts';
 import { formatBytes } from '../elements/format.ts';
@@ -53,4 +54,24 @@ export function detectedLine({ container, compression, shape, columns, source, m
   return mapping === null
     ? `${file} ${count} of no known format: choose which to use.`
     : `${file} ${count}: check which are used.`;
+}
+
+const stateWords: Readonly<Record<Import['state'], string>> = {
+  reading: 'Reading',
+  proposed: 'Ready',
+  running: 'Importing',
+  completed: 'Completed',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+
+/** A coloured badge with the state of an import. */
+export const importBadge = (state: Import['state']): TemplateResult =>
+  html`<span class="badge" data-state=${state === 'proposed' ? 'queued' : state}>${stateWords[state]}</span>`;
+
+/** How much of a source is downloaded or read, in percent; `null` if that is not known. */
+export function importShare({ state, source, progress }: Import): number | null {
+  const { done_bytes: done, total_bytes: total } = progress;
+  const isCounted = state === 'running' || (source.kind === 'hub' && done < total);
+  return isCounted && total > 0 ? Math.min(100, (done / total) * 100) : null;
 }

@@ -168,6 +168,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
   'GET /api/jobs/{job_id}': {
     ...job,
+    row_shape: 'input-output',
     validation_dataset: null,
     settings,
     export: { quantizations: ['Q8_0'] },

@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot';
 import { resumableStates } from '../../contract/jobs.ts';
+import type { RowShape } from '../../contract/rows.ts';
 import type { AccessKey } from '../../domain/access/access-keys.ts';
 import type { Checkpoint } from '../../domain/checkpoints/checkpoints.ts';
 import type { Dataset } from '../../domain/datasets/dataset.ts';
@@ -55,10 +56,12 @@ export function presentJobDetail(job: Job, consumption: Consumption, checkpoints
   const spec = job.spec as {
     settings: Record<string, unknown>;
     export: Record<string, unknown> | null;
+    dataset?: { readonly shape?: RowShape };
     validation?: { readonly name: string } | null;
   } | null;
   return {
     ...presentJob(job),
+    row_shape: spec?.dataset?.shape ?? null,
     validation_dataset: spec?.validation?.name ?? null,
     settings: spec?.settings ?? {},
     export: spec?.export ?? null,

@@ -104,6 +104,8 @@ export const job = v.object({
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
 export const jobDetail = v.object({
   ...job.entries,
+  /** What the rows are; `null` if the job's specification does not tell. */
+  row_shape: v.nullable(v.picklist(rowShapeNames)),
   /** The dataset that it validates on, if that is not a part of `dataset`. */
   validation_dataset: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),

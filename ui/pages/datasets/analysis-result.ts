@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Analysis } from '../../api/types.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
-import { figure, modelName } from '../../elements/parts.ts';
+import { figure, modelName, nameText } from '../../elements/parts.ts';
 import { datasetPath } from '../../state/router.ts';
 import { cutText } from '../../views/row-fields.ts';
 
@@ -74,7 +74,7 @@ function lengthsPart(lengths: NonNullable<Analysis['lengths']>, rows: number): T
 
 function overlapPart(name: string, overlap: NonNullable<Analysis['overlap']>): TemplateResult {
   return html`<section>
-    <h3>Overlap with ${overlap.dataset}</h3>
+    <h3>Overlap with ${nameText(overlap.dataset)}</h3>
     <p>${
       overlap.exact + overlap.near === 0
         ? 'None of its rows is in this dataset.'
@@ -83,7 +83,7 @@ function overlapPart(name: string, overlap: NonNullable<Analysis['overlap']>): T
     <ul class="found">
       ${overlap.examples.slice(0, shownGroups).map(
         ({ lines: [line = 0, other = 0], texts }) => html`<li>
-          ${lineLinks(name, [line])} and, there, ${lineLinks(overlap.dataset, [other])} ${[...new Set(texts)].map(quote)}
+          ${lineLinks(name, [line])}, and ${lineLinks(overlap.dataset, [other], 'line')} of ${nameText(overlap.dataset)} ${[...new Set(texts)].map(quote)}
         </li>`,
       )}
     </ul>
@@ -102,8 +102,8 @@ const part = (title: string, total: number, items: readonly TemplateResult[]) =>
 const quote = (text: string) => html`<p class="sample-text wrap"><bdi>${cutText(text, textLimit)}</bdi></p>`;
 
 /** Links to the rows at some lines. */
-function lineLinks(name: string, lines: readonly number[]): TemplateResult {
-  return html`${lines.length === 1 ? 'Line' : 'Lines'}
+function lineLinks(name: string, lines: readonly number[], word = 'Line'): TemplateResult {
+  return html`${lines.length === 1 ? word : `${word}s`}
   ${lines
     .slice(0, shownLines)
     .map(

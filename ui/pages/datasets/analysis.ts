@@ -3,6 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Analysis } from '../../api/types.ts';
+import { KeepFocus } from '../../elements/keep-focus.ts';
 import { progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { analysed, datasets, settings } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
@@ -23,6 +24,7 @@ export class DatasetAnalysis extends LitElement {
   constructor() {
     super();
     new Watch(this, analysed, datasets, settings);
+    new KeepFocus(this);
   }
 
   protected override createRenderRoot(): this {
@@ -106,7 +108,7 @@ export class DatasetAnalysis extends LitElement {
           </div>
         </div>
         ${this._error === null ? nothing : serviceErrorPanel('Could not analyse the dataset', this._error)}
-        ${this._asking === null ? html`<div class="row"><button type="submit" class="primary">Analyse</button></div>` : this._progress()}
+        ${this._asking === null ? html`<div class="row"><button type="submit" class="primary" data-next>Analyse</button></div>` : this._progress()}
       </form>
       ${this._result === null ? nothing : analysisResult(this.name, this._result)}`;
   }
@@ -119,7 +121,7 @@ export class DatasetAnalysis extends LitElement {
         <span>${frame === null ? 'Starting…' : frame.what === 'lengths' ? 'Counting tokens' : 'Comparing rows'}</span>
       </p>
       ${progressBar('Analysis', share)}
-      <div class="row"><button type="button" @click=${() => this._asking?.abort()}>Cancel</button></div>`;
+      <div class="row"><button type="button" data-next @click=${() => this._asking?.abort()}>Cancel</button></div>`;
   }
 }
 

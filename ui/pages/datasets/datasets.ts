@@ -12,6 +12,7 @@ import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-upload.ts';
 import '../../views/delete-dataset.ts';
 import './hub-form.ts';
+import './open-imports.ts';
 
 /** All datasets, and the ways to add one. */
 @customElement('hone-datasets')
@@ -48,6 +49,7 @@ export class DatasetList extends LitElement {
           Fine-tuned at OpenAI before? <a href="/datasets/openai">Import your jobs and files from OpenAI</a>
         </p>
       </section>
+      <hone-open-imports></hone-open-imports>
       <section class="card" aria-label="Datasets">${this._body()}</section>
       ${
         this._deleting === null

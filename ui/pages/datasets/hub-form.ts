@@ -11,6 +11,10 @@ import { importPath } from '../../state/router.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
 
+/** The service's own message tells what else to do. */
+const tokenHint = ({ status }: ServiceError) =>
+  status === 403 ? 'HUB_TOKEN is read when Hone starts: set it, start Hone again, and come back.' : undefined;
+
 /** Imports a dataset of the hub: its name, then its configuration and split. */
 @customElement('hone-hub-form')
 export class HubForm extends LitElement {
@@ -98,9 +102,9 @@ export class HubForm extends LitElement {
             : nothing
         }
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not import from the hub', this._error)}
+      ${this._error === null ? nothing : serviceErrorPanel('Could not import from the hub', this._error, tokenHint(this._error))}
       <div class="row">
-        <button type="submit" ?disabled=${this._busy || !repositoryName.test(this._repo)}>
+        <button type="submit" ?disabled=${!repositoryName.test(this._repo)}>
           ${this._busy ? 'Asking the hub…' : isFound ? 'Download and import' : 'Find'}
         </button>
       </div>

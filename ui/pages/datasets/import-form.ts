@@ -3,10 +3,18 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Import, ImportMapping } from '../../api/types.ts';
-import { serviceErrorPanel } from '../../elements/parts.ts';
+import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
+import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
 import { detectedName, targetName } from '../../views/import-words.ts';
 import { importSamples } from './import-samples.ts';
+
+/** The file name of a dataset that is called `text`. */
+function jsonlName(text: string): string {
+  const name = text.trim();
+  return name === '' || /\.jsonl$/i.test(name) ? name : `${name}.jsonl`;
+}
 
 /** How an import reads its source: the target shape, the column of each field, and what three rows become. Fires `changed` with the record. */
 @customElement('hone-import-form')
@@ -14,11 +22,23 @@ export class ImportForm extends LitElement {
   @property({ attribute: false }) record!: Import;
   @state() private _target: string | null = null;
   @state() private _columns: Readonly<Record<string, string>> = {};
+  /** The name of the dataset as it is typed. */
+  @state() private _name = '';
   @state() private _busy = false;
   @state() private _error: ServiceError | null = null;
   /** The detected shape; the record's is that of the chosen columns. */
   private _detected: string | null = null;
   private _of = '';
+
+  constructor() {
+    super();
+    new Watch(this, datasets);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    datasets.ensure();
+  }
 
   protected override createRenderRoot(): this {
     return this;
@@ -31,6 +51,10 @@ export class ImportForm extends LitElement {
     this._target = mapping?.target ?? null;
     this._columns = mapping?.columns ?? {};
     this._detected = detectedName(this.record.shape);
+  }
+
+  private get _replaces(): boolean {
+    return (datasets.value.value ?? []).some(({ filename }) => filename === this._name);
   }
 
   /** The fields of the chosen shape; none where the detected shape is converted as it is. */
@@ -85,13 +109,13 @@ export class ImportForm extends LitElement {
     const mapping = this._mapping;
     if (this._busy || mapping === undefined) return;
     const form = new FormData(event.target as HTMLFormElement);
-    const name = String(form.get('name') ?? '').trim();
+    const name = jsonlName(String(form.get('name') ?? ''));
     this._busy = true;
     this._error = null;
     try {
       const record = await service.startImport(this.record.id, {
         ...(mapping === null ? {} : { mapping }),
-        ...(name === '' ? {} : { name: /\.jsonl$/i.test(name) ? name : `${name}.jsonl` }),
+        ...(name === '' ? {} : { name }),
         ...(form.get('skip') === null ? {} : { skip_invalid: true }),
       });
       this.dispatchEvent(new CustomEvent('changed', { detail: record }));
@@ -130,13 +154,25 @@ export class ImportForm extends LitElement {
       <div class="fields">
         <div class="field">
           <label for="import-name">Name of the dataset</label>
-          <input id="import-name" name="name" type="text" autocomplete="off" spellcheck="false" aria-describedby="import-name-hint" />
-          <p class="hint" id="import-name-hint">Left empty, it is named after its source.</p>
+          <input
+            id="import-name"
+            name="name"
+            type="text"
+            autocomplete="off"
+            spellcheck="false"
+            aria-describedby="import-name-hint"
+            @input=${(event: Event) => {
+              this._name = jsonlName((event.target as HTMLInputElement).value);
+            }}
+          />
+          <p class="hint wrap" id="import-name-hint" role="status">
+            ${this._replaces ? html`Replaces the dataset ${nameText(this._name)}.` : 'Left empty, it is named after its source.'}
+          </p>
         </div>
       </div>
       <label class="check"><input type="checkbox" name="skip" /> Leave out rows with faults</label>
       <div class="row">
-        <button type="submit" class="primary" ?disabled=${this._busy || this._mapping === undefined}>Start import</button>
+        <button type="submit" class="primary" data-next ?disabled=${this._mapping === undefined}>Start import</button>
         <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._busy ? 'Reading…' : ''}</span>
       </div>
     </form>`;

@@ -4,7 +4,6 @@ import { formatCount } from '../../elements/format.ts';
 import { rowFields } from '../../views/row-fields.ts';
 
 const textLimit = 300;
-const shownProblems = 20;
 
 /** Rows of the source beside what the import makes of them. */
 export function importSamples({ samples, container }: Import): TemplateResult {
@@ -24,30 +23,4 @@ export function importSamples({ samples, container }: Import): TemplateResult {
       </li>`,
     )}
   </ol>`;
-}
-
-/** The faults of a source by line and column. */
-export function importProblems({ problems, total_problems: total }: Import): TemplateResult | typeof nothing {
-  if (total === 0) return nothing;
-  const shown = problems.slice(0, shownProblems);
-  return html`<div class="panel-error" role="alert">
-    <p class="panel-title">${total === 1 ? '1 row cannot be imported' : `${formatCount(total)} rows cannot be imported`}</p>
-    <div class="scroll-box" tabindex="0" role="region" aria-label="Faults of the source">
-      <table class="rows">
-        <thead>
-          <tr><th scope="col" class="right">Line</th><th scope="col">Column</th><th scope="col">Fault</th></tr>
-        </thead>
-        <tbody>
-          ${shown.map(
-            ({ line, column, message }) => html`<tr>
-              <td class="right">${line === null ? '–' : formatCount(line)}</td>
-              <td class="wrap"><bdi>${column ?? '–'}</bdi></td>
-              <td class="wrap"><bdi>${message.replace(/^(Line|Row) \d+: /, '')}</bdi></td>
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${total > shown.length ? html`<p>And ${formatCount(total - shown.length)} more.</p>` : nothing}
-  </div>`;
 }

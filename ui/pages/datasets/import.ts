@@ -4,32 +4,17 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Import } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';
-import {
-  empty,
-  errorPanel,
-  nameText,
-  progressBar,
-  serviceErrorPanel,
-  skeleton,
-} from '../../elements/parts.ts';
+import { KeepFocus } from '../../elements/keep-focus.ts';
+import { empty, nameText, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, imported, router, toasts } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { detectedLine } from '../../views/import-words.ts';
+import { detectedLine, importBadge, importShare } from '../../views/import-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { importProblems } from './import-samples.ts';
+import { importFailure, importProblems } from './import-problems.ts';
 import './import-form.ts';
-
-const stateWords: Readonly<Record<Import['state'], string>> = {
-  reading: 'Reading',
-  proposed: 'Ready',
-  running: 'Importing',
-  completed: 'Completed',
-  failed: 'Failed',
-  cancelled: 'Cancelled',
-};
 
 /** The import of a file or a dataset of the hub: its mapping, its progress and its end. */
 @customElement('hone-import')
@@ -44,6 +29,7 @@ export class ImportPage extends LitElement {
   constructor() {
     super();
     new Watch(this, router);
+    new KeepFocus(this);
   }
 
   protected override createRenderRoot(): this {
@@ -95,7 +81,7 @@ export class ImportPage extends LitElement {
   private async _remove(): Promise<void> {
     if (this._busy) return;
     this._busy = true;
-    const isRunning = this._record?.state === 'running';
+    const isRunning = this._record?.state === 'running' || this._record?.state === 'reading';
     try {
       await service.removeImport(this.importId);
       if (isRunning) toasts.show('The import was cancelled. Nothing of it was stored.');
@@ -129,13 +115,13 @@ export class ImportPage extends LitElement {
         <div>
           <p class="eyebrow">Import</p>
           <h1>${nameText(record.source.name)}</h1>
-          <p><span class="badge" data-state=${record.state === 'proposed' ? 'queued' : record.state}>${stateWords[record.state]}</span></p>
+          <p role="status">${importBadge(record.state)}</p>
         </div>
         <div class="actions">
           ${
             record.state === 'running' || record.state === 'completed'
               ? nothing
-              : html`<button type="button" ?disabled=${this._busy} @click=${this._remove}>Discard</button>`
+              : html`<button type="button" @click=${this._remove}>${record.state === 'reading' ? 'Cancel' : 'Discard'}</button>`
           }
         </div>
       </header>
@@ -150,51 +136,48 @@ export class ImportPage extends LitElement {
     const { state, progress } = record;
     if (state === 'reading' && record.container === null) {
       const { done_bytes: done, total_bytes: total } = progress;
-      const isDownload = record.source.kind === 'hub' && done < total;
+      const share = importShare(record);
       return html`<p class="row between wrap-row tabular">
-          <span role="status">${isDownload ? 'Downloading from the hub…' : 'Reading the source…'}</span>
-          ${isDownload ? html`<span>${formatBytes(done)} of ${formatBytes(total)}</span>` : nothing}
+          <span role="status">${share === null ? 'Reading the source…' : 'Downloading from the hub…'}</span>
+          ${share === null ? nothing : html`<span>${formatBytes(done)} of ${formatBytes(total)}</span>`}
         </p>
-        ${progressBar('Reading', isDownload ? (done / total) * 100 : null)}`;
+        ${progressBar('Reading', share)}`;
     }
-    if (state === 'running') return this._progress(progress);
+    if (state === 'running') return this._progress(record);
     if (state === 'completed') return this._done(record);
+    const isRead = record.container !== null;
     return html`${
       record.error === null
         ? nothing
-        : errorPanel({
-            title:
-              record.container === null
-                ? 'This source cannot be imported'
-                : 'The import failed; nothing of it was stored',
-            cause: record.error.message,
-            next:
-              record.container === null
-                ? 'Mend the source and import it again.'
-                : 'Mend the source, choose other columns, or leave out rows with faults.',
+        : importFailure(record, {
+            title: isRead ? 'The import failed; nothing of it was stored' : 'This source cannot be imported',
+            next: isRead
+              ? 'Correct the source, choose other columns, or leave out rows with faults.'
+              : 'Correct the source and import it again.',
           })
     }
-      ${importProblems(record)}
       ${
-        record.container === null
-          ? nothing
-          : html`<hone-import-form
+        isRead
+          ? html`<hone-import-form
               .record=${record}
               @changed=${({ detail }: CustomEvent<Import>) => this._set(detail)}
             ></hone-import-form>`
+          : nothing
       }`;
   }
 
-  private _progress({ done_bytes, total_bytes, rows, skipped }: Import['progress']): TemplateResult {
+  private _progress(record: Import): TemplateResult {
+    const { done_bytes: done, total_bytes: total, rows, skipped } = record.progress;
     return html`<p class="row between wrap-row tabular">
         <span>${formatCount(rows)} rows${skipped > 0 ? `, ${formatCount(skipped)} left out` : ''}</span>
-        <span>${formatBytes(done_bytes)} of ${formatBytes(total_bytes)}</span>
+        <span>${formatBytes(done)} of ${formatBytes(total)}</span>
       </p>
-      ${progressBar('Import', total_bytes > 0 ? Math.min(100, (done_bytes / total_bytes) * 100) : null)}
-      <p><button type="button" ?disabled=${this._busy} @click=${this._remove}>Cancel import</button></p>`;
+      ${progressBar('Import', importShare(record))}
+      <p><button type="button" data-next @click=${this._remove}>Cancel import</button></p>`;
   }
 
-  private _done({ dataset, progress, ...record }: Import): TemplateResult {
+  private _done(record: Import): TemplateResult {
+    const { dataset, progress } = record;
     const name = dataset ?? '';
     return html`<p class="check-line" role="status">
         <span class="good">✓ ${nameText(name)}</span>
@@ -202,9 +185,9 @@ export class ImportPage extends LitElement {
           ${formatCount(progress.rows)} rows imported${progress.skipped > 0 ? `, ${formatCount(progress.skipped)} left out` : ''}
         </span>
       </p>
-      ${progress.skipped > 0 ? importProblems({ dataset, progress, ...record }) : nothing}
+      ${progress.skipped > 0 ? importProblems(record) : nothing}
       <div class="actions">
-        <button type="button" class="primary" @click=${() => this._train(name)}>Train on it</button>
+        <button type="button" class="primary" data-next @click=${() => this._train(name)}>Train on it</button>
         <a class="button" href=${datasetPath(name)}>Open</a>
       </div>`;
   }

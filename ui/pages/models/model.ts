@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { Lineage, ModelDetail } from '../../api/types.ts';
+import type { JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, models, pushed, router, runOf, toasts } from '../../state/app.ts';
@@ -119,7 +119,7 @@ export class ModelPage extends LitElement {
       </header>
       ${this._dialog === 'push' ? nothing : pushing(lineage)}
       <div class="split">
-        <div class="column">${lineageCard(lineage)} ${quality(lineage)} ${this._curve(lineage)}</div>
+        <div class="column">${lineageCard(lineage, this._job(lineage))} ${quality(lineage)} ${this._curve(lineage)}</div>
         <div class="column">
           <hone-model-files
             .modelId=${lineage.model_id}
@@ -132,6 +132,10 @@ export class ModelPage extends LitElement {
       </div>
       ${this._dialogs(detail, lineage)}
     </div>`;
+  }
+
+  private _job({ job_id }: Lineage): JobDetail | null {
+    return job_id === null ? null : this._run(job_id).value.job;
   }
 
   private _curve({ job_id }: Lineage): TemplateResult | typeof nothing {
@@ -208,7 +212,7 @@ function pushing({ model_id }: Lineage): TemplateResult | typeof nothing {
     : html`<section class="card" aria-label="Push to ${frame.repo_name ?? 'the hub'}">${pushProgress(frame)}</section>`;
 }
 
-function lineageCard(lineage: Lineage): TemplateResult {
+function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
   const { job_id: jobId } = lineage;
   return html`<section class="card" aria-labelledby="lineage">
     <h2 id="lineage">Lineage</h2>
@@ -217,7 +221,10 @@ function lineageCard(lineage: Lineage): TemplateResult {
         <span class="eyebrow">Base model</span>${modelName(lineage.base_model)}
         <small class="muted">${nameText(lineage.base_model)}</small>
       </li>
-      <li><span class="eyebrow">Dataset</span>${nameText(lineage.dataset)}</li>
+      <li>
+        <span class="eyebrow">Dataset</span>${nameText(lineage.dataset)}
+        ${job?.validation_dataset == null ? nothing : html`<small class="muted">validated on ${nameText(job.validation_dataset)}</small>`}
+      </li>
       <li>
         <span class="eyebrow">Training</span>
         <span>

@@ -76,6 +76,13 @@ function open({ proposal }: MovedJob): void {
   router.go('/training');
 }
 
+const fileStates: Readonly<Record<MovedFile['state'], string>> = {
+  listed: 'Not downloaded',
+  downloading: 'Downloading',
+  stored: 'Downloaded',
+  unavailable: 'Unavailable',
+};
+
 /** The files of a move. */
 export function movedFiles(files: readonly MovedFile[]): TemplateResult {
   return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of files">
@@ -94,7 +101,7 @@ export function movedFiles(files: readonly MovedFile[]): TemplateResult {
             <th scope="row" class="named">${dataset === null ? nameText(filename || id) : html`<a href=${datasetPath(dataset)}>${nameText(filename || id)}</a>`}</th>
             <td class="spare">${purpose}</td>
             <td class="right">${formatBytes(bytes)}</td>
-            <td class="wrap">${state}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
+            <td class="wrap">${fileStates[state]}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
           </tr>`,
         )}
       </tbody>

@@ -4,6 +4,7 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Move } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';
+import { KeepFocus } from '../../elements/keep-focus.ts';
 import { empty, errorPanel, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -35,6 +36,11 @@ export class MoveOpenAi extends LitElement {
     return this;
   }
 
+  constructor() {
+    super();
+    new KeepFocus(this);
+  }
+
   override connectedCallback(): void {
     super.connectedCallback();
     void this._read();
@@ -45,27 +51,47 @@ export class MoveOpenAi extends LitElement {
     if (this._timer !== null) clearTimeout(this._timer);
   }
 
+  /** Reads the state, again and again while something goes on. */
   private async _read(): Promise<void> {
-    await this._do(() => service.move());
+    if (this._timer !== null) clearTimeout(this._timer);
+    try {
+      this._show(await service.move());
+      this._error = null;
+    } catch (error) {
+      this._error = asServiceError(error);
+    }
+    if (this.isConnected && (this._busy || (this._move !== null && isBusy(this._move)))) {
+      this._timer = setTimeout(() => void this._read(), pollMs);
+    }
   }
 
-  /** Makes a call and shows the state that it answers with, which is read again while something goes on. */
+  /** Makes a call, which may answer when what it has begun has ended. */
   private async _do(call: () => Promise<Move>): Promise<void> {
     if (this._busy) return;
     this._busy = true;
-    if (this._timer !== null) clearTimeout(this._timer);
+    this._error = null;
+    this._timer = setTimeout(() => void this._read(), pollMs);
+    let failure: ServiceError | null = null;
     try {
-      const before = this._move;
-      this._move = await call();
-      this._error = null;
-      if (before !== null && isBusy(before) && !isBusy(this._move)) void datasets.refresh();
+      this._show(await call());
+    } catch (error) {
+      failure = asServiceError(error);
+    }
+    this._busy = false;
+    await this._read();
+    this._error ??= failure;
+  }
+
+  private _show(move: Move): void {
+    if (this._move !== null && isBusy(this._move) && !isBusy(move)) void datasets.refresh();
+    this._move = move;
+  }
+
+  private async _cancel(): Promise<void> {
+    try {
+      this._show(await service.cancelMove());
     } catch (error) {
       this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
-    if (this.isConnected && this._move !== null && isBusy(this._move)) {
-      this._timer = setTimeout(() => void this._read(), pollMs);
     }
   }
 
@@ -117,7 +143,7 @@ export class MoveOpenAi extends LitElement {
             <p class="hint" id="openai-key-hint">It is sent to OpenAI alone, and is neither stored nor logged.</p>
           </div>
           <div class="row">
-            <button type="submit" class="primary" ?disabled=${this._busy || (move !== null && isBusy(move))}>List jobs and files</button>
+            <button type="submit" class="primary" data-next ?disabled=${move !== null && isBusy(move)}>List jobs and files</button>
           </div>
         </form>
         ${this._error === null ? nothing : serviceErrorPanel('Could not do this', this._error)}
@@ -148,13 +174,19 @@ export class MoveOpenAi extends LitElement {
         <span>${state === 'listing' ? '' : `${formatBytes(bytes_done)} of ${formatBytes(bytes_total)}`}</span>
       </p>
       ${progressBar('Import from OpenAI', state === 'listing' ? null : share)}
-      <div class="row"><button type="button" @click=${() => void this._do(() => service.cancelMove())}>Cancel</button></div>`;
+      <div class="row"><button type="button" data-next @click=${() => void this._cancel()}>Cancel</button></div>`;
   }
 
   private _lists(move: Move): TemplateResult {
     const { jobs, files } = move;
     if (jobs.length === 0 && files.length === 0) {
-      return html`<section class="card">${empty('Nothing is listed yet', 'Enter your key and list your jobs and files.')}</section>`;
+      return html`<section class="card">
+        ${
+          move.state === 'completed'
+            ? empty('No fine-tuning jobs or files', 'The project of this key has none.')
+            : empty('Nothing is listed yet', 'Enter your key and list your jobs and files.')
+        }
+      </section>`;
     }
     const wanted = jobs.filter(({ id }) => !this._left.has(id));
     return html`<section class="card" aria-labelledby="moved-jobs">
@@ -163,7 +195,7 @@ export class MoveOpenAi extends LitElement {
           <button
             type="button"
             class="primary"
-            ?disabled=${this._busy || isBusy(move) || wanted.length === 0 || this._key === ''}
+            ?disabled=${isBusy(move) || wanted.length === 0 || this._key === ''}
             @click=${this._start}
           >
             Download the files of ${wanted.length === 1 ? '1 job' : `${formatCount(wanted.length)} jobs`}

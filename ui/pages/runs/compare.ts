@@ -12,6 +12,7 @@ import type { Run } from '../../state/run.ts';
 import type { Column } from '../../state/series.ts';
 import { Watch } from '../../state/store.ts';
 import { metricName, metricText } from '../../views/run-charts.ts';
+import { runData } from '../../views/run-data.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { comparedLimit } from './history.ts';
 
@@ -225,7 +226,12 @@ function differences(found: readonly JobDetail[]): Difference[] {
   ];
   return [
     row('Model', (job) => job.model_name),
-    row('Dataset', (job) => job.dataset),
+    ...found
+      .slice(0, 1)
+      .flatMap(runData)
+      .map(({ name, label }) =>
+        row(label, (job) => runData(job).find((fact) => fact.name === name)?.text ?? ''),
+      ),
     row('Task', (job) => job.task),
     row('Strategy', (job) => strategyName(job.strategy)),
     row('Provider', (job) => job.provider),

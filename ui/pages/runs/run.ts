@@ -14,6 +14,7 @@ import { asServiceError } from '../../state/remote.ts';
 import type { Run } from '../../state/run.ts';
 import { Watch } from '../../state/store.ts';
 import { metricFigures, runCharts } from '../../views/run-charts.ts';
+import { runData } from '../../views/run-data.ts';
 import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
@@ -129,8 +130,9 @@ export class RunPage extends LitElement {
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
           <h1>${modelName(job.model_name)}</h1>
           <p class="muted">
-            ${taskName(job.task)} on ${nameText(job.dataset)} · ${strategyName(job.strategy)} · ${job.provider} · base
-            ${nameText(job.model_name)}
+            ${taskName(job.task)} on
+            ${nameText(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${nameText(job.validation_dataset)}`}
+            · ${strategyName(job.strategy)} · ${job.provider} · base ${nameText(job.model_name)}
           </p>
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
@@ -320,7 +322,7 @@ export class RunPage extends LitElement {
           }
         </section>`;
       case 'Settings':
-        return html`<section class="card" aria-label="Settings">${settingsTable(job.settings, 'Settings of the run')}</section>`;
+        return html`<section class="card" aria-label="Settings">${settingsTable(job.settings, 'Settings of the run', runData(job))}</section>`;
     }
   }
 

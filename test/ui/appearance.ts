@@ -1,0 +1,50 @@
+import type { Page } from 'playwright-core';
+import type { TestService } from '../service.ts';
+import { axeViolations, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+
+const widths = [1440, 1280, 640, 360, 320];
+const pictured = [1280, 360];
+
+/**
+ * What is wrong with a page as it is now, in both themes: what axe finds, and the widths at which it scrolls sideways.
+ * Keeps pictures of it.
+ */
+export async function appearanceFaults(page: Page, name: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // Colors change no widths.
+    for (const width of colorScheme === 'light' ? widths : pictured) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await sidewaysPixels(page);
+      if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
+      if (pictured.includes(width)) await keepPicture(page, `${name}-${colorScheme}-${width}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const violations = await axeViolations(page);
+    found.push(...violations.map((violation) => `${name} in ${colorScheme}: ${violation}`));
+  }
+  return found;
+}
+
+/** A page to look at, and what it shows when it is loaded. */
+export interface LookedAt {
+  readonly name: string;
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What is wrong with pages of a service, as `appearanceFaults`, and what the browser reports. */
+export async function pageFaults(service: TestService, pages: readonly LookedAt[]): Promise<string[]> {
+  const found: string[] = [];
+  const { page, context, faults } = await openPage(service.url, '/');
+  for (const { name, path, text } of pages) {
+    await page.goto(service.url + path);
+    await sees(page, text);
+    // Whatever is still being read is there before a picture is taken.
+    await page.waitForFunction(() => document.querySelector('.skeleton') === null);
+    found.push(...(await appearanceFaults(page, name)));
+  }
+  await context.close();
+  return [...found, ...faults];
+}

@@ -1,0 +1,80 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import type { Import } from '../../api/types.ts';
+import { keyedRow } from '../../elements/child.ts';
+import { nameText, progressBar } from '../../elements/parts.ts';
+import { imported, imports } from '../../state/app.ts';
+import { importPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { importBadge, importShare } from '../../views/import-words.ts';
+
+/** The imports that have not made their dataset yet, each with its progress and a link to its page. */
+@customElement('hone-open-imports')
+export class OpenImports extends LitElement {
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, imports);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void imports.refresh();
+    this._unfollow = imported.subscribe(() => this._take());
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+  }
+
+  /** Progress is in the frame; what else has changed is read. */
+  private _take(): void {
+    const frame = imported.value;
+    const { value } = imports.value;
+    if (frame === null || value === null) return;
+    const isKnown = value.some(({ id, state }) => id === frame.id && state === frame.state);
+    if (!isKnown) void imports.refresh();
+    else {
+      const now = value.map((one) => (one.id === frame.id ? { ...one, progress: frame.progress } : one));
+      imports.set({ ...imports.value, value: now });
+    }
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const open = (imports.value.value ?? []).filter(({ state }) => state !== 'completed');
+    if (open.length === 0) return nothing;
+    return html`<section class="card" aria-labelledby="open-imports">
+      <h2 id="open-imports">Imports</h2>
+      <ul class="list open-imports">
+        ${keyedRow(
+          open,
+          ({ id }) => id,
+          (record) => this._entry(record),
+        )}
+      </ul>
+    </section>`;
+  }
+
+  private _entry(record: Import): TemplateResult {
+    const { id, state, source } = record;
+    const isBusy = state === 'reading' || state === 'running';
+    return html`<li>
+      <p class="row between wrap-row">
+        <a href=${importPath(id)}>${nameText(source.name)}</a>${importBadge(state)}
+      </p>
+      ${isBusy ? progressBar(`Import of ${source.name}`, importShare(record)) : nothing}
+    </li>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-open-imports': OpenImports;
+  }
+}
