@@ -13,6 +13,10 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
   const found: string[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
+    // Charts are drawn again in the next frame.
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
     // Colors change no widths.
     for (const width of colorScheme === 'light' ? widths : pictured) {
       await page.setViewportSize({ width, height: 900 });

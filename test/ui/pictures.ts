@@ -1,6 +1,6 @@
 /**
- * Makes the pictures in the README from a real run: `node --import tsx test/ui/pictures.ts`. It needs the starter
- * model, which `npm run demo` makes. It writes to `ui/pictures/`.
+ * Makes the pictures in the README from a real run: `node --import tsx test/ui/pictures.ts [NAME…]`, all of them without
+ * a name. It needs the starter model, which `npm run demo` makes. It writes to `ui/pictures/`.
  */
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +14,9 @@ const prompts = [
   'My bank says that you took the same fee two times in one day.',
   'Our company needs a receipt with its name on it for the tax office.',
 ];
+
+const names = process.argv.slice(2);
+const isWanted = (name: string) => names.length === 0 || names.includes(name);
 
 const service = await startService();
 
@@ -41,62 +44,65 @@ try {
   const model = join(temporaryFolder(), 'hone-starter');
   cpSync(starter, model, { recursive: true });
   await service.call('POST', '/api/examples/support');
-  const { status, body } = await service.call('POST', '/api/start_training', {
-    ...examples[0].settings,
-    task: 'text-generation',
-    model_name: model,
-    dataset: 'support.jsonl',
-    num_train_epochs: 12,
-    eval_steps: 40,
-  });
-  if (status !== 200) throw new Error(JSON.stringify(body));
-
-  const dashboard = await open('/', 'dark', 834);
-  await until(
-    async () => (await service.call('GET', '/api/training_status')).body.current_step >= 330,
-    'most steps are done',
-    300_000,
-  );
-  await keep(dashboard, 'dashboard');
-  await untilEnded(service);
-
-  const training = await open('/training', 'light', 860);
-  await training.getByLabel('Other model').check();
-  await training.getByLabel('Hub ID or folder').fill(model);
-  await training.getByRole('radio', { name: /^support\.jsonl/ }).check();
-  await training.getByLabel('Batch size', { exact: true }).fill('8');
-  await training.getByLabel('Gradient accumulation steps').fill('1');
-  await training.getByText('Token preview').click();
-  await training.getByRole('button', { name: 'Show tokens' }).click();
-  await training.locator('.token').nth(9).waitFor({ timeout: 120_000 });
-  await sees(training, 'Memory breakdown');
-  await training.getByText('First rows of').scrollIntoViewIfNeeded();
-  await training.evaluate(() => {
-    const heading = [...document.querySelectorAll('h3')].find((h3) =>
-      h3.textContent?.includes('First rows of'),
-    );
-    scrollBy(0, (heading?.getBoundingClientRect().top ?? 0) - 100);
-  });
-  await keep(training, 'training');
-
-  const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
-  const playground = await open(`/playground/${model_id}`, 'light', 810);
-  await playground.getByLabel('Compare with the base model').check();
-  await playground.getByLabel('Temperature').fill('0.3');
-  // The first answer waits for the model to load.
-  await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
-  for (const [index, prompt] of prompts.entries()) {
-    await playground.getByLabel('Prompt').fill(prompt);
-    await playground.getByLabel('Prompt').press('Enter');
-    await until(
-      async () => (await playground.getByText(/\d tokens ·/).count()) === 2 * (index + 1),
-      'both answers are complete',
-      60_000,
-    );
+  if (isWanted('training')) {
+    const training = await open('/training', 'light', 860);
+    await training.getByLabel('Other model').check();
+    await training.getByLabel('Hub ID or folder').fill(model);
+    await training.getByRole('radio', { name: /^support\.jsonl/ }).check();
+    await training.getByLabel('Batch size', { exact: true }).fill('8');
+    await training.getByLabel('Gradient accumulation steps').fill('1');
+    await training.getByText('Token preview').click();
+    await training.getByRole('button', { name: 'Show tokens' }).click();
+    await training.locator('.token').nth(9).waitFor({ timeout: 120_000 });
+    await sees(training, 'Memory breakdown');
+    await training.getByText('First rows of').scrollIntoViewIfNeeded();
+    await training.evaluate(() => {
+      const heading = [...document.querySelectorAll('h3')].find((h3) =>
+        h3.textContent?.includes('First rows of'),
+      );
+      scrollBy(0, (heading?.getBoundingClientRect().top ?? 0) - 100);
+    });
+    await keep(training, 'training');
   }
-  await playground.getByLabel('Prompt').fill('');
-  await playground.getByLabel('Prompt').blur();
-  await keep(playground, 'playground');
+  if (isWanted('dashboard') || isWanted('playground')) {
+    const { status, body } = await service.call('POST', '/api/start_training', {
+      ...examples[0].settings,
+      task: 'text-generation',
+      model_name: model,
+      dataset: 'support.jsonl',
+      num_train_epochs: 12,
+      eval_steps: 40,
+    });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+
+    const dashboard = await open('/', 'dark', 834);
+    await until(
+      async () => (await service.call('GET', '/api/training_status')).body.current_step >= 330,
+      'most steps are done',
+      300_000,
+    );
+    await keep(dashboard, 'dashboard');
+    await untilEnded(service);
+
+    const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
+    const playground = await open(`/playground/${model_id}`, 'light', 810);
+    await playground.getByLabel('Compare with the base model').check();
+    await playground.getByLabel('Temperature').fill('0.3');
+    // The first answer waits for the model to load.
+    await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
+    for (const [index, prompt] of prompts.entries()) {
+      await playground.getByLabel('Prompt').fill(prompt);
+      await playground.getByLabel('Prompt').press('Enter');
+      await until(
+        async () => (await playground.getByText(/\d tokens ·/).count()) === 2 * (index + 1),
+        'both answers are complete',
+        60_000,
+      );
+    }
+    await playground.getByLabel('Prompt').fill('');
+    await playground.getByLabel('Prompt').blur();
+    await keep(playground, 'playground');
+  }
 } finally {
   await closeBrowser();
   await service.end();

@@ -45,6 +45,32 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   const learned = await chat.locator('.token[data-kind="learned"]').allTextContents();
   assert.is(learned.join(''), 'team: shipping<|im_end|>');
   assert.equal(await axeViolations(page), []);
+
+  const [, user, , , answer] = messages;
+  const pair = {
+    prompt: [user],
+    chosen: [answer],
+    rejected: [{ role: 'assistant', content: 'team: billing' }],
+  };
+  await service.upload('pairs.jsonl', `${JSON.stringify(pair)}\n`.repeat(12));
+  await page.reload();
+  await page.getByRole('radio', { name: /^DPO/ }).check();
+  await page.getByRole('radio', { name: 'pairs.jsonl' }).check();
+  await page.getByText('Token preview').click();
+  await page.getByRole('button', { name: 'Show tokens' }).click();
+  await page.locator('.seen-row').nth(4).waitFor({ timeout: 300_000 });
+  await sees(page, /the rejected one is compared with it/);
+  assert.equal(
+    await chat
+      .locator('.bubble')
+      .evaluateAll((all) => all.map((bubble) => (bubble as HTMLElement).dataset.kind)),
+    ['read', 'learned'],
+  );
+  assert.is(
+    (await chat.locator('.token[data-kind="learned"]').allTextContents()).join(''),
+    'team: shipping<|im_end|>',
+  );
+  await keepPictures(page, 'token-preview-pairs');
   assert.equal(faults, []);
 });
 

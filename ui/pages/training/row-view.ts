@@ -6,6 +6,7 @@ import type { Preview } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { readSettings } from '../../settings/setting-values.ts';
+import { shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
@@ -78,7 +79,7 @@ export class RowView extends LitElement {
         </button>
       </p>
       ${this._error === null ? nothing : serviceErrorPanel('Could not tokenize the rows', this._error)}
-      ${this._seen === null ? nothing : seenRows(this._seen)}
+      ${this._seen === null ? nothing : seenRows(this._seen, shapesFor(draft.value)?.includes('preference') ?? false)}
     </details>`;
   }
 }
@@ -89,11 +90,13 @@ declare global {
   }
 }
 
-function seenRows({ rows, max_seq_length, warning }: Preview): TemplateResult {
+/** @param hasPairs whether the rows are preferences. */
+function seenRows({ rows, max_seq_length, warning }: Preview, hasPairs: boolean): TemplateResult {
   return html`<p class="note">
       The model is trained on the <span class="token" data-kind="learned">highlighted</span> tokens; plain ones are
       context. <span class="token" data-kind="cut">Struck-through</span> tokens exceed the limit of
       ${formatCount(max_seq_length)} and are truncated.
+      ${hasPairs ? 'Each row is shown with its chosen answer; the rejected one is compared with it. Rows that exceed the limit with either answer are left out.' : nothing}
     </p>
     ${warning === null ? nothing : html`<p class="warning wrap"><bdi>${warning}</bdi></p>`}
     ${rows.map((row, index) => seenRow(row, rows.slice(0, index).filter(({ line }) => line === row.line).length))}`;
