@@ -6,6 +6,9 @@ import { root } from '../service.ts';
 
 export type Theme = 'light' | 'dark';
 
+/** How long a test waits for what usually takes a second: the machine may be busy. */
+const patienceMs = 120_000;
+
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome.exe'];
 const places = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -63,6 +66,7 @@ export async function openPage(
     colorScheme: options.theme ?? 'light',
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(patienceMs);
   const page = await context.newPage();
   const faults: string[] = [];
   await context.route('**/*', (route) => {
@@ -135,4 +139,4 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
 
 /** Waits until the page shows a text. */
 export const sees = (page: Page, text: string | RegExp) =>
-  page.getByText(text).first().waitFor({ timeout: 60_000 });
+  page.getByText(text).first().waitFor({ timeout: patienceMs });
