@@ -59,6 +59,7 @@ export function fuzz(
     async function lane(until: number): Promise<void> {
       while (sent < until && wrong.length < 10) {
         sent += 1;
+        if (sent % 50_000 === 0) console.log(`${sent} requests`);
         if (sent % rawEvery === 0) {
           await sendRaw(service, rawBytes(random));
           continue;

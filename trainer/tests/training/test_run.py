@@ -1,10 +1,12 @@
 """One run through, stops, resumes, torn checkpoints: with a real model and the real library."""
 
+import importlib
 import json
 import os
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from safetensors import safe_open
@@ -219,6 +221,41 @@ def long_run(models, tmp_path_factory):
     spec = jobs.make(tmp_path_factory.mktemp("long"), models("llama"), **LONG)
     assert jobs.train(spec) == 0
     return spec
+
+
+# What a trainer does when it is killed, and the function that it has then called.
+SAVING = {
+    "writing a file": ("torch", "save"),
+    "naming the folder": ("trainer.training.checkpoints", "sync_tree"),
+    "marking it as complete": ("trainer.training.checkpoints", "write_json"),
+}
+
+
+@pytest.mark.parametrize("moment", SAVING)
+def test_a_run_that_is_killed_while_it_saves_goes_on_from_the_checkpoint_before(whole, tmp_path, moment):
+    module, function = SAVING[moment]
+
+    def train(spec):
+        patched = importlib.import_module(module)
+        original = getattr(patched, function)
+
+        def fatal(*args, **kwargs):
+            if (spec.parent / "checkpoints" / "checkpoint-4" / "COMPLETE").exists():
+                if function == "save":
+                    Path(args[1]).write_bytes(b"PK")
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(*args, **kwargs)
+
+        setattr(patched, function, fatal)
+        return jobs.train(spec)
+
+    spec = jobs.make(tmp_path, Path(json.loads(whole.read_text())["model"]["path"]), **SETTINGS)
+    assert jobs.forked(spec, train) == -signal.SIGKILL
+    named = spec.parent / "checkpoints" / "checkpoint-8"
+    assert named.exists() == (function == "write_json")
+    assert jobs.train(spec) == 0
+    assert jobs.journal(spec, "hello")[-1]["resumed_from_step"] == 4
+    assert jobs.losses(spec) == jobs.losses(whole)
 
 
 def test_a_process_of_its_own_trains_the_same_and_takes_sigint_for_the_terminal_s(whole, models, tmp_path):
