@@ -1,16 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
+import { hubLibrary } from './library.ts';
 
 /** The user's shared hub cache. */
-export const sharedCache = (): string => getHFHubCachePath();
+export const sharedCache = async (): Promise<string> => (await hubLibrary()).getHFHubCachePath();
 
 /**
  * Finds the newest complete revision of a model in the shared cache.
  * @returns its folder, or `null`.
  */
 export async function findCached(repository: string): Promise<string | null> {
-  const folder = join(sharedCache(), getRepoFolderName({ name: repository, type: 'model' }));
+  const { getRepoFolderName } = await hubLibrary();
+  const folder = join(await sharedCache(), getRepoFolderName({ name: repository, type: 'model' }));
   try {
     const revision = (await readFile(join(folder, 'refs', 'main'), 'utf8')).trim();
     if (!/^[0-9a-f]{40}$/.test(revision)) return null;

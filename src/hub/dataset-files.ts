@@ -1,8 +1,9 @@
-import { type ListFileEntry, listFiles } from '@huggingface/hub';
+import type { ListFileEntry } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
 import { type HubAccess, redact } from './access.ts';
 import { statusOfHub } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
+import { hubLibrary } from './library.ts';
 
 /** A Parquet file of a dataset on the hub. */
 export interface HubDatasetFile {
@@ -85,6 +86,7 @@ async function parquetFiles(
   hubFetch: typeof fetch,
 ): Promise<HubDatasetFile[] | null> {
   try {
+    const { listFiles } = await hubLibrary();
     const entries: AsyncIterable<ListFileEntry> = listFiles({
       repo: { type: 'dataset', name: repo },
       recursive: true,

@@ -1,10 +1,11 @@
-import { HubApiError } from '@huggingface/hub';
+import type { HubApiError } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
 import { type HubAccess, redact } from './access.ts';
+import { isHubApiError } from './library.ts';
 
 /** The status code of the hub's response in a library error, or `null`. */
 export function statusOfHub(access: HubAccess, error: unknown): number | null {
-  if (!(error instanceof HubApiError)) return null;
+  if (!isHubApiError(error)) return null;
   return error.url === '' || new URL(error.url).origin === new URL(access.endpoint).origin
     ? error.statusCode
     : null;
@@ -60,7 +61,7 @@ export function toPushFailure(access: HubAccess, doing: string, error: unknown):
 function describe(access: HubAccess, error: unknown, status: number | null): string {
   if (status !== null) return `it answered ${status}${wordsOf(access, error as HubApiError)}`;
   // Storage URLs are signed, so neither they nor the storage's messages are shown.
-  if (error instanceof HubApiError) return `its storage answered ${error.statusCode}`;
+  if (isHubApiError(error)) return `its storage answered ${error.statusCode}`;
   return redact(access, (error as Error).message).slice(0, 300);
 }
 

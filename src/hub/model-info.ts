@@ -1,9 +1,9 @@
-import { modelInfo } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
 import { type HubAccess, redact } from './access.ts';
 import { findCached } from './cached-model.ts';
 import { statusOfHub } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
+import { hubLibrary } from './library.ts';
 
 /** The hub's information on a repository; `null` values if only the local cache is available. */
 export interface HubModel {
@@ -82,6 +82,7 @@ async function readRepository(
   repository: string,
   hubFetch: typeof fetch,
 ): Promise<HubModel> {
+  const { modelInfo } = await hubLibrary();
   const info = await modelInfo({
     name: repository,
     hubUrl: access.endpoint,

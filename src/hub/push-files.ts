@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { commitIter } from '@huggingface/hub';
 import type { PushState } from '../contract/frames.ts';
 import type { HubAccess } from './access.ts';
 import { DiskBlob } from './disk-blob.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
+import { hubLibrary } from './library.ts';
 import { type RemoteFile, readRemoteFiles } from './push-repository.ts';
 
 /** A file to push: its path in the repository and its content. */
@@ -49,6 +49,7 @@ export async function pushFiles(
   const sent = new SentBytes(missing.map(({ file, sizeBytes }) => [file.path, sizeBytes]));
   const tell = (phase: PushProgress['phase']) => options.onProgress({ phase, fraction: sent.fraction() });
   try {
+    const { commitIter } = await hubLibrary();
     const events = commitIter({
       repo: { type: 'model', name: repository },
       hubUrl: access.endpoint,

@@ -1,8 +1,8 @@
-import { whoAmI } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
 import type { HubAccess } from './access.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
+import { hubLibrary } from './library.ts';
 
 /** The fields of whoami-v2 with a token's permissions, which the library types only partly. */
 interface Whoami {
@@ -34,6 +34,7 @@ export async function checkPushPermission(access: HubAccess, repository: string)
   }
   let who: Whoami;
   try {
+    const { whoAmI } = await hubLibrary();
     who = (await whoAmI({
       // `fetch` adds the token; the library does not get it.
       accessToken: '',

@@ -1,8 +1,8 @@
-import { createRepo, HubApiError, listFiles } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
 import type { HubAccess } from './access.ts';
 import { statusOfHub, toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
+import { hubLibrary, isHubApiError } from './library.ts';
 import { askForRepository } from './model-info.ts';
 
 /** A file on the hub, identified by its sha256 in large-file storage, otherwise by git's blob ID. */
@@ -25,6 +25,7 @@ export async function openRepository(
   const existing = await askForRepository(access, repository);
   if (existing !== null) return accept(repository, existing.isPrivate, isPrivate);
   try {
+    const { createRepo } = await hubLibrary();
     await createRepo({
       repo: { type: 'model', name: repository },
       accessToken: '',
@@ -35,7 +36,7 @@ export async function openRepository(
     return { existed: false, isPrivate };
   } catch (error) {
     // Created in the meantime, or by an earlier attempt whose response was lost.
-    if (error instanceof HubApiError && error.statusCode === 409) {
+    if (isHubApiError(error) && error.statusCode === 409) {
       const made = await askForRepository(access, repository);
       if (made !== null) return accept(repository, made.isPrivate, isPrivate);
     }
@@ -60,6 +61,7 @@ export async function readRemoteFiles(
 ): Promise<ReadonlyMap<string, RemoteFile>> {
   const found = new Map<string, RemoteFile>();
   try {
+    const { listFiles } = await hubLibrary();
     const entries = listFiles({
       repo: { type: 'model', name: repository },
       recursive: true,

@@ -70,7 +70,7 @@ export function createPlanner(
 ): Planner {
   /** The disk space that a run lacks, or `null` if it fits. */
   const shortageOf = async ({ fine }: RunNeed): Promise<Shortage | null> =>
-    fine === null ? null : findShortage(fine.disk, options.dataDir, sharedCache());
+    fine === null ? null : findShortage(fine.disk, options.dataDir, await sharedCache());
 
   return {
     async plan(request) {
