@@ -1,6 +1,7 @@
 /**
  * Bursts of 1,000 requests and 500 sockets while a model trains: every request is answered, and none with a 5xx. Prints the
- * latency of the status and how much the training slowed down; these depend on the machine and are not judged here.
+ * latency of the status, how much the training slowed down, and the CPU time that a round cost the service and the clients, which
+ * share the machine with it; these depend on the machine and are not judged here.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { cpuSecondsOf } from '../../bench/harness/account.ts';
 import { endAll, quickRequest, startService, supportRows, type TestService, until } from '../service.ts';
 import { inMegabytes, resourcesOf } from './resources.ts';
 
@@ -62,16 +64,20 @@ test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets d
   await service.upload('support.jsonl', supportRows());
   const start = await service.call('POST', '/api/start_training', quickRequest({ max_steps: 1_000_000 }));
   assert.is(start.status, 200, JSON.stringify(start.body));
-  await until(async () => (await stepOf(service)) > 50, 'the training runs');
+  await until(async () => (await stepOf(service)) > 50, 'the training runs', 600_000);
 
   const latencies: number[] = [];
   const statuses = new Map<number, number>();
   const ratios: number[] = [];
+  const costs = { service: 0, clients: 0 };
   let most = 0;
   const before = resourcesOf(pid);
   for (let round = 0; round < rounds; round += 1) {
+    let idle = cpuSecondsOf(pid);
     const quiet = await speed(service, () => sleep(phaseMs));
+    idle = cpuSecondsOf(pid) - idle;
     const sockets = await openSockets(service);
+    const [service0, clients0] = [cpuSecondsOf(pid), cpuSecondsOf(process.pid)];
     const busy = await speed(service, async () => {
       const poller = new Worker(new URL('./status-poller.mjs', import.meta.url), {
         workerData: `${service.url}/api/finetune/status`,
@@ -87,6 +93,8 @@ test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets d
       poller.postMessage('end');
       latencies.push(...((await once(poller, 'message'))[0] as number[]));
     });
+    costs.service += cpuSecondsOf(pid) - service0 - idle;
+    costs.clients += cpuSecondsOf(process.pid) - clients0;
     for (const socket of sockets) socket.terminate();
     ratios.push(busy / quiet);
   }
@@ -95,7 +103,8 @@ test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets d
   console.log(
     `figure: answers ${JSON.stringify(Object.fromEntries(statuses))}; status p50 ${percentile(latencies, 0.5).toFixed(1)} ms, ` +
       `p99 ${percentile(latencies, 0.99).toFixed(1)} ms; training at ${(100 * middle(ratios)).toFixed(1)} % ` +
-      `of its speed; memory ${inMegabytes(before.residentBytes)} → at most ${inMegabytes(most)}`,
+      `of its speed; CPU time per round: service ${(costs.service / rounds).toFixed(2)} s, ` +
+      `clients ${(costs.clients / rounds).toFixed(2)} s; memory ${inMegabytes(before.residentBytes)} → at most ${inMegabytes(most)}`,
   );
   assert.equal([...statuses], [[200, rounds * burst]]);
 });
