@@ -155,7 +155,10 @@ async function answerOf(response: Response): Promise<Answer> {
 /** Ends every service and trainer that this file started. */
 export async function endAll(): Promise<void> {
   for (const service of started) {
-    await service.call('POST', '/api/stop_training').catch(() => undefined);
+    const { exitCode, signalCode } = service.process;
+    // The port of one that has ended may be another service's by now.
+    if (exitCode === null && signalCode === null)
+      await service.call('POST', '/api/stop_training').catch(() => undefined);
     await service.end('SIGKILL');
     for (const pid of trainersOf(service.dataDir)) process.kill(pid, 'SIGKILL');
   }
@@ -168,13 +171,27 @@ export function trainersOf(dataDir: string): number[] {
   const forks = (existsSync(jobs) ? readdirSync(jobs) : [])
     .map((job) => join(jobs, job, 'process.json'))
     .filter(existsSync)
-    .map((file) => JSON.parse(readFileSync(file, 'utf8')).pid as number);
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as { pid: number; started: string })
+    // The pid of one that has ended may be another process's by now.
+    .filter(({ pid, started }) => startOf(pid) === started)
+    .map(({ pid }) => pid);
   const listed = execFileSync('ps', ['-axo', 'pid=,stat=,args='], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return listed
     .split('\n')
     .filter((line) => line.includes('-m trainer') && !/^\s*\d+\s+Z/.test(line))
     .filter((line) => line.includes(jobs) || forks.includes(Number.parseInt(line, 10)))
     .map((line) => Number.parseInt(line, 10));
+}
+
+/** When a process started, in ticks since the boot (proc(5), field 22 of stat); null if there is none. */
+function startOf(pid: number): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')[19] as string;
+  } catch {
+    return null;
+  }
 }
 
 /** Rows of the example dataset for text generation. */

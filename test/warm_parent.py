@@ -48,8 +48,10 @@ def main() -> None:
         # The length of the JSON comes with the streams.
         length, streams, _, _ = socket.recv_fds(connection, 4, 3)
         with connection.makefile("rb") as file:
-            order = json.loads(file.read(int.from_bytes(length, "big")))
-        if os.fork() == 0:
+            text = file.read(int.from_bytes(length, "big"))
+        # A client that was killed may have sent a part, or nothing.
+        order = json.loads(text) if len(streams) == 3 and text.endswith(b"}}") else None
+        if order is not None and os.fork() == 0:
             # It keeps the connection open until it ends; a job that it forks, which may live longer, does not.
             listener.close()
             os.register_at_fork(after_in_child=connection.close)
