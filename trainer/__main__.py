@@ -8,6 +8,7 @@ python -m trainer lengths SPEC                 prints how many tokens the rows h
 python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
 python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer import                       prints the rows of a dataset in another format as JSONL
+python -m trainer rank N PARENT                trains as rank N of the job in this folder; started by rank 0
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -42,6 +43,10 @@ def main(argv: list[str]) -> int:
     for verb in (run_verb, preview, lengths):
         # Set by a process that has downloaded the model and replaces itself.
         verb.add_argument("--downloaded", action="store_true")
+    run_verb.add_argument("--lost", type=int, default=0)
+    rank = verbs.add_parser("rank")
+    rank.add_argument("number", type=int)
+    rank.add_argument("parent", type=int)
     checkpoint = verbs.add_parser("checkpoint")
     checkpoint.add_argument("spec")
     checkpoint.add_argument("--step", type=int, required=True)
@@ -59,7 +64,11 @@ def main(argv: list[str]) -> int:
     if arguments.verb == "run":
         from trainer.run import run
 
-        return run(arguments.spec, arguments.downloaded)
+        return run(arguments.spec, arguments.downloaded, arguments.lost)
+    if arguments.verb == "rank":
+        from trainer.engines.sibling import main as rank_main
+
+        return rank_main(arguments.number, arguments.parent)
     if arguments.verb in ("preview", "lengths"):
         # Tokenizers need no torch, but transformers imports it with them if it is there: 4 s and 650 MB.
         sys.modules["torch"] = None  # type: ignore[assignment]

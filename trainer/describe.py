@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from trainer.engines.choose import why_one_worker
 from trainer.model.check import model_types
 from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.registry import find_all
@@ -82,6 +83,7 @@ def describe(converter: str | None) -> dict[str, Any]:
                 "strategy": name,
                 "provider": provider,
                 "model_types": model_types(tasks[task](), strategy()),
+                "why_one_worker": why_one_worker(strategy, providers[provider]),
             }
             for name, strategy in strategies.items()
             for task in tasks

@@ -15,7 +15,10 @@ import msgspec
 
 from trainer.data import template
 from trainer.describe import PACKAGES, versions
+from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
+from trainer.engines.rank import Rank, WorkerLost
 from trainer.model import check, download
+from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL, ContractError, read_spec
@@ -35,12 +38,17 @@ TRAINED = "trained.json"
 LOG_LINES = 20
 
 
-def run(spec_path: str, downloaded: bool = False) -> int:
+# How often a run starts again because a worker was lost.
+RESTARTS = 3
+
+
+def run(spec_path: str, downloaded: bool = False, lost: int = 0) -> int:
     """Runs the job of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`.
 
-    `downloaded` says that this process has replaced the one that began the job and downloaded its model.
+    `downloaded` says that this process has replaced the one that began the job and downloaded its model;
+    `lost` how often workers of this run were lost.
     """
-    return _report_failures(spec_path, partial(_run, downloaded=downloaded))
+    return _report_failures(spec_path, partial(_run, downloaded=downloaded, lost=lost))
 
 
 def export(spec_path: str) -> int:
@@ -48,7 +56,7 @@ def export(spec_path: str) -> int:
     return _report_failures(spec_path, _export)
 
 
-def _run(context: JobContext, downloaded: bool) -> None:
+def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     spec = context.spec
     trained = (spec.folder / TRAINED).exists()
     newest, skipped = checkpoints.newest(spec.folder / "checkpoints", to_train=not trained)
@@ -77,9 +85,11 @@ def _run(context: JobContext, downloaded: bool) -> None:
     )
     try:
         _check(job, downloaded)
-        _load(job)
-        result = _train(job)
+        result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
+    except WorkerLost as error:
+        _start_again(context, lost, error)
     except Stopped:
+        newest, _ = checkpoints.newest(spec.folder / "checkpoints", to_train=False)
         context.done("stopped", newest.step if newest else 0, {})
         return
     if result["stopped"]:
@@ -104,6 +114,7 @@ def _check(job: Job, downloaded: bool) -> None:
             f"{job.spec.strategy} does not support {job.spec.task} with the provider {job.spec.provider}.",
             "GET /api/info lists the supported combinations.",
         )
+    refuse_workers(job)
     directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, job.spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
@@ -144,12 +155,68 @@ def _load(job: Job) -> None:
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
     else:
         job.template = template.plain(job.tokenizer, job.config)
-    job.artifacts.mkdir(exist_ok=True)
-    template.save(job.template, job.spec.task, job.artifacts / "template.json")
+    if job.rank.first:
+        job.artifacts.mkdir(exist_ok=True)
+        template.save(job.template, job.spec.task, job.artifacts / "template.json")
+
+
+def train_along(context: JobContext, rank: Rank) -> None:
+    """Trains as a `rank` other than rank 0, which has checked and downloaded everything."""
+    spec = msgspec.structs.replace(context.spec, tensorboard_dir=None)
+    job = Job(
+        **{**vars(context), "spec": spec},
+        task=create("task", spec.task),
+        strategy=create("strategy", spec.strategy),
+        provider=create("provider", spec.provider),
+        resume=None,
+        rank=rank,
+    )
+    download.go_offline()
+    job.config = check.read_config(download.find_small_files(job, downloaded=True), spec.model.name)
+    job.family = check.family(job.config, job.task, job.strategy)
+    job.model_dir = job.folder / "model"
+    _train(job)
+
+
+def _start_again(context: JobContext, lost: int, error: WorkerLost) -> None:
+    """Replaces this process by one that continues from the newest checkpoint; Failure `worker_lost` when that
+    happened too often. Stopped when a stop was requested."""
+    context.stop.raise_if_requested()
+    newest, _ = checkpoints.newest(context.folder / "checkpoints", to_train=False)
+    if lost >= RESTARTS or os.name == "nt":
+        raise Failure("worker_lost", f"{error}, after {lost} others were lost.", evidence=str(error))
+    where = f"continues from step {newest.step}" if newest else "starts from the beginning"
+    context.warn("worker_lost", f"{error}. The run {where} ({lost + 1} of {RESTARTS} restarts).")
+    download.replace_process(
+        "run", str(context.folder / "spec.json"), "--downloaded", "--lost", str(lost + 1)
+    )
+
+
+def _lose_at_once(context: JobContext, lost: int, error: Exception) -> None:
+    """Like `_start_again`, from a thread, while the training waits for a dead worker. Does not return."""
+    try:
+        if isinstance(error, WorkerLost):
+            _start_again(context, lost, error)
+        raise error
+    except Stopped:
+        newest, _ = checkpoints.newest(context.folder / "checkpoints", to_train=False)
+        context.done("stopped", newest.step if newest else 0, {})
+        os._exit(0)
+    except Exception as failure:
+        traceback.print_exc()
+        os._exit(_fail(context.journal, explain(failure)))
 
 
 def _train(job: Job) -> dict[str, Any]:
-    """Loads the model and trains it."""
+    """Loads tokenizer, template and model, and trains, at every rank."""
+    _load(job)
+    if job.rank.world > 1:
+        device = choose(job.settings, job.config).device
+        refuse_devices(job, device)
+        job.rank.join(device)
+        step = job.rank.tell(job.resume.step if job.resume else None)
+        if step is not None and not job.rank.first:
+            job.resume = checkpoints.complete(job.folder / "checkpoints", step)
     job.phase("load", None, "model")
     job.beat_or_stop()
     return job.strategy.train(job)

@@ -105,6 +105,20 @@ export const failures = {
       'The trainer gave no sign of life for ten minutes and was stopped. Possible causes are heavy swapping, a network file system that does not respond, or a hung GPU driver. Look at the end of the log, then resume.',
     ],
   },
+  worker_lost: {
+    message: 'A worker of the run was killed.',
+    advice: 'Resume it to continue from the last checkpoint; if memory ran out, set workers to fewer.',
+    help: [
+      'A run with several `workers` starts again from its newest checkpoint when one of them is killed, three times at most, and warns `worker_lost` each time. If the signal was SIGKILL, memory probably ran out: every worker has its own copy of the model. Set `workers` to fewer, or see `out_of_memory_host`. Then resume.',
+    ],
+  },
+  workers_differ: {
+    message: 'The trained weights of the workers differ, so the result would be wrong.',
+    advice: 'Start the run again with workers set to 1, and report this with the log.',
+    help: [
+      'At every checkpoint Hone compares the trained weights of all `workers`. They must be equal. A difference means defective memory or a bug. The checkpoint was not written; earlier ones are sound. Start again with `workers` set to 1, and report it.',
+    ],
+  },
   dependency_missing: {
     message: 'A Python package that this job needs is missing.',
     advice: 'Run `npm start` again, which repairs trainer/.venv; `npm run doctor` says what is missing.',

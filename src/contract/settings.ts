@@ -366,6 +366,16 @@ export const settings = {
     group: 'memory',
     help: 'Where to train. auto uses a GPU if there is one.',
   },
+  workers: {
+    label: 'Workers',
+    kind: 'integer',
+    min: 1,
+    max: 64,
+    recommended: 1,
+    before: 1,
+    group: 'memory',
+    help: 'Processes that train together, each on a GPU of its own or a share of the cores. They share the rows of each step, which stays as large.',
+  },
   use_chat_template: {
     label: 'Chat template',
     kind: 'switch',

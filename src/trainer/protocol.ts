@@ -147,6 +147,8 @@ export const description = v.looseObject({
       provider: v.string(),
       /** Model types of encoders and encoder-decoders. Every combination trains causal language models. */
       model_types: v.array(v.string()),
+      /** Why it trains with one worker alone; `null` if it trains with several. */
+      why_one_worker: v.nullable(v.string()),
     }),
   ),
   export_architectures: v.array(v.string()),

@@ -102,7 +102,6 @@ def build_dataset(
     also gets `row`, its number (`job_rows`). A resumed job reuses what was built with an equal `key`.
     """
     from datasets import Dataset, Features, Sequence, Value
-    from datasets.arrow_writer import ArrowWriter
 
     kinds = {"int": Value("int32"), "ints": Sequence(Value("int32")), "string": Value("string")}
     features = Features({"row": Value("int64"), **{column: kinds[kind] for column, kind in columns.items()}})
@@ -111,24 +110,34 @@ def build_dataset(
     cache = job.folder / "cache"
     cache.mkdir(exist_ok=True)
     path, note = cache / f"{name}-{digest}.arrow", cache / f"{name}-{digest}.json"
-    if not (path.exists() and note.exists()):
-        left_out = 0
-        writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
-        rows = job_rows(job)
-        done = 0
-        while batch := list(islice(rows, BATCH_ROWS)):
-            job.beat_or_stop()
-            for (number, _), produced in zip(batch, in_rows(batch, produce), strict=True):
-                left_out += produced is None
-                for record in [produced] if isinstance(produced, dict) else produced or ():
-                    writer.write({"row": number, **record})
-            done += len(batch)
-            if done % REPORT_ROWS == 0:
-                report_progress(job, done, "as tokens")
-        writer.finalize()
-        os.replace(str(path) + ".tmp", path)
-        note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
+    with job.rank.in_turn():
+        if not (path.exists() and note.exists()):
+            _write_dataset(job, path, note, features, produce)
     return Dataset.from_file(str(path)), json.loads(note.read_text(encoding="utf-8"))["left_out"]
+
+
+def _write_dataset(
+    job: Job, path: Path, note: Path, features: Any, produce: Callable[[list[dict[str, Any]]], list[Produced]]
+) -> None:
+    """Writes the rows and, last, the note that says that they are complete."""
+    from datasets.arrow_writer import ArrowWriter
+
+    left_out = 0
+    writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
+    rows = job_rows(job)
+    done = 0
+    while batch := list(islice(rows, BATCH_ROWS)):
+        job.beat_or_stop()
+        for (number, _), produced in zip(batch, in_rows(batch, produce), strict=True):
+            left_out += produced is None
+            for record in [produced] if isinstance(produced, dict) else produced or ():
+                writer.write({"row": number, **record})
+        done += len(batch)
+        if done % REPORT_ROWS == 0:
+            report_progress(job, done, "as tokens")
+    writer.finalize()
+    os.replace(str(path) + ".tmp", path)
+    note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
 
 
 def in_rows(
@@ -158,12 +167,13 @@ def pack(job: Job, dataset: Any, length: int) -> Any:
     # chunks, because each is a file that stays open.
     size = max(CHUNK_ROWS, -(-len(dataset) // (100 * 1000)) * 1000)
     pieces = []
-    for start in range(0, len(dataset), size):
-        end = min(start + size, len(dataset))
-        job.beat_or_stop()
-        pieces.append(pack_dataset(dataset.select(range(start, end)), length, "bfd"))
-        if len(dataset) > size:
-            report_progress(job, end, "packed")
+    with job.rank.in_turn():
+        for start in range(0, len(dataset), size):
+            end = min(start + size, len(dataset))
+            job.beat_or_stop()
+            pieces.append(pack_dataset(dataset.select(range(start, end)), length, "bfd"))
+            if len(dataset) > size:
+                report_progress(job, end, "packed")
     return concatenate_datasets(pieces)
 
 
@@ -179,11 +189,10 @@ def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
     validation dataset, or a random part by `eval_split`, or None. Each has at least one row."""
     settings = job.settings
     if job.spec.validation is None:
-        return (
-            random_split(dataset, settings.eval_split, settings.seed)
-            if settings.eval_split
-            else (dataset, None)
-        )
+        if not settings.eval_split:
+            return dataset, None
+        with job.rank.in_turn():
+            return random_split(dataset, settings.eval_split, settings.seed)
     numbers = row_numbers(dataset)
     # Those of the validation dataset follow the others.
     trained = int((numbers > 0).sum())

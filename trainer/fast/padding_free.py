@@ -115,6 +115,10 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
 def padding_free_trainer(base: type) -> type:
     """A subclass of the library's SFT trainer with the padding-free loss."""
 
+    from trl.models.utils import _ForwardRedirection
+
+    redirect = _ForwardRedirection()
+
     class PaddingFreeTrainer(base):
         """Takes the batches that the collator makes with `padding_free`: `input_ids`, `labels` and
         `position_ids` (1, tokens). Logs the number of tokens and the token accuracy."""
@@ -130,8 +134,13 @@ def padding_free_trainer(base: type) -> type:
             args = self.args
             half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
             with autocast(args.device.type, half):
-                inner = self.accelerator.unwrap_model(model).get_base_model()
-                loss, number, correct = padding_free_loss(inner, inputs, num_items_in_batch)
+                unwrapped = self.accelerator.unwrap_model(model)
+                given = unwrapped.get_base_model(), inputs, num_items_in_batch
+                if model is unwrapped:
+                    loss, number, correct = padding_free_loss(*given)
+                else:
+                    # Within the forward pass of DDP, which averages the gradients of the ranks only then.
+                    loss, number, correct = redirect(model, unwrapped, padding_free_loss, *given)
             if mode == "train":
                 self._total_train_tokens += inputs["input_ids"].shape[1]
             self._metrics[mode]["num_tokens"] = [self._total_train_tokens]

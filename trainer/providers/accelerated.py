@@ -48,6 +48,7 @@ class Accelerated:
     description = "About 2x faster with 20% less memory, for common architectures on NVIDIA GPUs."
     order = 2
     own_kernels = True
+    why_one_worker = "the accelerated provider's kernels are not made for several workers"
     absence = ("unsupported", "Set provider to standard.")
 
     def availability(self) -> tuple[bool, str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.failures import Failure
-from trainer.training.steps import total_steps
+from trainer.training.steps import share_of_step, total_steps
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -46,13 +46,14 @@ def training_arguments(
     if settings.lr_scheduler_type == "warmup_stable_decay":
         schedule["num_decay_steps"] = max(1, total_steps(settings, train_rows, prompts) // 10)
     by_steps = settings.eval_steps is not None
+    size, accumulation = share_of_step(settings, job.rank.world)
     return {
         "output_dir": str(job.folder / "checkpoints"),
         "num_train_epochs": settings.num_train_epochs,
         "max_steps": settings.max_steps,
-        "per_device_train_batch_size": settings.per_device_train_batch_size,
+        "per_device_train_batch_size": size,
         "per_device_eval_batch_size": settings.per_device_eval_batch_size,
-        "gradient_accumulation_steps": settings.gradient_accumulation_steps,
+        "gradient_accumulation_steps": accumulation,
         "learning_rate": settings.learning_rate,
         "weight_decay": settings.weight_decay,
         "max_grad_norm": settings.max_grad_norm,
@@ -82,5 +83,7 @@ def training_arguments(
         "greater_is_better": job.best_metric()[1],
         "dataloader_pin_memory": hardware.device == "cuda",
         "remove_unused_columns": True,
+        # `job_trainer` does so for every kind of loss.
         "average_tokens_across_devices": False,
+        "ddp_find_unused_parameters": False,
     }

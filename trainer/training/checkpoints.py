@@ -15,7 +15,7 @@ from trainer.protocol.durable import sync_folder, sync_tree, write_json
 MARKER = "COMPLETE"
 
 # Files that the library unpickles when it resumes.
-STATES = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state.pth")
+STATES = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state.pth", "rng_state_*.pth")
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,12 @@ def _refuse_code(path: Path) -> None:
     import torch
     from transformers.trainer_pt_utils import safe_globals
 
-    for name in STATES:
-        if not (path / name).is_file():
-            continue
+    for file in (file for name in STATES for file in sorted(path.glob(name))):
+        name = file.name
         try:
             # Allows numpy arrays, as the library does: the random state has one.
             with safe_globals():
-                named = torch.serialization.get_unsafe_globals_in_checkpoint(path / name)
+                named = torch.serialization.get_unsafe_globals_in_checkpoint(file)
         except (ValueError, RuntimeError, pickle.UnpicklingError) as error:
             raise ValueError(f"{name} cannot be read as saved state ({error})") from error
         if named:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trainer.data import conversations, pairs
 from trainer.data.template import Template
+from trainer.engines.rank import Rank
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
 from trainer.training.checkpoints import Checkpoint
@@ -27,6 +28,7 @@ class Job(JobContext):
     family: str = "causal"
     tokenizer: Any = None
     template: Template | None = None
+    rank: Rank = field(default_factory=Rank)
 
     @property
     def settings(self) -> Settings:

@@ -1,4 +1,4 @@
-"""What every strategy's trainer class has in common: evaluation, checkpoints, early stopping."""
+"""What every strategy's trainer class has in common: ranks, evaluation, checkpoints, early stopping."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.training import checkpoints
+from trainer.training.shared_weights import refuse_difference
 
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
 
 def job_trainer(base: type, job: Job) -> type:
-    """A subclass of `base`, a trainer class of the library, that saves checkpoints as Hone does."""
+    """A subclass of `base`, a trainer class of the library, that saves checkpoints as Hone does and trains
+    with the job's ranks as one process would."""
+    rank = job.rank
+    if rank.world > 1:
+        from trainer.training.ranked_trainer import ranked_trainer
+
+        base = ranked_trainer(base, job)
 
     class JobTrainer(base):
         """`fit` sets `reporter`. `more_metrics` is called in every evaluation; its result is added to the
@@ -26,12 +33,20 @@ def job_trainer(base: type, job: Job) -> type:
             job.phase("evaluate", None, None)
             output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
             if self.more_metrics is not None:
-                for name, value in self.more_metrics().items():
+                for name, value in rank.once(self.more_metrics).items():
                     output.metrics[f"{metric_key_prefix}_{name}"] = value
             job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
             return output
 
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
+            refuse_difference(rank, self.model)
+            states = rank.gather(self.random_state()) if rank.world > 1 else []
+            if rank.first:
+                self._write_checkpoint(states)
+            # The others go on when it is complete.
+            rank.tell()
+
+        def _write_checkpoint(self, states: list[bytes]) -> None:
             from transformers.trainer_callback import ExportableState
 
             folder = Path(self.args.output_dir)
@@ -41,6 +56,8 @@ def job_trainer(base: type, job: Job) -> type:
             self._save_optimizer_and_scheduler(str(written))
             self._save_scaler(str(written))
             self._save_rng_state(str(written))
+            for number, state in enumerate(states):
+                (written / f"rng_state_{number}.pth").write_bytes(state)
             for part in [*self.callback_handler.callbacks, self.control]:
                 if isinstance(part, ExportableState):
                     self.state.stateful_callbacks[type(part).__name__] = part.state()

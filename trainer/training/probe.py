@@ -34,15 +34,17 @@ def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
     note = job.folder / FILE
     if job.resume is not None and note.exists():
         found = json.loads(note.read_text(encoding="utf-8"))
-        _divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
-        return
+        if found.get("workers", 1) == job.rank.world:
+            _divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
+            return
     job.phase("probe", None, "one step with the longest rows")
     asked = args.per_device_train_batch_size
     rows = longest(trainer.train_dataset, columns, asked)
     size, accumulation = asked, args.gradient_accumulation_steps
     while True:
         job.beat_or_stop()
-        problem = _attempt(trainer, rows[:size])
+        # The first rank's problem is every rank's: they divide a step alike.
+        problem = next(filter(None, job.rank.gather(_attempt(trainer, rows[:size]))), None)
         if problem is None:
             break
         _clean_up(trainer)
@@ -63,7 +65,15 @@ def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
             f"{accumulation} accumulation steps, which gives the same training.",
         )
         _divide_step(trainer, size, accumulation)
-    write_json(note, {"per_device_train_batch_size": size, "gradient_accumulation_steps": accumulation})
+    if job.rank.first:
+        write_json(
+            note,
+            {
+                "workers": job.rank.world,
+                "per_device_train_batch_size": size,
+                "gradient_accumulation_steps": accumulation,
+            },
+        )
 
 
 def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
@@ -79,7 +89,9 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
         # touching every page takes time.
         size = trained * state_bytes(trainer.args.optim) + SPARE_BYTES
         kept = torch.empty(size, dtype=torch.uint8, device=model.device)
-        batch = trainer._prepare_inputs(trainer.data_collator([_row(trainer, index) for index in rows]))
+        batch = trainer._prepare_inputs(
+            trainer.data_collator([training_row(trainer, index) for index in rows])
+        )
         model.train()
         with trainer.compute_loss_context_manager(), _autocast(trainer):
             loss = trainer.compute_loss(model, dict(batch))
@@ -108,7 +120,7 @@ def _autocast(trainer: Any) -> Any:
     return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
 
 
-def _row(trainer: Any, index: int) -> dict[str, Any]:
+def training_row(trainer: Any, index: int) -> dict[str, Any]:
     """A training row with the columns that the collator accepts."""
     row = trainer.train_dataset[index]
     trainer._set_signature_columns_if_needed()

@@ -9,7 +9,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from transformers import TrainerCallback, TrainerState
+from transformers import TrainerCallback, TrainerState, set_seed
 
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
@@ -18,6 +18,9 @@ from trainer.training.tensorboard import TensorBoardLog
 if TYPE_CHECKING:
     from trainer.training.checkpoints import Checkpoint
     from trainer.training.job import Job
+
+# What rank 0 decides about a step, added up.
+SAVE, STOP, SIGNAL = 1, 2, 4
 
 # Without save_steps a checkpoint is made when this much time has passed since the last.
 SAVE_SECONDS = 300.0
@@ -95,6 +98,9 @@ class Reporter(TrainerCallback):
             self.metrics = dict(facts.get("metrics", {}))
             self.evaluations = {int(k): v for k, v in facts.get("evaluations", {}).items()}
         self.board.open(self.job.spec, state.global_step)
+        if not self.job.rank.first:
+            # Dropout differs between the ranks. A resumed rank's own state is restored afterwards.
+            set_seed(self.job.settings.seed + self.job.rank.number)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.job.heartbeat.beat()
@@ -107,9 +113,9 @@ class Reporter(TrainerCallback):
         self.job.heartbeat.beat()
         seconds = time.monotonic() - self.step_started
         self.step_seconds = _smooth(self.step_seconds, seconds)
-        if self.job.settings.save_steps is None and time.monotonic() - self.last_save > SAVE_SECONDS:
+        due = self.job.settings.save_steps is None and time.monotonic() - self.last_save > SAVE_SECONDS
+        if self._decide(due):
             control.should_save = True
-        self.stop_reason = self.job.stop.reason()
         if self.stop_reason:
             control.should_training_stop = True
             control.should_save = True
@@ -153,7 +159,7 @@ class Reporter(TrainerCallback):
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.job.heartbeat.beat()
-        self.stop_reason = self.stop_reason or self.job.stop.reason()
+        self._decide()
         if self.stop_reason:
             raise Stopped
 
@@ -177,6 +183,16 @@ class Reporter(TrainerCallback):
     def close(self) -> None:
         """Closes the TensorBoard log."""
         self.board.close()
+
+    def _decide(self, save: bool = False) -> bool:
+        """Notes a stop request, and returns whether to save, both as rank 0 sees it: the clocks of the
+        ranks differ, and only rank 0 is asked to stop."""
+        reason = self.stop_reason or self.job.stop.reason()
+        decided = self.job.rank.decide(
+            (SAVE if save else 0) + {None: 0, "stop": STOP, "signal": SIGNAL}[reason]
+        )
+        self.stop_reason = "stop" if decided & STOP else "signal" if decided & SIGNAL else None
+        return bool(decided & SAVE)
 
     def _finished(self, state: Any) -> bool:
         return self.ended_early or 0 < state.max_steps <= state.global_step

@@ -35,6 +35,15 @@ def prompts_per_step(settings: Any) -> int | None:
     return None if count is None else batch // count
 
 
+def share_of_step(settings: Any, workers: int) -> tuple[int, int] | None:
+    """The micro-batch and the accumulation of each of `workers` ranks, which together take the rows of one
+    process's step: the accumulation is divided as far as possible, then the micro-batch; None where neither
+    works out."""
+    divided = math.gcd(settings.gradient_accumulation_steps, workers)
+    size, rest = divmod(settings.per_device_train_batch_size, workers // divided)
+    return None if rest else (size, settings.gradient_accumulation_steps // divided)
+
+
 def total_steps(settings: Any, train_rows: int, prompts: int | None = None) -> int:
     """The number of optimizer steps for `train_rows` examples.
 

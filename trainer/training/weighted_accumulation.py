@@ -23,9 +23,8 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
             # Stops the library from scaling the loss itself.
             self.model_accepts_loss_kwargs = True
 
-        def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
-            batches, _ = super().get_batch_samples(*args, **kwargs)
-            return batches, sum(count(batch) for batch in batches) if batches else None
+        def _get_num_items_in_batch(self, batches: list[Any], device: Any) -> Any:
+            return sum(count(batch) for batch in batches) if batches else None
 
         def compute_loss(
             self,

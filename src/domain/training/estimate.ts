@@ -43,6 +43,8 @@ export interface EstimateSettings {
   /** Whether the base model must be downloaded. */
   readonly download: boolean;
   readonly gpu: boolean;
+  /** How many processes take this much of the same memory: the workers of a run without a GPU. */
+  readonly copies: number;
 }
 
 /** Bytes per weight in memory: nf4 has half a byte per weight and a scale per block of 64 (QLoRA, section 3). */
@@ -90,14 +92,15 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   const wholeLogits = 2 * batchSize * sequenceLength * vocabulary * 4;
   const logits = settings.logitsInParts ? Math.min(wholeLogits, logitsPartBytes) : wholeLogits;
   const runtime = importedBytes + (settings.gpu ? cudaBytes : 0);
+  const { copies } = settings;
   return {
-    weightsBytes: weights,
-    adapterBytes: adapter,
-    optimizerBytes: optimizer,
-    activationsBytes: activations,
-    logitsBytes: logits,
-    runtimeBytes: runtime,
-    totalBytes: weights + adapter + optimizer + activations + logits + runtime,
+    weightsBytes: copies * weights,
+    adapterBytes: copies * adapter,
+    optimizerBytes: copies * optimizer,
+    activationsBytes: copies * activations,
+    logitsBytes: copies * logits,
+    runtimeBytes: copies * runtime,
+    totalBytes: copies * (weights + adapter + optimizer + activations + logits + runtime),
     disk: diskBytes(
       settings.disk,
       parameters,

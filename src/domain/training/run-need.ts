@@ -4,6 +4,7 @@ import type { DiskNeed } from './disk-need.ts';
 import { type Estimate, estimate, type Precision, simpleEstimate } from './estimate.ts';
 import type { JudgedChoices } from './judge-choices.ts';
 import { runsOnCuda } from './settings.ts';
+import { shareOfStep } from './steps.ts';
 
 /** What a run needs, as precisely as the model's size is known. */
 export interface RunNeed {
@@ -27,13 +28,15 @@ export function runNeed(
   const { bfloat16FromWidth } = context;
   const gpu = runsOnCuda(settings, context);
   const wide = bfloat16FromWidth !== null && (shape?.hidden ?? 0) >= bfloat16FromWidth;
+  // Every worker has its own copy, on a GPU of its own or in the one memory.
+  const copies = gpu ? 1 : settings.workers;
   const precision = precisionOf(settings, strategy, gpu || wide);
   const fine =
     shape === null
       ? null
       : estimate(shape, {
           precision,
-          batchSize: settings.per_device_train_batch_size,
+          batchSize: shareOfStep(settings, settings.workers)?.size ?? settings.per_device_train_batch_size,
           sequenceLength: settings.max_seq_length === -1 ? 1024 : settings.max_seq_length,
           loraRank: settings.lora_r,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
@@ -44,9 +47,10 @@ export function runNeed(
           disk,
           download: !local,
           gpu,
+          copies,
         });
   const simpleGb = parameters === null ? null : simpleEstimate(parameters);
-  const bytes = fine?.totalBytes ?? (simpleGb === null ? null : simpleGb[precision] * bytesPerGb);
+  const bytes = fine?.totalBytes ?? (simpleGb === null ? null : copies * simpleGb[precision] * bytesPerGb);
   return { gpu, precision, fine, simpleGb, bytes };
 }
 

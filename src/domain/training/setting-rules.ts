@@ -1,7 +1,8 @@
 import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
+import { defaultStrategy } from '../machine/trainer-registry.ts';
 import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
-import { answersPerPrompt } from './steps.ts';
+import { answersPerPrompt, shareOfStep } from './steps.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** What the rules are checked against. */
@@ -40,6 +41,17 @@ const validated = ({ asked }: Judged): string[] => [
 
 const rowsPerStep = ({ settings }: Judged): number =>
   settings.per_device_train_batch_size * settings.gradient_accumulation_steps;
+
+const whyOneWorker = ({ strategy, provider, context }: Judged): string | undefined =>
+  context.oneWorker.find(
+    (entry) => entry.strategy === (strategy ?? defaultStrategy) && entry.provider === provider,
+  )?.why;
+
+/** What each worker needs one of. */
+const devices = ({ settings, context }: Judged): { count: number; unit: 'GPU' | 'core' } =>
+  runsOnCuda(settings, context)
+    ? { count: context.gpus, unit: 'GPU' }
+    : { count: context.cores, unit: 'core' };
 
 const isApple = process.platform === 'darwin';
 
@@ -131,6 +143,34 @@ const rules: readonly Rule[] = [
     fields: ['device'],
     broken: ({ asked, context }) => asked.device === 'cuda' && !context.cuda,
     message: 'device "cuda" is not available on this machine; use "auto" or "cpu"',
+  },
+  {
+    fields: ['workers', 'strategy', 'provider'],
+    broken: (judged) => judged.settings.workers > 1 && whyOneWorker(judged) !== undefined,
+    message: (judged) => `workers must be 1 here: ${whyOneWorker(judged)}`,
+  },
+  {
+    fields: ['workers', 'device'],
+    broken: ({ settings }) => settings.workers > 1 && isApple && settings.device !== 'cpu',
+    message: 'several workers do not train on an Apple GPU; set workers to 1, or device to "cpu"',
+  },
+  {
+    fields: ['workers', 'device'],
+    broken: (judged) => judged.settings.workers > Math.max(1, devices(judged).count),
+    message: (judged) => {
+      const { count, unit } = devices(judged);
+      return `${judged.settings.workers} workers need as many ${unit}s, and this machine has ${count} ${unit}${count === 1 ? '' : 's'} for training; set workers to ${count === 1 ? '1' : `1 to ${count}`}`;
+    },
+  },
+  {
+    fields: ['workers', 'gradient_accumulation_steps', 'per_device_train_batch_size', 'compute_specs'],
+    broken: ({ settings }) => shareOfStep(settings, settings.workers) === null,
+    message: ({ settings }) => {
+      const possible = Array.from({ length: 64 }, (_, index) => index + 1).filter(
+        (count) => shareOfStep(settings, count) !== null,
+      );
+      return `${settings.workers} workers cannot share a step of ${settings.per_device_train_batch_size} × ${settings.gradient_accumulation_steps} rows (per_device_train_batch_size × gradient_accumulation_steps) equally; set workers to one of ${possible.join(', ')}, or gradient_accumulation_steps to a multiple of ${settings.workers}`;
+    },
   },
   {
     fields: ['fp16', 'device'],

@@ -19,6 +19,16 @@ export function createSettingsContext(options: {
       cuda: hasCuda(here),
       quantizes: description.versions.bitsandbytes != null,
       bfloat16FromWidth: description.bfloat16_from_width,
+      cores: Math.max(
+        1,
+        Math.floor(
+          Math.min(here.facts.cpuCoresLogical, here.facts.cpuQuotaCores ?? Number.POSITIVE_INFINITY),
+        ),
+      ),
+      gpus: hasCuda(here) ? here.facts.gpus.length : 0,
+      oneWorker: description.combinations.flatMap(({ strategy, provider, why_one_worker: why }) =>
+        why === null ? [] : [{ strategy, provider, why }],
+      ),
       defaultBatchSize,
       lrSchedulerTypes: description.lr_scheduler_types,
       optimizers: description.optimizers,

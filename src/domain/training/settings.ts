@@ -20,6 +20,15 @@ export interface SettingsContext extends Readonly<Record<Capability, boolean>> {
   readonly quantizes: boolean;
   /** The smallest hidden size for which training on the CPU uses bfloat16; `null` if none. */
   readonly bfloat16FromWidth: number | null;
+  /** The processor cores and GPUs that training may use, whole ones. */
+  readonly cores: number;
+  readonly gpus: number;
+  /** Strategies and providers that train with one worker alone, and why. */
+  readonly oneWorker: readonly {
+    readonly strategy: string;
+    readonly provider: string;
+    readonly why: string;
+  }[];
   /** `SERVICE_DEFAULT_BATCH_SIZE`, for requests that name no batch size. */
   readonly defaultBatchSize: number | null;
   readonly lrSchedulerTypes: readonly string[];

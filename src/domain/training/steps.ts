@@ -46,6 +46,25 @@ export function promptsPerStep(settings: StepSettings): number | null {
 }
 
 /**
+ * How `workers` share a step: the micro-batch and the accumulation steps of each, or `null` if they cannot share it
+ * equally (trainer/training/steps.py, `share_of_step`).
+ */
+export function shareOfStep(
+  {
+    per_device_train_batch_size: size,
+    gradient_accumulation_steps: accumulation,
+  }: Pick<Settings, 'per_device_train_batch_size' | 'gradient_accumulation_steps'>,
+  workers: number,
+): { readonly size: number; readonly accumulation: number } | null {
+  const divided = commonDivisor(accumulation, workers);
+  const parts = workers / divided;
+  return size % parts === 0 ? { size: size / parts, accumulation: accumulation / divided } : null;
+}
+
+const commonDivisor = (one: number, other: number): number =>
+  other === 0 ? one : commonDivisor(other, one % other);
+
+/**
  * The number of optimizer steps of a run, computed as the trainer does (trainer/training/steps.py, `planned`; a test
  * compares the two). Skipped rows and packing reduce it; rows that become several sequences increase it.
  */

@@ -46,6 +46,7 @@ const settings = {
   disk: needOf(['Q8_0']),
   download: true,
   gpu: true,
+  copies: 1,
 } as const;
 
 test('the simple estimate is the specification’s: parameters × factor × 1.5', () => {

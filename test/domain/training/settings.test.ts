@@ -19,6 +19,9 @@ const context = (
   cuda,
   quantizes: true,
   bfloat16FromWidth: null,
+  cores: 8,
+  gpus: 2,
+  oneWorker: [{ strategy: 'rlhf', provider: 'standard', why: 'rlhf does not' }],
   defaultBatchSize,
   lrSchedulerTypes: ['cosine', 'linear', 'reduce_lr_on_plateau', 'greedy'],
   optimizers: ['adamw_torch', 'paged_adamw_8bit'],
@@ -126,6 +129,9 @@ const refused: [string, object, string, string | RegExp][] = [
   ['qlora on 8 bits', { strategy: 'qlora', use_8bit: true }, 'use_8bit', 'sft'],
   ['4 and 8 bits at once', { use_4bit: true, use_8bit: true }, 'use_8bit', 'one of them'],
   ['a paged optimizer without CUDA', { optim: 'paged_adamw_8bit' }, 'optim', 'NVIDIA'],
+  ['more workers than cores', { workers: 16 }, 'workers', 'has 8 cores for training; set workers to 1 to 8'],
+  ['a step that they cannot share', { workers: 3 }, 'workers', 'set workers to one of 1, 2, 4, 8,'],
+  ['workers that rlhf does not have', { workers: 2, strategy: 'rlhf' }, 'workers', 'rlhf does not'],
 ];
 for (const [name, changes, field, word] of refused) {
   test(`refused before a start: ${name}`, () => {
@@ -163,10 +169,19 @@ test('supported combinations are not refused', () => {
     { strategy: 'dpo', beta: 0.3 },
     { strategy: 'sft', beta: 0.1 },
     { strategy: 'qlora', use_4bit: false },
+    { workers: 8 },
+    { workers: 6, per_device_train_batch_size: 3, gradient_accumulation_steps: 2 },
     { keep_best: true, lr_scheduler_type: 'greedy', eval_split: 0.1 },
   ]) {
     assert.equal(issuesOf(changes, context('low_end', false)), [], JSON.stringify(changes));
   }
+});
+
+test('on a machine with GPUs every worker needs one', () => {
+  const there = context('low_end', true);
+  assert.equal(issuesOf({ workers: 2 }, there), []);
+  assert.match(issuesOf({ workers: 4 }, there)[0]?.msg ?? '', 'this machine has 2 GPUs');
+  assert.equal(issuesOf({ workers: 4, device: 'cpu' }, there), []);
 });
 
 test('every broken rule is reported, except those on a field that could not be read', () => {

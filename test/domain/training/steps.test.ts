@@ -7,6 +7,7 @@ import {
   heldOutRows,
   promptsPerStep,
   type StepSettings,
+  shareOfStep,
   totalSteps,
 } from '../../../src/domain/training/steps.ts';
 import { root } from '../../service.ts';
@@ -15,7 +16,7 @@ import { root } from '../../service.ts';
 const program = `
 import json, sys
 from types import SimpleNamespace
-from trainer.training.steps import held_out_rows, planned, prompts_per_step
+from trainer.training.steps import held_out_rows, planned, prompts_per_step, share_of_step
 asked = json.load(sys.stdin)
 for settings in asked["settings"]:
     settings = SimpleNamespace(**settings)
@@ -24,6 +25,7 @@ for settings in asked["settings"]:
             print("null")
             continue
         print(json.dumps([planned(settings, strategy, rows) for rows in range(asked["from"], asked["to"] + 1)]))
+    print(json.dumps([share_of_step(settings, workers) for workers in range(1, 65)]))
 for split in asked["splits"]:
     print(json.dumps([held_out_rows(rows, split) for rows in range(asked["from"], asked["to"] + 1)]))
 `;
@@ -57,6 +59,9 @@ for (const eval_split of splits) {
 }
 settings.push({ ...(settings[0] as StepSettings), max_steps: 77 });
 
+/** JSON as JavaScript writes it. */
+const packed = (json = '') => JSON.stringify(JSON.parse(json));
+
 test(`every size from ${from} to ${to}, with ${settings.length} settings of each strategy`, () => {
   const told = execFileSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-c', program], {
     cwd: root,
@@ -76,6 +81,12 @@ test(`every size from ${from} to ${to}, with ${settings.length} settings of each
         assert.equal(counted, JSON.parse(lines[line] as string), `${strategy}, ${JSON.stringify(one)}`);
       line += 1;
     }
+    const shares = Array.from({ length: 64 }, (_, index) => shareOfStep(one, index + 1));
+    assert.is(
+      JSON.stringify(shares.map((share) => share && [share.size, share.accumulation])),
+      packed(lines[line]),
+    );
+    line += 1;
   }
   for (const split of splits) {
     assert.equal(

@@ -1,0 +1,59 @@
+"""Chooses how a job's ranks run, and refuses what they cannot train."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from trainer.engines import local, single
+from trainer.protocol.failures import Failure
+from trainer.training.steps import share_of_step
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+
+def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
+    """The function that trains `job`: see `local.train`."""
+    return single.train if job.settings.workers == 1 else local.train
+
+
+def why_one_worker(strategy: Any, provider: Any) -> str | None:
+    """Why a strategy and a provider train with one worker alone, or None."""
+    if os.name == "nt":
+        return "several workers are not supported on Windows itself; WSL 2 supports them"
+    return getattr(strategy, "why_one_worker", None) or getattr(provider, "why_one_worker", None)
+
+
+def refuse_workers(job: Job) -> None:
+    """Failure `unsupported` when the job has several workers and cannot."""
+    settings = job.settings
+    if settings.workers == 1:
+        return
+    why = why_one_worker(job.strategy, job.provider)
+    if why is not None:
+        raise Failure("unsupported", f"workers is {settings.workers}: {why}.", "Set workers to 1.")
+    if share_of_step(settings, settings.workers) is None:
+        raise Failure(
+            "unsupported",
+            f"A step of {settings.per_device_train_batch_size} × {settings.gradient_accumulation_steps} rows "
+            f"(per_device_train_batch_size × gradient_accumulation_steps) cannot be divided among "
+            f"{settings.workers} workers.",
+            f"Set gradient_accumulation_steps to a multiple of {settings.workers}, or change workers.",
+        )
+
+
+def refuse_devices(job: Job, device: str) -> None:
+    """Failure `unsupported` when the job has more workers than there are GPUs to train on."""
+    import torch
+
+    settings, devices = job.settings, torch.cuda.device_count()
+    if device == "mps":
+        raise Failure("unsupported", "One worker alone trains on an Apple GPU.", "Set workers to 1.")
+    if device == "cuda" and settings.workers > devices:
+        raise Failure(
+            "unsupported",
+            f"workers is {settings.workers}, and this run has {devices} GPU{'s' if devices > 1 else ''}.",
+            f"Set workers to {devices} or less.",
+        )

@@ -1,0 +1,158 @@
+"""A rank: one of the processes that train a job together, and how it agrees with the others.
+
+Every rank calls the same methods in the same order. With one rank they cost nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from trainer.protocol.stop import Stopped
+
+
+class WorkerLost(Exception):
+    """A rank ended without a result, by no fault of the training."""
+
+
+# Rank 0 may tokenize or generate for hours while the others wait. A rank that dies is noticed otherwise.
+PATIENCE = timedelta(days=2)
+
+
+@dataclass
+class Rank:
+    """Rank `number` of `world`, the one numbered `local` on its machine.
+
+    `meeting` is torch's address for the ranks to find each other (`file://…`, `tcp://…`), and `interface` the
+    network interface that gloo uses, None for its choice.
+    """
+
+    number: int = 0
+    world: int = 1
+    local: int = 0
+    meeting: str = ""
+    interface: str | None = None
+    # Returns when the others are about to join; what it raises ends the wait.
+    arrive: Callable[[], None] = field(default=lambda: None, repr=False)
+    # Agreement has a group of its own on the CPU, apart from the gradients.
+    _group: Any = field(default=None, repr=False)
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the rank that reports and writes files."""
+        return self.number == 0
+
+    def join(self, device: str) -> None:
+        """Meets the other ranks; returns when all are there. `device` is where they train."""
+        if self.world == 1:
+            return
+        import torch
+        from torch import distributed
+
+        self.arrive()
+        os.environ.update(
+            RANK=str(self.number),
+            WORLD_SIZE=str(self.world),
+            LOCAL_RANK=str(self.local),
+            # accelerate compares it with WORLD_SIZE before it sees that the ranks have met.
+            LOCAL_WORLD_SIZE=str(self.world),
+            # Without it accelerate names the device `cpu:0`, which checkpoints cannot be loaded to.
+            **({"ACCELERATE_TORCH_DEVICE": "cpu"} if device == "cpu" else {}),
+        )
+        if self.interface is not None:
+            os.environ["GLOO_SOCKET_IFNAME"] = self.interface
+        threads = max(1, torch.get_num_threads() // self.world)
+        torch.set_num_threads(threads)
+        # accelerate sets the number of threads itself unless this is set.
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        if device == "cuda":
+            torch.cuda.set_device(self.local)
+        distributed.init_process_group(
+            "nccl" if device == "cuda" else "gloo",
+            init_method=self.meeting,
+            rank=self.number,
+            world_size=self.world,
+            timeout=PATIENCE,
+        )
+        self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)
+
+    def tell(self, value: Any = None) -> Any:
+        """The `value` of rank 0, at every rank."""
+        if self.world == 1:
+            return value
+        from torch import distributed
+
+        values = [value]
+        distributed.broadcast_object_list(values, src=0, group=self._group)
+        return values[0]
+
+    def decide(self, number: int) -> int:
+        """The `number` of rank 0, at every rank: faster than `tell`, for what is decided in every step."""
+        if self.world == 1:
+            return number
+        import torch
+        from torch import distributed
+
+        decided = torch.tensor(number)
+        distributed.broadcast(decided, src=0, group=self._group)
+        return int(decided)
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all ranks in their order, at every rank."""
+        if self.world == 1:
+            return [value]
+        from torch import distributed
+
+        values: list[Any] = [None] * self.world
+        distributed.all_gather_object(values, value, group=self._group)
+        return values
+
+    def total(self, number: Any) -> Any:
+        """The sum of the numbers (or tensors of one number) of all ranks, as an integer."""
+        if self.world == 1:
+            return number
+        import torch
+        from torch import distributed
+
+        total = torch.tensor(int(number))
+        distributed.all_reduce(total, group=self._group)
+        return int(total)
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Rank 0 goes first, for work whose files the others then find."""
+        if self.first:
+            yield
+            self.tell()
+        else:
+            self.tell()
+            yield
+
+    def once(self, work: Callable[[], Any]) -> Any:
+        """What `work` returns at rank 0, which alone does it; raises Stopped everywhere if it does."""
+        if not self.first:
+            stopped, result = self.tell()
+            if stopped:
+                raise Stopped
+            return result
+        try:
+            result = work()
+        except Stopped:
+            self.tell((True, None))
+            raise
+        self.tell((False, result))
+        return result
+
+    def leave(self) -> None:
+        """Leaves the groups; the other ranks need not answer."""
+        if self._group is None:
+            return
+        from torch import distributed
+
+        self._group = None
+        if distributed.is_initialized():
+            distributed.destroy_process_group()

@@ -1,0 +1,78 @@
+"""A rank beside rank 0 on the same machine: trains along and reports only its own failure."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from trainer.engines.rank import Rank
+from trainer.engines.silent import silent_context
+from trainer.protocol.contracts import read_spec
+from trainer.protocol.durable import write_json
+from trainer.protocol.failures import explain
+
+# The folder of the job where its ranks meet; it exists only while they run.
+FOLDER = "ranks"
+
+# Exit status of a rank that failed because another one was gone.
+PEER_LOST = 3
+
+# Linux: prctl's option by which a process gets a signal when its parent dies.
+PR_SET_PDEATHSIG = 1
+
+
+def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
+    """Trains as `rank` of the job whose rank 0 is the process `parent`; returns the exit status."""
+    die_with(parent)
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        # Meant for rank 0, which tells the others.
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    spec = read_spec(spec_path)
+    folder = spec.folder / FOLDER
+    rank.arrive = (folder / f"ready-{rank.number}").touch
+    try:
+        from trainer.run import train_along
+
+        train_along(silent_context(spec), rank)
+        return 0
+    except BaseException as error:
+        traceback.print_exc()
+        if "gloo" in str(error) or "NCCL" in str(error):
+            return PEER_LOST
+        write_json(folder / f"failed-{rank.number}.json", explain(error).fields())
+        return 1
+
+
+def die_with(parent: int) -> None:
+    """Ends this process when the process `parent` ends, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    else:
+
+        def watch() -> None:
+            while os.getppid() == parent:
+                time.sleep(1)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main(number: int, parent: int) -> int:
+    """`python -m trainer rank`: a sibling in a process of its own, in the job's folder."""
+    spec = read_spec("spec.json")
+    return run_sibling("spec.json", local_rank(spec.folder, spec.settings.workers, number), parent)
+
+
+def local_rank(job_folder: Path, world: int, number: int) -> Rank:
+    """Rank `number` of a job whose ranks are all on this machine. They meet at a file, and gloo listens on
+    the loopback interface, so that no other machine reaches them."""
+    interface = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
+    return Rank(number, world, number, f"file://{job_folder / FOLDER / 'store'}", interface)

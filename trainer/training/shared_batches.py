@@ -1,0 +1,51 @@
+"""Shares the batches of one process among ranks: every step has the same rows, and no row counts twice.
+
+accelerate fills up the last batches with rows from the beginning. Here a rank without a batch gets a `Blank`,
+which it computes along with the others and whose loss counts zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from accelerate.data_loader import BatchSamplerShard
+
+
+class Blank(dict):
+    """A batch that is computed, because the others' gradients are averaged meanwhile, and counts nothing."""
+
+
+class SharedBatches(BatchSamplerShard):
+    """Batch i of one process goes to rank i mod `num_processes`; a rank that gets none in the last round gets
+    an empty one."""
+
+    def __len__(self) -> int:
+        return -(-len(self.batch_sampler) // self.num_processes)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        own: list[int] | None = None
+        for number, batch in enumerate(self.batch_sampler):
+            place = number % self.num_processes
+            if place == 0:
+                own = []
+            if place == self.process_index:
+                own = batch
+            if place == self.num_processes - 1:
+                yield own
+                own = None
+        if own is not None:
+            yield own
+
+
+def share_batches(loader: Any) -> Any:
+    """`loader`, prepared by accelerate for several ranks, with SharedBatches."""
+    if type(loader.batch_sampler) is not BatchSamplerShard:
+        raise TypeError(f"accelerate shares batches with {type(loader.batch_sampler).__name__}")
+    loader.batch_sampler.__class__ = SharedBatches
+    return loader
+
+
+def with_blanks(collate: Callable[..., Any], row: Callable[[], dict[str, Any]]) -> Callable[..., Any]:
+    """`collate`, which makes a Blank of `row()` of an empty batch."""
+    return lambda rows: collate(rows) if rows else Blank(collate([row()]))

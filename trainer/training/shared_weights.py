@@ -1,0 +1,43 @@
+"""The trained weights that every rank must have alike."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from trainer.engines.rank import Rank
+from trainer.protocol.failures import Failure
+
+
+def ignore_frozen(model: Any) -> None:
+    """Keeps DDP from sending frozen weights and buffers: every rank loads them from the same files."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    names = [*frozen, *(name for name, _ in model.named_buffers())]
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, names)
+
+
+def checksum(model: Any) -> str:
+    """SHA-256 of the trained weights of `model`."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, parameter in sorted(model.named_parameters()):
+        if parameter.requires_grad:
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def refuse_difference(rank: Rank, model: Any) -> None:
+    """Failure `workers_differ` when the trained weights of the ranks differ."""
+    if rank.world == 1:
+        return
+    sums = rank.gather(checksum(model))
+    others = [str(number) for number, found in enumerate(sums) if found != sums[0]]
+    if others:
+        raise Failure(
+            "workers_differ",
+            evidence=f"Checksums of the trained weights: worker {', '.join(others)} differs from worker 0.",
+        )
