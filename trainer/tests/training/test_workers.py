@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from trainer.tests import jobs
 from trainer.tests.tiny import sentences
+from trainer.tests.training.test_accumulation import model_without_dropout
 from trainer.warm import MODULES
 
 long = pytest.mark.long
@@ -61,21 +62,11 @@ def difference(one: Path, other: Path) -> float:
     return max(float((first[name].float() - second[name].float()).abs().max()) for name in first) / largest
 
 
-def without_dropout(model: Path, folder: Path) -> Path:
-    """A copy of `model` that drops nothing out: every rank would drop out something else."""
-    copy = folder / "model"
-    if not copy.exists():
-        shutil.copytree(model, copy)
-        config = json.loads((copy / "config.json").read_text())
-        dropped = {name for name, value in config.items() if "drop" in name and isinstance(value, float)}
-        (copy / "config.json").write_text(json.dumps({**config, **dict.fromkeys(dropped, 0.0)}))
-    return copy
-
-
 def share(rows, model, folder, workers, top=None, **settings) -> Path:
     """A job with some workers that has run to its end."""
-    model = without_dropout(model, folder)
-    spec = jobs.make(folder / f"workers-{workers}", model, rows, top, workers=workers, **settings)
+    if not (folder / "model").exists():
+        model_without_dropout(model, folder / "model")
+    spec = jobs.make(folder / f"workers-{workers}", folder / "model", rows, top, workers=workers, **settings)
     assert jobs.forked(spec) == 0, jobs.journal(spec)[-1]
     return spec
 
