@@ -68,6 +68,7 @@ class Siblings:
         self.pids: dict[int, int] = {}
         # Exit statuses by rank, negative for a signal.
         self.ended: dict[int, int] = {}
+        self.spawned: list[subprocess.Popen[bytes]] = []
         self.lock = threading.Lock()
         self.over = threading.Event()
 
@@ -97,8 +98,10 @@ class Siblings:
         # Without the specification's path, by which the service looks for rank 0.
         command = [sys.executable, "-m", "trainer", "rank", str(number), str(os.getpid())]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-        # Not `Popen`: `poll` and `end` reap the child.
-        return subprocess.Popen(command, cwd=self.job.folder, env=environment, stdin=subprocess.DEVNULL).pid
+        process = subprocess.Popen(command, cwd=self.job.folder, env=environment, stdin=subprocess.DEVNULL)
+        # `poll` and `end` reap it; Python would reap one that it forgets.
+        self.spawned.append(process)
+        return process.pid
 
     def poll(self) -> dict[int, int]:
         """The exit statuses of those that ended, by rank."""
@@ -161,6 +164,7 @@ class Siblings:
             self.blame(None)
         except Exception as error:
             self.end()
+            self.job.rank.restore_environment()
             lose(error)
 
     def end(self) -> None:

@@ -40,6 +40,8 @@ class Rank:
     arrive: Callable[[], None] = field(default=lambda: None, repr=False)
     # Agreement has a group of its own on the CPU, apart from the gradients.
     _group: Any = field(default=None, repr=False)
+    # The environment and the number of threads from before, which the export needs again.
+    _before: tuple[dict[str, str], int] | None = field(default=None, repr=False)
 
     @property
     def first(self) -> bool:
@@ -54,6 +56,7 @@ class Rank:
         from torch import distributed
 
         self.arrive()
+        self._before = dict(os.environ), torch.get_num_threads()
         os.environ.update(
             RANK=str(self.number),
             WORLD_SIZE=str(self.world),
@@ -149,10 +152,19 @@ class Rank:
 
     def leave(self) -> None:
         """Leaves the groups; the other ranks need not answer."""
-        if self._group is None:
+        if self._before is None:
             return
+        import torch
         from torch import distributed
 
+        torch.set_num_threads(self._before[1])
+        self.restore_environment()
         self._group = None
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+    def restore_environment(self) -> None:
+        """Restores the environment from before `join`, for a process that replaces this one."""
+        if self._before is not None:
+            os.environ.clear()
+            os.environ.update(self._before[0])

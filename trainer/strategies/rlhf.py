@@ -42,7 +42,7 @@ class Rlhf:
     tasks = ("text-generation",)
     providers = ("standard",)
     best = ("eval_reward", True)
-    why_one_worker = "rlhf compares the answers within a step, which several workers would divide"
+    why_one_worker = "rlhf compares the answers to a prompt, which several workers would divide"
 
     def train(self, job: Job) -> dict[str, Any]:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""

@@ -43,8 +43,10 @@ def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
     size, accumulation = asked, args.gradient_accumulation_steps
     while True:
         job.beat_or_stop()
-        # The first rank's problem is every rank's: they divide a step alike.
-        problem = next(filter(None, job.rank.gather(_attempt(trainer, rows[:size]))), None)
+        found = _attempt(trainer, rows[:size])
+        # One rank's problem is every rank's: they divide a step alike.
+        problems = job.rank.gather(None if found is None else found.fields())
+        problem = next((Failure(**fields) for fields in problems if fields is not None), None)
         if problem is None:
             break
         _clean_up(trainer)
