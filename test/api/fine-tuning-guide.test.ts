@@ -79,7 +79,7 @@ const key = 'sk-canary-of-the-first';
 test('a second Hone moves files and jobs from the first, and proposes the equal trainings', async () => {
   const first = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'unused' });
   const [done] = (await first.fineTuning.jobs.list()).data;
-  const second = await startService({ env: { OPENAI_BASE_URL: `${service.url}/v1` } });
+  const second = await startService({ warm: true, env: { OPENAI_BASE_URL: `${service.url}/v1` } });
   const moved = await until(async () => {
     const { body } = await second.call('GET', '/api/move/openai');
     if (body.state === 'idle') await second.call('POST', '/api/move/openai', { api_key: key });

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { TestService } from '../service.ts';
-import { axeViolations, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+import { axeViolations, colorRules, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
 
 const widths = [1440, 1280, 640, 360, 320];
 const pictured = [1280, 360];
@@ -17,7 +17,7 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
     await page.evaluate(
       () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
     );
-    // Colors change no widths.
+    // The schemes differ in colors alone, which change no widths.
     for (const width of colorScheme === 'light' ? widths : pictured) {
       await page.setViewportSize({ width, height: 900 });
       const wide = await sidewaysPixels(page);
@@ -25,7 +25,7 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
       if (pictured.includes(width)) await keepPicture(page, `${name}-${colorScheme}-${width}`);
     }
     await page.setViewportSize({ width: 1280, height: 900 });
-    const violations = await axeViolations(page);
+    const violations = await axeViolations(page, colorScheme === 'light' ? undefined : colorRules);
     found.push(...violations.map((violation) => `${name} in ${colorScheme}: ${violation}`));
   }
   return found;

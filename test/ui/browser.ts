@@ -98,19 +98,26 @@ export async function closeBrowser(): Promise<void> {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds wrong with a page by WCAG 2.0 to 2.2, levels A and AA; a line for each rule. */
-export async function axeViolations(page: Page): Promise<string[]> {
+/** The rules of axe that depend on colors. */
+export const colorRules = ['color-contrast', 'link-in-text-block'];
+
+/**
+ * What axe finds wrong with a page by WCAG 2.0 to 2.2, levels A and AA; a line for each rule.
+ * @param rules the only ones to be checked.
+ */
+export async function axeViolations(
+  page: Page,
+  rules: readonly string[] = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'],
+): Promise<string[]> {
   await page.evaluate(axeSource);
-  return page.evaluate(async () => {
+  return page.evaluate(async (runOnly) => {
     // biome-ignore lint/suspicious/noExplicitAny: axe puts itself into the page
-    const { violations } = await (globalThis as any).axe.run(document, {
-      runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'],
-    });
+    const { violations } = await (globalThis as any).axe.run(document, { runOnly });
     return violations.map(
       (violation: { id: string; nodes: { html: string }[] }) =>
         `${violation.id}: ${violation.nodes[0]?.html.slice(0, 200)}`,
     );
-  });
+  }, rules as string[]);
 }
 
 /** By how many pixels a page is wider than its window. */
