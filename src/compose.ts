@@ -30,7 +30,9 @@ import { createQuantizer } from './domain/models/quantizer.ts';
 import { createMoving } from './domain/moving/moving.ts';
 import { createPlayground } from './domain/playground/playground.ts';
 import type { Services } from './domain/services.ts';
+import { createSweeps, type Sweeps } from './domain/sweeps/sweeps.ts';
 import { createDatasetAnalysis } from './domain/training/dataset-analysis.ts';
+import { judgeRequest } from './domain/training/judge-request.ts';
 import { createPlanner } from './domain/training/planner.ts';
 import { createPreviewer } from './domain/training/previewer.ts';
 import { recommendedSettings } from './domain/training/settings.ts';
@@ -77,7 +79,11 @@ export async function compose(
   logger: Logger,
   publish: (frame: Frame, droppable: boolean) => void,
 ): Promise<Core> {
-  const { store, frames, reserve, notice } = await openRecords(config, logger, publish);
+  let sweeps: Sweeps | null = null;
+  const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, droppable) => {
+    publish(frame, droppable);
+    sweeps?.take(frame);
+  });
   const ground: Ground = { config, logger, store, frames, hub: hubAccess(config) };
   const backups = createRollingBackups({
     databasePath: config.databasePath,
@@ -99,15 +105,20 @@ export async function compose(
     remove: reserve.around(training.jobs.remove),
   };
   const fineTuning = composeFineTuning(ground, machine, { ...models, ...training, datasets, jobs });
+  sweeps = createSweeps({
+    ...{ store, frames, jobs, command: config, parallel: config.parallel, logger },
+    judge: (request) => judgeRequest(request, training.judges),
+  });
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
-  const { warm, ...trainingServices } = training;
+  const { warm, judges: _judges, ...trainingServices } = training;
   return {
     services: {
       ...machineServices,
       ...modelServices,
       ...trainingServices,
       ...fineTuning,
+      sweeps,
       removeModel: reserve.around(modelServices.removeModel),
       datasets,
       jobs,
@@ -133,6 +144,7 @@ export async function compose(
       await training.moving.cancel();
       backups.close();
       await Promise.all([
+        sweeps?.close(),
         training.jobs.close(),
         training.imports.close(),
         models.quantizer.close(),
@@ -233,6 +245,7 @@ function composeTraining(
   });
   return {
     warm,
+    judges,
     datasets,
     imports,
     examples: createExampleDatasets({

@@ -46,6 +46,7 @@ const floors: Record<string, readonly string[]> = {
     'jobs',
     'fine-tuning',
     'moving',
+    'sweeps',
   ],
   ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
 };

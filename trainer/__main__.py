@@ -7,6 +7,7 @@ python -m trainer preview SPEC --rows N        prints the first rows as training
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
 python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
 python -m trainer warm                         imports everything, then forks a trainer for each request
+python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
 python -m trainer import                       prints the rows of a dataset in another format as JSONL
 python -m trainer rank N PARENT                trains as rank N of the job in this folder; started by rank 0
 python -m trainer starter …                    makes the starter base model
@@ -29,6 +30,10 @@ def main(argv: list[str]) -> int:
         from trainer.importing.main import main as import_rows
 
         return import_rows()
+    if argv[:1] == ["propose"]:
+        from trainer.propose import main as propose
+
+        return propose()
     parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("describe").add_argument("--converter", default=None)
@@ -55,6 +60,7 @@ def main(argv: list[str]) -> int:
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     verbs.add_parser("import")
+    verbs.add_parser("propose")
     arguments = parser.parse_args(argv)
     if arguments.verb == "describe":
         from trainer.describe import describe

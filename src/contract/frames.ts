@@ -11,7 +11,8 @@ export type FrameType =
   | 'export'
   | 'model'
   | 'import'
-  | 'analysis';
+  | 'analysis'
+  | 'sweep';
 
 /** The kinds of `log` frames. */
 export const logKinds = ['warning', 'checkpoint', 'sample'] as const;

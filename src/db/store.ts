@@ -6,6 +6,7 @@ import { createJobStore, type JobStore } from './jobs.ts';
 import { createModelStore, type ModelStore } from './models.ts';
 import { openDatabase } from './open.ts';
 import { createSessionStore, type SessionStore } from './session.ts';
+import { createSweepStore, type SweepStore } from './sweeps.ts';
 
 /** The tables and transactions. */
 export interface Store {
@@ -16,6 +17,7 @@ export interface Store {
   readonly session: SessionStore;
   readonly access: AccessStore;
   readonly fineTuning: FineTuningStore;
+  readonly sweeps: SweepStore;
   /** Whether this database has never had a job or a model. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
@@ -36,6 +38,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     session: createSessionStore(db),
     access: createAccessStore(db, path),
     fineTuning: createFineTuningStore(db),
+    sweeps: createSweepStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),

@@ -20,6 +20,7 @@ import type { Models } from './models/models.ts';
 import type { Quantizer } from './models/quantizer.ts';
 import type { Moving } from './moving/moving.ts';
 import type { Playground } from './playground/playground.ts';
+import type { Sweeps } from './sweeps/sweeps.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
 import type { Planner } from './training/planner.ts';
 import type { Previewer } from './training/previewer.ts';
@@ -47,6 +48,7 @@ export interface Services {
   readonly datasetAnalysis: DatasetAnalysis;
   readonly quantizer: Quantizer;
   readonly selection: Selection;
+  readonly sweeps: Sweeps;
   /** Browsers that have signed in. */
   readonly sessions: Sessions;
   readonly machine: () => Promise<Machine>;

@@ -15,6 +15,8 @@ export interface Question<S extends v.GenericSchema> {
   /** What is asked for, such as `preview`. */
   readonly what: string;
   readonly args: readonly string[];
+  /** What is written to its standard input. */
+  readonly input?: string;
   readonly answer: S;
   /** The job folder. */
   readonly folder: string;
@@ -33,7 +35,7 @@ export interface Question<S extends v.GenericSchema> {
  */
 export async function askTrainer<S extends v.GenericSchema>(
   command: TrainerCommand,
-  { what, args, answer: schema, folder, secrets, timeoutMs, signal }: Question<S>,
+  { what, args, input, answer: schema, folder, secrets, timeoutMs, signal }: Question<S>,
 ): Promise<v.InferOutput<S>> {
   // Killed explicitly: with execFile's own `signal`, the child sometimes kept running after an abort (Node 20.20).
   const end = () => void running.child.kill('SIGKILL');
@@ -50,6 +52,9 @@ export async function askTrainer<S extends v.GenericSchema>(
     env: trainerEnvironment(command, secrets),
     maxBuffer: 2 ** 27,
   });
+  // A process that fails early does not read it.
+  running.child.stdin?.on('error', () => undefined);
+  running.child.stdin?.end(input);
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
   const answer = await running

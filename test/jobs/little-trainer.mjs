@@ -2,7 +2,7 @@
 // service, in the job's folder. HONE_TEST_SCENARIO says how.
 
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const args = process.argv.slice(2);
 if (args.includes('preview')) {
@@ -80,6 +80,37 @@ const scenarios = {
       say('done', { outcome: 'stopped', step: 0, metrics: {}, verification: null });
       clearInterval(timer);
     }, 50);
+  },
+  // Trains to the end, with evaluations whose loss is lowest at a learning rate of 0.001.
+  evaluates: () => {
+    hello();
+    const { settings } = JSON.parse(readFileSync('spec.json', 'utf8'));
+    const { learning_rate: rate, max_steps: total, eval_steps: every } = settings;
+    const distance = Math.abs(Math.log10(rate) + 3);
+    const unknown = { learning_rate: rate, grad_norm: null, tokens_per_second: null, eta_seconds: null };
+    const pace = Number(process.env.HONE_TEST_PACE_MS ?? 2);
+    let step = readFileSync('journal.jsonl', 'utf8').split('"metric"').length - 1;
+    const end = (outcome, metrics) => {
+      clearInterval(timer);
+      if (outcome === 'completed') {
+        mkdirSync('artifacts/adapter', { recursive: true });
+        writeFileSync('artifacts/adapter/adapter_config.json', '{}');
+      }
+      say('done', { outcome, step, metrics, verification: null });
+    };
+    const timer = setInterval(() => {
+      writeFileSync('heartbeat', '');
+      if (existsSync('stop')) return end('stopped', {});
+      step += 1;
+      const loss = distance + 1 / step;
+      say('metric', {
+        ...{ step, total_steps: total, epoch: step / total, total_epochs: 1, elapsed_seconds: step },
+        ...{ ...unknown, loss, tokens: step, memory_bytes: null, extra: {} },
+      });
+      const metrics = { eval_loss: loss, accuracy: -loss };
+      if (step % every === 0) say('eval', { step, epoch: step / total, metrics });
+      if (step >= total) end('completed', metrics);
+    }, pace);
   },
   'deaf-to-stop': () => {
     hello();

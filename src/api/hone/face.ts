@@ -13,6 +13,7 @@ import { examples } from './openapi-examples.ts';
 import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
 import { sessionRoutes } from './session.ts';
+import { sweepRoutes } from './sweeps.ts';
 
 /** Our own routes, beyond the specification. */
 export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>) {
@@ -27,6 +28,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...hardwareRoutes(services),
         ...modelRoutes(services),
         ...moveRoutes(services),
+        ...sweepRoutes(services),
         ...keyRoutes(services),
         ...sessionRoutes(services),
         ...serviceRoutes(services, openApi),

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { logKinds, modelActions, pushStates, quantizeStates } from '../../contract/frames.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, journalLines } from '../../contract/journal.ts';
+import { sweepStates } from '../../contract/sweeps.ts';
 import { fieldSchemas } from '../../domain/job-record/job.ts';
 import { importFrameFields } from './import-schemas.ts';
 
@@ -204,6 +205,24 @@ const analysisFrame = v.strictObject({
   total: v.number(),
 });
 
+/** The progress of a sweep: a trial started or ended, or the sweep did. */
+const sweepFrame = v.strictObject({
+  ...head,
+  type: v.literal('sweep'),
+  sweep_id: v.string(),
+  state: v.picklist(sweepStates),
+  /** How many trials are wanted. */
+  trials: v.number(),
+  ended: v.number(),
+  best_value: v.nullable(v.number()),
+});
+const deletedSweepFrame = v.strictObject({
+  ...head,
+  type: v.literal('sweep'),
+  sweep_id: v.string(),
+  state: v.literal('deleted'),
+});
+
 export const frame = v.union([
   snapshotFrame,
   statusFrame,
@@ -218,6 +237,8 @@ export const frame = v.union([
   importFrame,
   gpuFrame,
   analysisFrame,
+  sweepFrame,
+  deletedSweepFrame,
 ]);
 
 /** The schemas by their OpenAPI component names. */
@@ -235,6 +256,8 @@ export const frameSchemas = {
   ImportFrame: importFrame,
   GpuFrame: gpuFrame,
   AnalysisFrame: analysisFrame,
+  SweepFrame: sweepFrame,
+  DeletedSweepFrame: deletedSweepFrame,
 };
 
 export type Frame = Exclude<v.InferOutput<typeof frame>, v.InferOutput<typeof exportFrame>> | ExportFrame;
@@ -248,6 +271,7 @@ export type LogFrame = v.InferOutput<typeof logFrame>;
 export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_id?: undefined };
 export type QuantizeFrame = v.InferOutput<typeof quantizeFrame>;
 export type AnalysisFrame = v.InferOutput<typeof analysisFrame>;
+export type SweepFrame = v.InferOutput<typeof sweepFrame> | v.InferOutput<typeof deletedSweepFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
 export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;

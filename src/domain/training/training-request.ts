@@ -46,6 +46,9 @@ function numberSchema(
   return kind === 'integer' ? v.pipe(v.number(), low, high, whole(name)) : v.pipe(v.number(), low, high);
 }
 
+/** The schema of a setting's values. */
+export const settingSchema = (name: SettingName): v.GenericSchema => schemaOf(name, settings[name]);
+
 function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
   switch (setting.kind) {
     case 'integer':
