@@ -263,6 +263,11 @@ test('every frame is one of those that the description knows, and a job’s are 
   const imported = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   assert.is(imported.status, 200, JSON.stringify(imported.body));
   await until(() => frames.some(({ type }) => type === 'import'), 'an import is told');
+  const space = { learning_rate: { choices: [1e-3, 1e-2] } };
+  const swept = await service.call('POST', '/api/sweeps', { ...request, space, trials: 2 });
+  assert.is(swept.status, 200, JSON.stringify(swept.body));
+  assert.is((await service.call('POST', '/api/sweeps/sweep_1/stop')).status, 200);
+  assert.is((await service.call('DELETE', '/api/sweeps/sweep_1')).status, 200);
   const before = (await service.call('GET', '/api/jobs')).body.jobs[1].job_id;
   assert.is((await service.call('DELETE', `/api/jobs/${before}`)).status, 200);
   await until(
