@@ -91,6 +91,8 @@ export function testEveryOperation(count: number): void {
         ...phases,
         '--request-timeout',
         requestTimeoutSeconds,
+        '--max-response-time',
+        requestTimeoutSeconds,
       ],
       { cwd: folder, maxBuffer: 2 ** 26 },
     ).then(
