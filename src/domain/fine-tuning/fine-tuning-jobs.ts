@@ -160,9 +160,10 @@ export function createFineTuningJobs(options: {
       return kept
         .map(({ step, createdAt }) => ({
           ...{ step, createdAt, name: checkpointName(name, step) },
-          figures: store.events
-            .atStep(id, step)
-            .reduce<StepFigures>((figures, { payload }) => ({ ...figures, ...stepFigures(payload) }), {}),
+          figures: Object.assign(
+            {},
+            ...store.events.atStep(id, step).map(({ payload }) => stepFigures(payload)),
+          ) as StepFigures,
         }))
         .reverse();
     },
