@@ -166,7 +166,10 @@ test('a running import is listed, shows how far it is, and is cancelled with all
   await page.keyboard.press('Enter');
   await sees(page, 'The import was cancelled. Nothing of it was stored.');
   await page.waitForURL(/\/datasets$/);
-  await until(async () => (await page.getByRole('link', { name: /^long/ }).count()) === 0, 'it is no longer listed');
+  await until(
+    async () => (await page.getByRole('link', { name: /^long/ }).count()) === 0,
+    'it is no longer listed',
+  );
   assert.is((await service.call('GET', '/api/datasets/long.jsonl')).status, 404);
   await until(() => childrenOf(service.process.pid, '-m trainer import').length === 0, 'its process is gone');
   assert.equal(faults, []);
