@@ -3,10 +3,10 @@
 Importing torch, transformers, TRL and PEFT takes most of the time before the first step of a small model. A
 fork leads a session of its own and outlives this process and the service, like a trainer started without it.
 
-The protocol is JSON lines. On standard input:  {"run": SPEC, "cwd": DIR, "log": FILE, "env": {…}}
-On standard output:  {"ready": true}, then {"started": SPEC, "pid": N} or {"refused": SPEC, "reason":
-TEXT}, and {"ended": PID, "code": N or null, "signal": NAME or null}. It exits when
-its standard input ends.
+The protocol is JSON lines. On standard input:  {"run": SPEC, "cwd": DIR, "log": FILE, "env": {…},
+"service": {"pid": N, "started": TEXT}}. On standard output:  {"ready": true}, then {"started": SPEC,
+"pid": N} or {"refused": SPEC, "reason": TEXT}, and {"ended": PID, "code": N or null, "signal": NAME
+or null}. It exits when its standard input ends.
 """
 
 from __future__ import annotations
@@ -108,20 +108,32 @@ class _Server:
     def fork(self, order: dict[str, Any]) -> None:
         try:
             log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            begun, beginning = os.pipe()
             pid = os.fork()
         except OSError as error:
             self.say(refused=order["run"], reason=str(error))
             return
         if pid == 0:
-            self.become(order, log)
+            os.close(begun)
+            self.become(order, log, beginning)
         os.close(log)
+        os.close(beginning)
         descriptor = os.pidfd_open(pid)
         self.children[descriptor] = pid
         self.poll.register(descriptor, select.POLLIN)
-        self.say(started=order["run"], pid=pid)
+        if os.read(begun, 1):
+            self.say(started=order["run"], pid=pid)
+        else:
+            self.say(refused=order["run"], reason="The fork ended before it began.")
+        os.close(begun)
 
-    def become(self, order: dict[str, Any], log: int) -> None:
-        """Turns the fork into `python -m trainer run SPEC`; does not return."""
+    def become(self, order: dict[str, Any], log: int, beginning: int) -> None:
+        """Turns the fork into `python -m trainer run SPEC`; does not return.
+
+        Writes `process.json` into the job folder: a service that was killed before it stored the pid looks
+        for a trainer by its arguments, and a fork has those of its parent. Then tells the parent by
+        `beginning` that it begins.
+        """
         code = 1
         try:
             os.setsid()
@@ -136,7 +148,16 @@ class _Server:
             os.environ.update(order["env"])
             _set_threads(threads, os.environ.get("OMP_NUM_THREADS"))
             os.chdir(order["cwd"])
-            self.write_process_file()
+            write_json(Path("process.json"), {"pid": os.getpid(), "started": _started(os.getpid())})
+            # If the service was killed before the file was there, its successor may have looked for the file
+            # already and taken the job for interrupted. One that is killed from now on has a successor that
+            # finds it.
+            service = order["service"]
+            if _started(service["pid"]) != service["started"]:
+                print("Not started: the service has ended before this training began.", file=sys.stderr)
+                return
+            os.write(beginning, b"1")
+            os.close(beginning)
             sys.argv = [sys.argv[0], "run", order["run"]]
             from trainer.run import run
 
@@ -146,12 +167,6 @@ class _Server:
         finally:
             os._exit(code)
 
-    def write_process_file(self) -> None:
-        """Writes `process.json` into the job folder. A service that was killed before it stored the pid looks
-        for a trainer by its arguments, and a fork has those of its parent."""
-        fields = Path("/proc/self/stat").read_text("latin-1").rpartition(")")[2].split()
-        write_json(Path("process.json"), {"pid": os.getpid(), "started": fields[19]})
-
     def reap(self, descriptor: int) -> None:
         pid = self.children.pop(descriptor)
         self.poll.unregister(descriptor)
@@ -160,6 +175,15 @@ class _Server:
         ended = os.waitstatus_to_exitcode(status)
         name = signal.Signals(-ended).name if ended < 0 else None
         self.say(ended=pid, code=ended if ended >= 0 else None, signal=name)
+
+
+def _started(pid: int) -> str | None:
+    """The start time of a process in ticks since boot (proc(5), field 22 of stat); None if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("latin-1").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
 
 
 def _set_threads(before: str | None, wanted: str | None) -> None:

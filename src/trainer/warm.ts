@@ -156,10 +156,11 @@ export function createWarmTrainer(options: {
         return null;
       }
       used();
+      const service = { pid: process.pid, started: await startOf(process.pid) };
       const spec = join(jobDir, 'spec.json');
       const forked = new Promise<Fork | null>((resolve) => made.awaitingStart.set(spec, resolve));
       made.child.stdin?.write(
-        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env: { ...env, ...devices } })}\n`,
+        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env: { ...env, ...devices }, service })}\n`,
       );
       const stuck = setTimeout(() => made.child.kill('SIGKILL'), forkMs);
       const fork = await forked;

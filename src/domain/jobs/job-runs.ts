@@ -61,6 +61,7 @@ export function createJobRuns(
   const running = new Map<number, Run>();
   /** What jobs hold that are being started. */
   const starting = new Map<number, Held>();
+  const launches = new Set<Promise<void>>();
   const follow = createFollower(options, records, folder);
 
   function fail(id: number, end: RunEnd): Job {
@@ -98,7 +99,9 @@ export function createJobRuns(
       });
       const held = pickDevices(share, others, workersOf(next.spec as JobSpec));
       if (held === undefined) return;
-      await launch(next.id, held, share);
+      const launched = launch(next.id, held, share);
+      launches.add(launched);
+      await launched.finally(() => launches.delete(launched));
     }
   }
 
@@ -127,6 +130,8 @@ export function createJobRuns(
     fail,
     async close() {
       closing.abort();
+      // A fork whose service has ended does not begin.
+      await Promise.all(launches);
       await Promise.all([...running.values()].map(({ followed }) => followed));
     },
   };
