@@ -59,7 +59,9 @@ def difference(one: Path, other: Path) -> float:
     first, second = adapter(one), adapter(other)
     assert set(first) == set(second)
     largest = max(float(value.abs().max()) for value in first.values())
-    return max(float((first[name].float() - second[name].float()).abs().max()) for name in first) / largest
+    # It moves every place of a row alike, which no loss sees: what it learns is rounding alone.
+    names = [name for name in first if not name.endswith("qa_outputs.bias")]
+    return max(float((first[name].float() - second[name].float()).abs().max()) for name in names) / largest
 
 
 def share(rows, model, folder, workers, top=None, **settings) -> Path:
