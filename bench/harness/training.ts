@@ -19,7 +19,7 @@ interface Step {
 const steps: Record<Size, number> = { full: 12, quick: 6, test: 4 };
 const learningRate = 1e-3;
 /** Steps that are not measured: kernels are selected in the first ones. */
-const unmeasured = 2;
+export const unmeasured = 2;
 /** The largest relative difference between the losses of a step. */
 const nearness = 0.01;
 /** A second thread would spin while it waits for other load on the machine, and that time is counted. */
@@ -43,7 +43,7 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
 export type Rows = 'input-output' | 'messages';
 
 /** The job as the service would write it for a request with only the peer's settings. */
-function writeSpec(dir: string, job: string, size: Size, rows: Rows): string {
+export function writeSpec(dir: string, job: string, size: Size, rows: Rows, changes = {}): string {
   mkdirSync(job);
   const golden = JSON.parse(readFileSync(join(root, 'test', 'contract', 'spec.golden.json'), 'utf8'));
   const path = join(job, 'spec.json');
@@ -52,6 +52,7 @@ function writeSpec(dir: string, job: string, size: Size, rows: Rows): string {
     ...{ max_steps: steps[size], learning_rate: learningRate, per_device_train_batch_size: 8 },
     ...{ gradient_accumulation_steps: 1, max_seq_length: 1024, warmup_ratio: 0, seed: 42, device: 'cpu' },
     ...{ lr_scheduler_type: 'linear', optim: 'adamw_torch_fused' },
+    ...changes,
   };
   const spec = {
     ...golden,
