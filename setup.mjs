@@ -13,6 +13,8 @@ const VERBS = {
   bench: 'run benchmarks   NAME…  --quick  --json FILE',
   key: 'manage access keys   add NAME [--scope full|inference] | list | remove ID',
   import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
+  cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',
+  join: 'train for the cluster of another machine until Ctrl+C   HOST:PORT',
   doctor: 'check each part of the installation',
 };
 

@@ -31,6 +31,8 @@ const tests = [[...forNode, chromium], [...forPython, testTools], [uws]];
 const plans = {
   stop: [[packages, bundles]],
   key: [[packages, bundles]],
+  cluster: [[packages, bundles], forPython],
+  join: [[packages, bundles], forPython],
   generate: [[packages]],
   bench: [forNode, [...forPython, testTools], [uws]],
   check: [

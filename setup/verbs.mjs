@@ -9,6 +9,8 @@ const bundles = {
   stop: ['main.js', 'stop'],
   key: ['main.js', 'key'],
   import: ['main.js', 'import'],
+  cluster: ['main.js', 'cluster'],
+  join: ['main.js', 'join'],
   doctor: ['main.js', 'doctor'],
   demo: ['demo.js'],
 };

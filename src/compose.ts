@@ -41,6 +41,7 @@ import type { HubAccess } from './hub/access.ts';
 import { createEngine } from './inference/engine.ts';
 import type { Logger } from './logger.ts';
 import { openRecords } from './open-records.ts';
+import { lookAtCluster } from './trainer/cluster.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { createLauncher } from './trainer/launcher.ts';
 import { createWarmTrainer, type WarmTrainer } from './trainer/warm.ts';
@@ -176,6 +177,7 @@ function composeMachine({ config, logger, frames }: Ground) {
   return {
     machine,
     live: createLive(frames, logger, async () => (await machine()).facts.gpus.map(({ name }) => name)),
+    cluster: () => lookAtCluster(config),
     registry: createTrainerRegistry(() => describeTrainer(config, config.converterDir)),
   };
 }
@@ -216,7 +218,12 @@ function composeTraining(
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub });
   const { defaultBatchSize } = config;
-  const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize });
+  const settingsContext = createSettingsContext({
+    machine,
+    registry,
+    defaultBatchSize,
+    cluster: config.cluster !== null,
+  });
   const judges = { registry, datasets, settingsContext, sizeOf: createModelSizes(hub) };
   const planner = createPlanner({ ...judges, machine, selection, dataDir: config.dataDir });
   const tools = {

@@ -8,17 +8,23 @@ import { parse as parseDotenv } from 'dotenv';
 import { type AccessMode, accessModes, type KeyScope, keyScopeNames } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-export type Verb = 'serve' | 'stop' | 'key' | 'import' | 'doctor';
-const verbs: readonly Verb[] = ['serve', 'stop', 'key', 'import', 'doctor'];
+const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'doctor'] as const;
+export type Verb = (typeof verbs)[number];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
 const httpEngines = ['uws', 'node'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+/** A Ray cluster's head as `HOST:PORT`, and the file that contains its token. */
+export interface ClusterAddress {
+  readonly address: string;
+  readonly tokenPath: string;
+}
+
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
-  /** What follows the verbs `key` and `import`. */
+  /** What follows the verbs `key`, `import`, `cluster` and `join`. */
   readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;
@@ -41,6 +47,12 @@ export interface Config {
   /** The files of a certificate and its key, in PEM format; `null` serves plain HTTP. */
   readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
   readonly dataDir: string;
+  /** The cluster's files on this machine: its token, and what its node keeps. */
+  readonly clusterDir: string;
+  /** Where runs with several workers train; `null` for this machine. */
+  readonly cluster: ClusterAddress | null;
+  /** The token of another machine's cluster; `null` if none was given. */
+  readonly clusterToken: string | null;
   /** Files that can be recreated, such as the demo's starter model. */
   readonly cacheDir: string;
   readonly databasePath: string;
@@ -194,6 +206,20 @@ function ipAddress(name: string, text: string): string {
   throw new AppError('invalid', `${name} must be an IP address such as 127.0.0.1, not "${text}".`);
 }
 
+/** `HOST:PORT` of a cluster's head. */
+export function hostAndPort(name: string, text: string): string {
+  if (/^[^\s:/]+:\d{1,5}$/.test(text)) return text;
+  throw new AppError('invalid', `${name} must be HOST:PORT such as 192.168.1.5:6379, not "${text}".`);
+}
+
+function clusterAddress(text: string | undefined, dataDir: string): ClusterAddress | null {
+  if (!text) return null;
+  return {
+    address: hostAndPort('--cluster', text),
+    tokenPath: join(dataDir, 'cluster', 'token'),
+  };
+}
+
 function tlsFiles(cwd: string, cert: string | undefined, key: string | undefined): Config['tls'] {
   if (cert === undefined && key === undefined) return null;
   if (cert !== undefined && key !== undefined) {
@@ -236,7 +262,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   }
   const { values, positionals } = parsed;
   const verb = oneOf('The command', positionals[0] ?? 'serve', verbs);
-  if (positionals.length > 1 && verb !== 'key' && verb !== 'import') {
+  if (positionals.length > 1 && ['serve', 'stop', 'doctor'].includes(verb)) {
     throw new AppError('invalid', `One command at a time: got "${positionals.join(' ')}".`);
   }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
@@ -247,8 +273,8 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     operands: positionals.slice(1),
     listOnly: values.list,
     keyScope: oneOf('--scope', values.scope, keyScopeNames),
-    host: values.host,
-    port: integer('--port', values.port, 0, 65_535),
+    host: values.host ?? (verb === 'cluster' ? '127.0.0.1' : '0.0.0.0'),
+    port: integer('--port', values.port ?? (verb === 'cluster' ? '6379' : '8000'), 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
     allowedHosts: [hostname(), `${hostname()}.local`, ...values['allowed-host']].map((h) => h.toLowerCase()),
     access: accessMode(values.access, env.HONE_ACCESS),
@@ -257,6 +283,9 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     allowedPaths: values['allow-path'].map((path) => resolve(cwd, path)),
     tls: tlsFiles(cwd, values['tls-cert'], values['tls-key']),
     dataDir,
+    clusterDir: join(dataDir, 'cluster'),
+    cluster: clusterAddress(values.cluster ?? env.SERVICE_CLUSTER, dataDir),
+    clusterToken: env.SERVICE_CLUSTER_TOKEN || null,
     cacheDir: platformCacheDir(env, process.platform),
     databasePath: resolve(cwd, env.SERVICE_DB_PATH || join(dataDir, 'database', 'hone.sqlite')),
     datasetsDir: join(dataDir, 'datasets'),
@@ -292,8 +321,9 @@ function parseFlags(argv: readonly string[]) {
     allowPositionals: true,
     strict: true,
     options: {
-      port: { type: 'string', default: '8000' },
-      host: { type: 'string', default: '0.0.0.0' },
+      port: { type: 'string' },
+      host: { type: 'string' },
+      cluster: { type: 'string' },
       'log-level': { type: 'string', default: 'info' },
       scope: { type: 'string', default: 'full' },
       list: { type: 'boolean', default: false },

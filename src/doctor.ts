@@ -13,6 +13,7 @@ import { readTls } from './http/engines/tls.ts';
 import { checkEngine } from './inference/check.ts';
 import { migrationsDir } from './open-records.ts';
 import { chooseHttpEngine } from './serve.ts';
+import { lookAtCluster } from './trainer/cluster.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { trainerEnvironment } from './trainer/supervisor.ts';
 
@@ -93,6 +94,7 @@ export async function runDoctor(config: Config): Promise<number> {
         return `tasks ${list(tasks)}; strategies ${list(strategies)}; providers ${list(providers)}${missing.join('')}`;
       },
     ],
+    ['Cluster', () => describeCluster(config)],
     ['llama.cpp', () => checkEngine(join(config.installDir, 'dist', 'score.js'))],
     [
       'Hub token',
@@ -116,4 +118,16 @@ export async function runDoctor(config: Config): Promise<number> {
       : `${failures} of ${checks.length} checks failed. "npm start" repairs what setup can repair.\n`,
   );
   return failures === 0 ? 0 : 1;
+}
+
+/** The nodes of the cluster and what of them is free. */
+async function describeCluster(config: Config): Promise<string> {
+  const cluster = await lookAtCluster(config);
+  if (cluster === null) return 'none set (--cluster); runs with several workers train on this machine';
+  if (!cluster.available) throw new Error(cluster.reason ?? 'it cannot be used');
+  const nodes = cluster.nodes.map(
+    (node) =>
+      `${node.address} with ${node.gpus} GPUs (${node.free_gpus} free) and ${node.cpus} cores (${node.free_cpus} free)`,
+  );
+  return `${cluster.address}: ${nodes.join('; ')}`;
 }

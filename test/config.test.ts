@@ -48,6 +48,16 @@ test('flags and variables are heeded', () => {
   assert.is(config.logsDir, null);
   assert.is(config.defaultBatchSize, 3);
   assert.is(config.parallel, 4);
+  assert.is(config.cluster, null);
+  assert.equal(readConfig(['--cluster', 'head:6379'], env, empty).cluster, {
+    address: 'head:6379',
+    tokenPath: join(empty, 'here', 'cluster', 'token'),
+  });
+  assert.equal(
+    readConfig(['cluster', 'start'], {}, empty).host,
+    '127.0.0.1',
+    'a cluster is local unless told',
+  );
   assert.is(readConfig(['--parallel', '2'], env, empty).parallel, 2, 'the flag wins');
   assert.is(config.hubOffline, true);
   assert.is(config.hubEndpoint, 'http://hub');
@@ -58,7 +68,9 @@ test('what is wrong is said in a sentence', () => {
     [['--port', '70000'], {}, '--port must be an integer from 0 to 65535'],
     [['--port', '8k'], {}, '--port'],
     [['--log-level', 'loud'], {}, 'trace, debug, info'],
-    [['dance'], {}, 'serve, stop, key, import, doctor'],
+    [['dance'], {}, 'serve, stop, key, import, cluster, join, doctor'],
+    [['--cluster', 'head'], {}, '--cluster must be HOST:PORT'],
+    [[], { SERVICE_CLUSTER: 'http://head:1' }, '--cluster must be HOST:PORT'],
     [['stop', 'now'], {}, 'One command at a time'],
     [['import', 'openai', '--list=1'], {}, '--list'],
     [['key', 'add', 'a', '--scope', 'half'], {}, '--scope must be one of full, inference'],

@@ -10,6 +10,7 @@ python -m trainer warm                         imports everything, then forks a 
 python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
 python -m trainer import                       prints the rows of a dataset in another format as JSONL
 python -m trainer rank N PARENT                trains as rank N of the job in this folder; started by rank 0
+python -m trainer cluster                      prints the nodes of the cluster as JSON
 python -m trainer starter …                    makes the starter base model
 """
 
@@ -57,6 +58,7 @@ def main(argv: list[str]) -> int:
     checkpoint.add_argument("--step", type=int, required=True)
     checkpoint.add_argument("--template", required=True)
     checkpoint.add_argument("--with-base", action="store_true")
+    verbs.add_parser("cluster")
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     verbs.add_parser("import")
@@ -75,6 +77,11 @@ def main(argv: list[str]) -> int:
         from trainer.engines.sibling import main as rank_main
 
         return rank_main(arguments.number, arguments.parent)
+    if arguments.verb == "cluster":
+        from trainer.engines.cluster.address import state
+
+        print(json.dumps(state()))
+        return 0
     if arguments.verb in ("preview", "lengths"):
         # Tokenizers need no torch, but transformers imports it with them if it is there: 4 s and 650 MB.
         sys.modules["torch"] = None  # type: ignore[assignment]

@@ -95,7 +95,8 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     if result["stopped"]:
         context.done("stopped", result["step"], result["metrics"])
         return
-    _save_artifacts(job, result)
+    if "model" in result:
+        _save_artifacts(job, result)
     _become_export(job)
 
 
@@ -176,6 +177,29 @@ def train_along(context: JobContext, rank: Rank) -> None:
     job.family = check.family(job.config, job.task, job.strategy)
     job.model_dir = job.folder / "model"
     _train(job)
+
+
+def train_on_node(
+    context: JobContext, rank: Rank, config: dict[str, Any], resume: int | None
+) -> dict[str, Any]:
+    """Trains as a `rank` in a folder of its own, which has the model, the rows and the checkpoint of the step
+    `resume`; rank 0 saves the artifacts there."""
+    spec = context.spec
+    job = Job(
+        **vars(context),
+        task=create("task", spec.task),
+        strategy=create("strategy", spec.strategy),
+        provider=create("provider", spec.provider),
+        resume=None if resume is None else checkpoints.complete(context.folder / "checkpoints", resume),
+        rank=rank,
+    )
+    job.config = config
+    job.family = check.family(config, job.task, job.strategy)
+    job.model_dir = job.folder / "model"
+    result = _train(job)
+    if rank.first and not result["stopped"]:
+        _save_artifacts(job, result)
+    return {name: result[name] for name in ("step", "stopped", "metrics")}
 
 
 def _start_again(context: JobContext, lost: int, error: WorkerLost) -> None:

@@ -112,6 +112,13 @@ export const failures = {
       'A run with several `workers` starts again from its newest checkpoint when one of them is killed, three times at most, and warns `worker_lost` each time. If the signal was SIGKILL, memory probably ran out: every worker has its own copy of the model. Set `workers` to fewer, or see `out_of_memory_host`. Then resume.',
     ],
   },
+  cluster_unavailable: {
+    message: 'The cluster cannot be used.',
+    advice: 'Start it with "hone cluster start", or join it with "hone join", then resume.',
+    help: [
+      'A run with several `workers` uses the cluster that Hone was started with (`--cluster`). The message says why that is not possible: nothing answers there, the token is wrong or missing, Ray or a package has another version on one of the machines, or too few devices are free. `npm run doctor` shows the cluster. Correct it, then resume.',
+    ],
+  },
   workers_differ: {
     message: 'The trained weights of the workers differ, so the result would be wrong.',
     advice: 'Start the run again with workers set to 1, and report this with the log.',

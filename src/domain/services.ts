@@ -1,4 +1,5 @@
 import type { Settings } from '../contract/settings.ts';
+import type { ClusterState } from '../trainer/cluster.ts';
 import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
@@ -31,6 +32,8 @@ export interface Services {
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly checkpoints: Checkpoints;
+  /** The cluster for runs with several workers; `null` without `--cluster`. */
+  readonly cluster: () => Promise<ClusterState | null>;
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
   readonly fineTuningFiles: FineTuningFiles;

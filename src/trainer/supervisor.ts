@@ -29,6 +29,8 @@ export interface TrainerCommand {
   readonly environment: NodeJS.ProcessEnv;
   /** The folder that contains the package `trainer`. */
   readonly installDir: string;
+  /** The cluster for runs with several workers, if any. */
+  readonly cluster?: { readonly address: string; readonly tokenPath: string } | null;
 }
 
 /** Events of a running trainer, in order; `end` is the last. */
@@ -70,6 +72,9 @@ export function trainerEnvironment(
   return {
     ...allowedEnvironment(command.environment, childVariables.trainer),
     ...secrets,
+    ...(command.cluster
+      ? { HONE_CLUSTER: command.cluster.address, HONE_CLUSTER_FILE: command.cluster.tokenPath }
+      : {}),
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.engines import local, single
+from trainer.engines.cluster import address
 from trainer.protocol.failures import Failure
 from trainer.training.steps import share_of_step
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
     """The function that trains `job`: see `local.train`."""
-    return single.train if job.settings.workers == 1 else local.train
+    if job.settings.workers == 1:
+        return single.train
+    if address.wanted() is None:
+        return local.train
+    from trainer.engines.cluster import driver
+
+    return driver.train
 
 
 def why_one_worker(strategy: Any, provider: Any) -> str | None:
@@ -48,6 +55,8 @@ def refuse_devices(job: Job, device: str) -> None:
     """Failure `unsupported` when the job has more workers than there are GPUs to train on."""
     import torch
 
+    if job.rank.alone:
+        return
     settings, devices = job.settings, torch.cuda.device_count()
     if device == "mps":
         raise Failure("unsupported", "One worker alone trains on an Apple GPU.", "Set workers to 1.")

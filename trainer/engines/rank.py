@@ -36,6 +36,8 @@ class Rank:
     local: int = 0
     meeting: str = ""
     interface: str | None = None
+    # Whether it shares its cores with no other rank.
+    alone: bool = False
     # Returns when the others are about to join; what it raises ends the wait.
     arrive: Callable[[], None] = field(default=lambda: None, repr=False)
     # Agreement has a group of its own on the CPU, apart from the gradients.
@@ -68,7 +70,7 @@ class Rank:
         )
         if self.interface is not None:
             os.environ["GLOO_SOCKET_IFNAME"] = self.interface
-        threads = max(1, torch.get_num_threads() // self.world)
+        threads = max(1, torch.get_num_threads() // (1 if self.alone else self.world))
         torch.set_num_threads(threads)
         # accelerate sets the number of threads itself unless this is set.
         os.environ["OMP_NUM_THREADS"] = str(threads)

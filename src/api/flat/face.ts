@@ -34,7 +34,7 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ databaseNotice, parallel, registry, http, version }: Services) {
+function system({ cluster: lookAtCluster, databaseNotice, parallel, registry, http, version }: Services) {
   return [
     route({
       method: 'GET',
@@ -44,6 +44,7 @@ function system({ databaseNotice, parallel, registry, http, version }: Services)
       responses: { 200: { description: 'Providers, strategies and tasks', schema: s.info } },
       handle: async () => {
         const { providers, strategies, tasks } = await registry.get();
+        const cluster = await lookAtCluster();
         const names = (entries: readonly { name: string }[]) => entries.map(({ name }) => name);
         return {
           providers: names(providers),
@@ -58,6 +59,7 @@ function system({ databaseNotice, parallel, registry, http, version }: Services)
           http,
           ...(parallel === 1 ? {} : { parallel }),
           ...(databaseNotice === null ? {} : { database_notice: databaseNotice }),
+          ...(cluster === null ? {} : { cluster }),
         };
       },
     }),

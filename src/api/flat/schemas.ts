@@ -32,6 +32,24 @@ export const info = v.object({
   /** The most trainings at once, if more than one. */
   parallel: v.optional(v.number()),
   database_notice: v.optional(v.string()),
+  /** The cluster for runs with several workers, if one was given (`--cluster`). */
+  cluster: v.optional(
+    v.object({
+      address: v.string(),
+      available: v.boolean(),
+      /** Why it cannot be used. */
+      reason: v.nullable(v.string()),
+      nodes: v.array(
+        v.object({
+          address: v.string(),
+          cpus: integer,
+          gpus: integer,
+          free_cpus: integer,
+          free_gpus: integer,
+        }),
+      ),
+    }),
+  ),
 });
 export const health = v.object({ status: v.string(), version: v.string() });
 export const started = v.object({ status: v.string(), job_id: v.string(), message: v.string() });

@@ -151,15 +151,17 @@ const rules: readonly Rule[] = [
   },
   {
     fields: ['workers', 'device'],
-    broken: ({ settings }) => settings.workers > 1 && isApple && settings.device !== 'cpu',
+    broken: ({ settings, context }) =>
+      !context.cluster && settings.workers > 1 && isApple && settings.device !== 'cpu',
     message: 'several workers do not train on an Apple GPU; set workers to 1, or device to "cpu"',
   },
   {
     fields: ['workers', 'device'],
-    broken: (judged) => judged.settings.workers > Math.max(1, devices(judged).count),
+    broken: (judged) =>
+      !judged.context.cluster && judged.settings.workers > Math.max(1, devices(judged).count),
     message: (judged) => {
       const { count, unit } = devices(judged);
-      return `${judged.settings.workers} workers need as many ${unit}s, and this machine has ${count} ${unit}${count === 1 ? '' : 's'} for training; set workers to ${count === 1 ? '1' : `1 to ${count}`}`;
+      return `${judged.settings.workers} workers need as many ${unit}s, and this machine has ${count} ${unit}${count === 1 ? '' : 's'} for training; set workers to ${count === 1 ? '1' : `1 to ${count}`}, or start Hone with --cluster`;
     },
   },
   {

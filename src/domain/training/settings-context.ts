@@ -10,8 +10,9 @@ export function createSettingsContext(options: {
   readonly machine: () => Promise<Machine>;
   readonly registry: TrainerRegistry;
   readonly defaultBatchSize: number | null;
+  readonly cluster: boolean;
 }): ReadSettingsContext {
-  const { machine, registry, defaultBatchSize } = options;
+  const { machine, registry, defaultBatchSize, cluster } = options;
   return async (profile) => {
     const [here, description] = await Promise.all([machine(), registry.get()]);
     return {
@@ -26,6 +27,7 @@ export function createSettingsContext(options: {
         ),
       ),
       gpus: hasCuda(here) ? here.facts.gpus.length : 0,
+      cluster,
       oneWorker: description.combinations.flatMap(({ strategy, provider, why_one_worker: why }) =>
         why === null ? [] : [{ strategy, provider, why }],
       ),

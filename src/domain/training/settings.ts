@@ -23,6 +23,8 @@ export interface SettingsContext extends Readonly<Record<Capability, boolean>> {
   /** The processor cores and GPUs that training may use, whole ones. */
   readonly cores: number;
   readonly gpus: number;
+  /** Whether runs with several workers train on a cluster, whose devices are known when they start. */
+  readonly cluster: boolean;
   /** Strategies and providers that train with one worker alone, and why. */
   readonly oneWorker: readonly {
     readonly strategy: string;

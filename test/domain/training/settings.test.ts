@@ -21,6 +21,7 @@ const context = (
   bfloat16FromWidth: null,
   cores: 8,
   gpus: 2,
+  cluster: false,
   oneWorker: [{ strategy: 'rlhf', provider: 'standard', why: 'rlhf does not' }],
   defaultBatchSize,
   lrSchedulerTypes: ['cosine', 'linear', 'reduce_lr_on_plateau', 'greedy'],

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { clusterFiles, writeSecret } from './cluster.ts';
+import { type Config, hostAndPort } from './config.ts';
+import { AppError } from './errors.ts';
+import { lookAtCluster, rayEnvironment, rayNode } from './trainer/cluster.ts';
+
+/** How long the head may take to accept a connection. */
+const connectMs = 5_000;
+
+/**
+ * `hone join HOST:PORT`: makes this machine a node of the cluster until it is ended.
+ * @returns the exit code. @throws AppError `invalid` or `unavailable` with the reason.
+ */
+export async function joinCluster(config: Config): Promise<number> {
+  const [head, ...rest] = config.operands;
+  if (head === undefined || rest.length > 0) throw new AppError('invalid', 'Use "hone join HOST:PORT".');
+  const address = hostAndPort('The address', head);
+  const files = clusterFiles(config);
+  if (config.clusterToken !== null) writeSecret(config, config.clusterToken);
+  if (!existsSync(files.tokenPath)) {
+    throw new AppError(
+      'invalid',
+      `This machine does not have the cluster's token. Set SERVICE_CLUSTER_TOKEN to what "hone cluster start" wrote to cluster/token in the data folder of the head.`,
+    );
+  }
+  mkdirSync(files.nodeDir, { recursive: true, mode: 0o700 });
+  const own = await addressTowards(address);
+  const state = await lookAtCluster({ ...config, cluster: { address, tokenPath: files.tokenPath } });
+  if (!state?.available) throw new AppError('unavailable', state?.reason ?? 'There is no cluster.');
+  const [program, ...args] = rayNode(config, own, ['--address', address]) as [string, ...string[]];
+  const child = spawn(program, args, {
+    env: rayEnvironment(config, files, false),
+    stdio: ['ignore', 'ignore', 'inherit'],
+    // Ctrl+C in a terminal signals the whole group; Ray ends its processes itself when it is asked.
+    detached: true,
+  });
+  let leaving = false;
+  const end = () => {
+    leaving = true;
+    child.kill('SIGTERM');
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+  process.stdout.write(`hone: ${own} joins the cluster at ${address}. Ctrl+C leaves it.\n`);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+  process.stdout.write('hone: this machine has left the cluster.\n');
+  // Ray exits with 1 when it is asked to end.
+  return leaving ? 0 : (code ?? 1);
+}
+
+/** The address of this machine on the way to `address`. */
+function addressTowards(address: string): Promise<string> {
+  const [host, port] = address.split(':') as [string, string];
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: Number(port), timeout: connectMs });
+    const fail = (why: string) => {
+      socket.destroy();
+      reject(new AppError('unavailable', `Nothing answers at ${address} (${why}). Is the cluster running?`));
+    };
+    socket.once('connect', () => {
+      resolve(socket.localAddress as string);
+      socket.destroy();
+    });
+    socket.once('timeout', () => fail('timeout'));
+    socket.once('error', (error) => fail((error as NodeJS.ErrnoException).code ?? error.message));
+  });
+}

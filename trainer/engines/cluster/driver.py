@@ -1,0 +1,304 @@
+"""Trains on the cluster: finds slots, sends what the ranks need, and writes what rank 0 reports."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trainer.describe import PACKAGES, versions
+from trainer.engines.cluster import address
+from trainer.engines.cluster.node import NodeRank
+from trainer.engines.cluster.parcels import fingerprint, pieces
+from trainer.engines.cluster.report import Report
+from trainer.engines.rank import WorkerLost
+from trainer.protocol.failures import Failure
+from trainer.protocol.stop import Stopped
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+# How long a run waits for devices: those of a lost worker are free within seconds, and a node may come back.
+SLOTS_SECONDS = 60.0
+POLL_SECONDS = 0.2
+# How long after a rank's failure another one's death is waited for that explains it.
+BLAME_SECONDS = 5.0
+# The folder that contains the package.
+PACKAGE = Path(__file__).parents[2]
+
+
+def train(job: Job, work: Callable[..., Any], lose: Callable[..., None]) -> dict[str, Any]:
+    """`step`, `stopped` and `metrics` of rank 0, whose artifacts then lie in the job folder.
+
+    Raises Failure, `cluster_unavailable` among them, WorkerLost, and Stopped.
+    """
+    where = address.wanted() or ""
+    job.phase("load", None, f"cluster {where}")
+    code = job.folder / "code"
+    shutil.rmtree(code, ignore_errors=True)
+    leave_out = shutil.ignore_patterns(".*", "__pycache__", "tests", "*.txt", "*.in")
+    shutil.copytree(PACKAGE, code / "trainer", ignore=leave_out)
+    try:
+        connect(where, code / "trainer")
+        import ray
+
+        # Ray has taken SIGTERM.
+        job.stop.listen()
+        try:
+            return Run(job, share(where, job)).train()
+        finally:
+            ray.shutdown()
+    finally:
+        shutil.rmtree(code, ignore_errors=True)
+
+
+def connect(where: str, package: Path) -> None:
+    """Makes this process a driver of the cluster, whose nodes then have `package`; Failure
+    `cluster_unavailable`."""
+    # Read when Ray is imported.
+    os.environ.update(
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN_PATH=os.environ.get(address.TOKEN_FILE, ""),
+        RAY_USAGE_STATS_ENABLED="0",
+    )
+    if where.startswith(("127.", "localhost:")):
+        # Without it Ray replaces a loopback address by another one of the machine.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    address.look(where)
+    import ray
+
+    try:
+        ray.init(
+            address=where,
+            runtime_env={"py_modules": [str(package)]},
+            logging_level=logging.ERROR,
+            log_to_driver=True,
+        )
+    except Exception as error:
+        raise address.unavailable(
+            f"This machine cannot use the cluster at {where}: {error}",
+            f"It must be one of its nodes: run `hone join {where}` on it.",
+        ) from error
+
+
+def share(where: str, job: Job) -> dict[str, int]:
+    """What each rank gets: a GPU where there is one for each, and as many cores as there are for all of them.
+
+    Waits for a node that may come back; Failure `cluster_unavailable` when there are too few.
+    """
+    workers = job.settings.workers
+    deadline = time.monotonic() + SLOTS_SECONDS
+    while True:
+        job.beat_or_stop()
+        nodes = address.look(where)
+        gpus = sum(node["gpus"] for node in nodes)
+        on_gpus = job.settings.device == "cuda" or (job.settings.device == "auto" and gpus >= workers)
+        count = gpus if on_gpus else sum(node["cpus"] for node in nodes)
+        if count >= workers:
+            break
+        if time.monotonic() > deadline:
+            listed = ", ".join(f"{node['address']} with {node['cpus']} and {node['gpus']}" for node in nodes)
+            raise address.unavailable(
+                f"workers is {workers}, and the cluster has {count} {'GPUs' if on_gpus else 'cores'}. "
+                f"Its nodes with their cores and GPUs: {listed}.",
+                f"Set workers to {count} or less, or add machines with `hone join`.",
+            )
+        time.sleep(POLL_SECONDS)
+    if on_gpus:
+        return {"CPU": min(max(1, node["cpus"] // node["gpus"]) for node in nodes if node["gpus"]), "GPU": 1}
+    most = max(node["cpus"] for node in nodes)
+    fits = (size for size in range(most, 0, -1) if sum(node["cpus"] // size for node in nodes) >= workers)
+    return {"CPU": next(fits)}
+
+
+class Run:
+    """One attempt: the placement, the actors, and what is fetched from rank 0."""
+
+    def __init__(self, job: Job, slot: dict[str, int]) -> None:
+        self.job = job
+        self.slot = slot
+        self.report = Report(job)
+        self.ranks: list[Any] = []
+        # The nodes and their addresses, by rank.
+        self.node_ids: list[str] = []
+        self.nodes: list[str] = []
+
+    def train(self) -> dict[str, Any]:
+        """Places the ranks, sends what they need and follows them to the end."""
+        import ray
+
+        try:
+            group = self._place()
+            self._start(group)
+            return self._follow(self._send())
+        except ray.exceptions.RayActorError as error:
+            raise self._lost(error) from error
+        finally:
+            self.report.close()
+
+    def _place(self) -> Any:
+        import ray
+        from ray.util.placement_group import placement_group, placement_group_table
+
+        group = placement_group([self.slot] * self.job.settings.workers, strategy="PACK")
+        ready = group.ready()
+        deadline = time.monotonic() + SLOTS_SECONDS
+        while not ray.wait([ready], timeout=POLL_SECONDS)[0]:
+            self.job.beat_or_stop()
+            if time.monotonic() > deadline:
+                raise address.unavailable(
+                    "The cluster's devices are in use.", "Resume the run when they are free."
+                )
+        table = placement_group_table(group)["bundles_to_node_id"]
+        known = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes()}
+        self.node_ids = [table[number] for number in range(self.job.settings.workers)]
+        self.nodes = [known[node] for node in self.node_ids]
+        return group
+
+    def _start(self, group: Any) -> None:
+        import ray
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        actor = ray.remote(NodeRank)
+        for number, node in enumerate(self.nodes):
+            options = actor.options(
+                num_cpus=self.slot["CPU"],
+                num_gpus=self.slot.get("GPU", 0),
+                max_concurrency=2,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(group, number),
+            )
+            self.ranks.append(options.remote(number, len(self.nodes), node))
+
+    def _get(self, waited: list[Any]) -> list[Any]:
+        """The values of `waited`; WorkerLost and Stopped end the wait."""
+        import ray
+
+        left = list(waited)
+        while left:
+            self.job.beat_or_stop()
+            done, left = ray.wait(left, num_returns=len(left), timeout=POLL_SECONDS)
+            ray.get(done)
+        return ray.get(waited)
+
+    def _send(self) -> dict[str, Any]:
+        """Sends the files that the nodes lack; returns the ranks' task."""
+        facts = self._get([rank.facts.remote() for rank in self.ranks])
+        self._refuse_differences([fact["versions"] for fact in facts])
+        job = self.job
+        paths = {f"model/{path.name}": path for path in job.model_dir.iterdir()}
+        paths["dataset.jsonl"] = Path(job.spec.dataset.path)
+        if job.spec.validation is not None:
+            paths["validation.jsonl"] = Path(job.spec.validation.path)
+        probed = job.folder / "probe.json"
+        if probed.exists():
+            paths["probe.json"] = probed
+        for folder in self._checkpoints():
+            files = (path for path in folder.rglob("*") if path.is_file())
+            paths.update({path.relative_to(job.folder).as_posix(): path for path in files})
+        prints = {name: fingerprint(path) for name, path in paths.items()}
+        self._deliver({prints[name]: path for name, path in paths.items()})
+        return {
+            "spec": msgspec.json.encode(job.spec),
+            "config": job.config,
+            "resume": job.resume.step if job.resume else None,
+            "files": prints,
+            "meeting": facts[0]["meeting"],
+        }
+
+    def _checkpoints(self) -> list[Path]:
+        """The folders of the checkpoint to resume from and of the best one."""
+        if self.job.resume is None:
+            return []
+        newest = self.job.resume.path
+        best = self.report.best_step(newest)
+        return [
+            newest,
+            *(path for path in [newest.parent / f"checkpoint-{best}"] if path.is_dir() and path != newest),
+        ]
+
+    def _refuse_differences(self, found: list[dict[str, str | None]]) -> None:
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        ours = {"Python": python, **versions(PACKAGES)}
+        for node, theirs in zip(self.nodes, found, strict=True):
+            different = [
+                f"{name} {theirs[name] or 'not installed'} (here {ours[name] or 'not installed'})"
+                for name in ours
+                if theirs[name] != ours[name]
+            ]
+            if different:
+                raise address.unavailable(
+                    f"The environment of the node {node} differs: {', '.join(different)}.",
+                    "Use the same version of Hone there: update it, then run `hone join` again.",
+                )
+
+    def _deliver(self, files: dict[str, Path]) -> None:
+        """Sends each node the files that it lacks, once, through its first rank."""
+        import ray
+
+        leaders = [self.ranks[self.node_ids.index(node)] for node in dict.fromkeys(self.node_ids)]
+        lacking = self._get([leader.lacks.remote(list(files)) for leader in leaders])
+        for name, path in files.items():
+            receivers = [leader for leader, lacks in zip(leaders, lacking, strict=True) if name in lacks]
+            for piece, first, last in pieces(path) if receivers else ():
+                shared = ray.put(piece)
+                self._get([receiver.add.remote(name, shared, first, last) for receiver in receivers])
+
+    def _follow(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Writes what rank 0 reports until every rank has ended."""
+        import ray
+
+        runs = {rank.run.remote(task): number for number, rank in enumerate(self.ranks)}
+        result: dict[str, Any] | None = None
+        while runs:
+            beaten, messages = self._fetch(runs)
+            if beaten:
+                self.job.heartbeat.beat()
+            for message in messages:
+                self.report.take(message)
+            for done in ray.wait(list(runs), num_returns=len(runs), timeout=0)[0]:
+                ended = ray.get(done)
+                number = runs.pop(done)
+                if "failed" in ended:
+                    self._blame(list(runs))
+                    where = f"Worker {number} on {self.nodes[number]}: " if number else ""
+                    raise Failure(**{**ended["failed"], "message": where + ended["failed"]["message"]})
+                if number == 0:
+                    result = ended
+        if result is None or result["step"] is None:
+            raise Stopped
+        return result
+
+    def _fetch(self, runs: dict[Any, int]) -> Any:
+        """What rank 0 reports. Another rank's death ends the wait: rank 0 may hang because of it."""
+        import ray
+
+        fetched = self.ranks[0].fetch.remote(self.job.stop.reason())
+        waited = [fetched, *runs]
+        while fetched in waited:
+            done, waited = ray.wait(waited, num_returns=1, timeout=POLL_SECONDS)
+            with suppress(ray.exceptions.RayTaskError):
+                ray.get(done)
+        return ray.get(fetched)
+
+    def _blame(self, runs: list[Any]) -> None:
+        """Raises the death of another rank that explains a failure, if there is one."""
+        import ray
+
+        deadline = time.monotonic() + BLAME_SECONDS
+        while runs and time.monotonic() < deadline:
+            done, runs = ray.wait(runs, num_returns=1, timeout=POLL_SECONDS)
+            ray.get(done)
+
+    def _lost(self, error: Any) -> WorkerLost:
+        for number, rank in enumerate(self.ranks):
+            if getattr(error, "actor_id", None) == rank._actor_id.hex():
+                return WorkerLost(f"Worker {number} on {self.nodes[number]} was lost")
+        return WorkerLost(f"A worker was lost ({str(error).splitlines()[0]})")

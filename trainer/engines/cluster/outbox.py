@@ -1,0 +1,85 @@
+"""What rank 0 reports from its node: the driver fetches it and writes the job folder."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+from typing import Any
+
+from trainer.engines.cluster.parcels import pieces
+from trainer.protocol.contracts import check_line
+from trainer.protocol.stop import Stopped
+
+# How long a fetch waits for the first message.
+FETCH_SECONDS = 0.2
+# The most pieces of files that wait to be fetched.
+WAITING = 8
+
+
+class Outbox:
+    """Messages in their order: `("file", relative path, piece, first)` and `("line", type, fields)`. A stop
+    request arrives here, too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.waiting: queue.Queue[tuple[Any, ...]] = queue.Queue(WAITING)
+        self.fetched = 0
+        self.beaten = False
+        self.asked: str | None = None
+
+    def fetch(self, stop: str | None) -> tuple[bool, list[tuple[Any, ...]]]:
+        """Whether there was a sign of life, and the messages since the last call, which have then been dealt
+        with; `stop` is the reason of a stop request."""
+        self.asked = stop
+        for _ in range(self.fetched):
+            self.waiting.task_done()
+        messages: list[tuple[Any, ...]] = []
+        try:
+            messages.append(self.waiting.get(timeout=FETCH_SECONDS))
+            while messages[-1][0] == "line":
+                messages.append(self.waiting.get_nowait())
+        except queue.Empty:
+            pass
+        self.fetched = len(messages)
+        beaten, self.beaten = self.beaten, False
+        return beaten, messages
+
+    def send(self, relative: str) -> None:
+        """Sends the file or the files of the folder at `relative`."""
+        path = self.folder / relative
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                name = file.relative_to(self.folder).as_posix()
+                for piece, first, _ in pieces(file):
+                    self.waiting.put(("file", name, piece, first))
+
+    def flush(self) -> None:
+        """Returns when the driver has dealt with everything."""
+        self.waiting.join()
+
+    # The three parts of a job's context: journal, heartbeat, stop.
+
+    def write(self, type: str, **fields: Any) -> None:
+        """A journal line. What it tells of is sent first, and the run goes on when that lies in the job's
+        folder."""
+        check_line(type, fields)
+        if "path" in fields:
+            self.send(fields["path"])
+        if type == "checkpoint" and (self.folder / "probe.json").exists():
+            self.send("probe.json")
+        self.waiting.put(("line", type, fields))
+        if "path" in fields:
+            self.flush()
+
+    def beat(self) -> None:
+        """A sign of life."""
+        self.beaten = True
+
+    def reason(self) -> str | None:
+        """`stop`, `signal` or None."""
+        return self.asked
+
+    def raise_if_requested(self) -> None:
+        """Raises Stopped when a stop was requested."""
+        if self.asked:
+            raise Stopped
