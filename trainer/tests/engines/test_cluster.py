@@ -180,6 +180,8 @@ def test_run_waits_for_a_node_that_comes_back(machines, models, tmp_path):
     wait_for(lambda: steps(spec), process)
     machines.kill(1)
     wait_for(lambda: jobs.journal(spec, "warning"), process)
+    # The head notices it within seconds.
+    wait_for(lambda: len(machines.look()) == 1)
     machines.start(1)
     assert process.wait(WAIT_SECONDS) == 0
     assert jobs.journal(spec, "done")[-1]["outcome"] == "completed"
