@@ -73,7 +73,9 @@ test('metacharacters in every field, path and query of every route run nothing',
 });
 
 test('a model in a folder with such a name is trained, exported and answers, and runs nothing', async () => {
-  // One that was started above, where the text is a valid value.
+  // Those that were started above, where the text is a valid value.
+  for (const { sweep_id } of (await service.call('GET', '/api/sweeps')).body.sweeps)
+    await service.call('POST', `/api/sweeps/${sweep_id}/stop`);
   await service.call('POST', '/api/stop_training');
   await untilEnded(service);
   const model = join(folder, name);
