@@ -84,8 +84,11 @@ async function start(config: Config): Promise<void> {
     const state = await Promise.race([lookAtCluster(command), failed]);
     if (state !== 'ended' && state?.available && state.nodes.length > 0) break;
     if (state === 'ended' || performance.now() > deadline) {
-      await stop(config);
-      throw new AppError('unavailable', `The cluster did not start. Its log is ${logPath}.`);
+      if ((await readHead(config)) !== null) await stop(config);
+      rmSync(temporaryDir, { recursive: true, force: true });
+      const lines = readFileSync(logPath, 'utf8').trim().split('\n');
+      const reason = lines.findLast((line) => line.includes('Error')) ?? lines.at(-1);
+      throw new AppError('unavailable', `The cluster did not start (${reason}). Its log is ${logPath}.`);
     }
     await sleep(pollMs);
   }

@@ -78,5 +78,7 @@ export const rayNode = (command: TrainerCommand, own: string, more: readonly str
   command.pythonPath,
   ...['-m', 'ray.scripts.scripts', 'start', '--block', '--disable-usage-stats'],
   ...['--node-ip-address', own, '--object-store-memory', String(objectStoreBytes)],
+  // Any free ports, instead of 10,002 to 19,999, among which the head's own may be.
+  ...['--min-worker-port', '0', '--max-worker-port', '0'],
   ...more,
 ];
