@@ -1,9 +1,12 @@
 /**
  * Bursts of 1,000 requests and 500 sockets while a model trains: every request is answered, and none with a 5xx. Prints the
  * latency of the status, how much the training slowed down, and the CPU time that a round cost the service and the clients, which
- * share the machine with it; these depend on the machine and are not judged here.
+ * share the machine with it; these depend on the machine and are not judged here. The clients, which would be on other machines,
+ * keep to one core.
  */
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { test } from 'uvu';
@@ -31,6 +34,13 @@ test.after(endAll);
 const middle = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 const percentile = (values: number[], share: number) =>
   values.sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] as number;
+
+/** Keeps this process, which is the clients, to one core; what it has started may use all. */
+function keepToOneCore(): void {
+  const last = availableParallelism() - 1;
+  if (process.platform === 'linux' && last > 0)
+    execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', String(last), String(process.pid)]);
+}
 
 async function stepOf(service: TestService): Promise<number> {
   const { body } = await service.call('GET', '/api/training_status');
@@ -61,6 +71,7 @@ function openSockets(service: TestService): Promise<WebSocket[]> {
 test(`${rounds} rounds of ${burst} requests at once and ${socketCount} sockets during a training`, async () => {
   const service = await startService();
   const pid = service.process.pid as number;
+  keepToOneCore();
   await service.upload('support.jsonl', supportRows());
   const start = await service.call('POST', '/api/start_training', quickRequest({ max_steps: 1_000_000 }));
   assert.is(start.status, 200, JSON.stringify(start.body));
