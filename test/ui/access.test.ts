@@ -162,6 +162,33 @@ test('a session that ends leads to the sign-in, and after it the page and its dr
   await context.close();
 });
 
+test('a session that was read before the key of the address was taken does not ask for a key', async () => {
+  const { page, context, faults } = await openPage(service.url, '/models');
+  await page.locator(dialog).waitFor();
+  let signedIn = () => {};
+  const signingIn = new Promise<void>((resolve) => {
+    signedIn = resolve;
+  });
+  await page.route('**/api/session', async (route) => {
+    const response = await route.fetch();
+    if (route.request().method() === 'GET') await signingIn;
+    await route.fulfill({ response });
+    if (route.request().method() === 'POST') signedIn();
+  });
+  await page.addInitScript(() => {
+    new MutationObserver(() => {
+      if (document.querySelector('dialog.sign-in') !== null) sessionStorage.setItem('asked', 'yes');
+    }).observe(document, { childList: true, subtree: true });
+  });
+  // Only another path loads the page anew.
+  await page.goto(`${service.url}/access#key=${mainKey}`);
+  await sees(page, 'This browser is signed in with the key');
+  await isLive(page);
+  assert.is(await page.evaluate(() => sessionStorage.getItem('asked')), null);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('a request whose session has ended is held, and sent after the sign-in', async () => {
   const { key, id } = await addKey('second');
   const { page, context } = await openPage(service.url, `/access#key=${key}`);

@@ -23,6 +23,12 @@ export class Remote<T> extends Store<Known<T>> {
     if (this.value.value === null && !this.value.loading) void this.refresh();
   }
 
+  /** Replaces the value by a newer one; the answers of earlier requests are dropped. */
+  put(value: T): void {
+    this.#newest += 1;
+    this.set({ value, error: null, loading: false });
+  }
+
   /** Reloads the value; outdated responses are dropped. */
   async refresh(): Promise<void> {
     this.#newest += 1;

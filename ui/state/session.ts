@@ -4,8 +4,26 @@ import type { AccessKey, Session } from '../api/types.ts';
 import { asServiceError, Remote } from './remote.ts';
 import { Store } from './store.ts';
 
-/** Who may use the service, and whether this browser is signed in. */
-export const session = new Remote<Session>(service.session);
+let addressSignIn = Promise.resolve();
+
+/** Signs in with the key of an address like `/#key=hone_…`, and removes it from the address bar and the history. */
+async function signInByAddress(): Promise<void> {
+  const key = /^#key=(.+)$/.exec(location.hash)?.[1];
+  if (key === undefined) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  try {
+    await service.signIn(decodeURIComponent(key));
+  } catch (error) {
+    signInFault.set(asServiceError(error).message);
+  }
+}
+
+/** Who may use the service, and whether this browser is signed in; never read while the key of the address is sent. */
+export const session = new Remote<Session>(async () => {
+  addressSignIn = addressSignIn.then(signInByAddress);
+  await addressSignIn;
+  return service.session();
+});
 export const accessKeys = new Remote<AccessKey[]>(service.keys);
 /** Why the key of the address was not accepted. */
 export const signInFault = new Store<string | null>(null);
@@ -18,7 +36,7 @@ export const isSignInNeeded = (): boolean => {
 
 /** @throws ServiceError when the key is not accepted. */
 export async function signIn(key: string): Promise<void> {
-  session.set({ value: await service.signIn(key), error: null, loading: false });
+  session.put(await service.signIn(key));
 }
 
 /** Ends the session, and forgets all that this page has read. */
@@ -45,27 +63,15 @@ export async function untilSignedIn(): Promise<void> {
   });
 }
 
-/** Signs in with the key of an address like `/#key=hone_…`, and removes it from the address bar and the history. */
-async function takeKeyOfAddress(): Promise<boolean> {
-  const key = /^#key=(.+)$/.exec(location.hash)?.[1];
-  if (key === undefined) return false;
-  history.replaceState(null, '', location.pathname + location.search);
-  try {
-    await signIn(decodeURIComponent(key));
-  } catch (error) {
-    await session.refresh();
-    if (isSignInNeeded()) signInFault.set(asServiceError(error).message);
-  }
-  return true;
-}
-
 /** Reads the session, or opens one with the key of the address. */
 export function openSession(): void {
-  asking = takeKeyOfAddress()
-    .then((taken) => (taken ? undefined : session.refresh()))
-    .finally(() => {
-      asking = null;
-    });
+  const read = async () => {
+    await session.refresh();
+    if (!isSignInNeeded()) signInFault.set(null);
+  };
+  asking = read().finally(() => {
+    asking = null;
+  });
   onSignInNeeded(untilSignedIn);
-  addEventListener('hashchange', () => void takeKeyOfAddress());
+  addEventListener('hashchange', () => void read());
 }
