@@ -20,6 +20,7 @@ import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createShare } from './domain/jobs/devices.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
+import { createClusterView } from './domain/machine/cluster.ts';
 import { createLive } from './domain/machine/live.ts';
 import { createMachineReader } from './domain/machine/machine.ts';
 import { createTrainerRegistry } from './domain/machine/trainer-registry.ts';
@@ -177,7 +178,7 @@ function composeMachine({ config, logger, frames }: Ground) {
   return {
     machine,
     live: createLive(frames, logger, async () => (await machine()).facts.gpus.map(({ name }) => name)),
-    cluster: () => lookAtCluster(config),
+    cluster: createClusterView(config.cluster?.address ?? null, () => lookAtCluster(config)),
     registry: createTrainerRegistry(() => describeTrainer(config, config.converterDir)),
   };
 }

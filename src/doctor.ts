@@ -86,12 +86,12 @@ export async function runDoctor(config: Config): Promise<number> {
     [
       'Trainer',
       async () => {
-        const { tasks, strategies, providers } = await describeTrainer(config, config.converterDir);
+        const { tasks, strategies, providers, engines } = await describeTrainer(config, config.converterDir);
         const list = (entries: readonly { name: string }[]) => entries.map(({ name }) => name).join(', ');
-        const missing = providers
+        const missing = [...providers, ...engines]
           .filter(({ available }) => !available)
           .map(({ name, reason }) => `; ${name} is not available: ${reason}`);
-        return `tasks ${list(tasks)}; strategies ${list(strategies)}; providers ${list(providers)}${missing.join('')}`;
+        return `tasks ${list(tasks)}; strategies ${list(strategies)}; providers ${list(providers)}; engines ${list(engines)}${missing.join('')}`;
       },
     ],
     ['Cluster', () => describeCluster(config)],

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from trainer.engines.choose import why_one_worker
+from trainer.engines.choose import engines, why_one_worker
 from trainer.model.check import model_types
 from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.registry import find_all
@@ -77,6 +77,7 @@ def describe(converter: str | None) -> dict[str, Any]:
             {**_words(provider), "available": available[name][0], "reason": available[name][1]}
             for name, provider in providers.items()
         ],
+        "engines": engines(),
         "combinations": [
             {
                 "task": task,

@@ -1,5 +1,4 @@
 import type { Settings } from '../contract/settings.ts';
-import type { ClusterState } from '../trainer/cluster.ts';
 import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
@@ -13,6 +12,7 @@ import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
 import type { ModelReferences } from './fine-tuning/model-references.ts';
 import type { Jobs } from './jobs/jobs.ts';
+import type { SeenCluster } from './machine/cluster.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
 import type { HubPush } from './models/hub-push.ts';
@@ -32,8 +32,8 @@ export interface Services {
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly checkpoints: Checkpoints;
-  /** The cluster for runs with several workers; `null` without `--cluster`. */
-  readonly cluster: () => Promise<ClusterState | null>;
+  /** What is known of the cluster for runs with several workers; `null` without `--cluster`. */
+  readonly cluster: () => SeenCluster | null;
   readonly datasets: Datasets;
   readonly examples: ExampleDatasets;
   readonly fineTuningFiles: FineTuningFiles;

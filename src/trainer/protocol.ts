@@ -140,6 +140,8 @@ export const description = v.looseObject({
     }),
   ),
   providers: v.array(v.looseObject({ ...words, available: v.boolean(), reason: v.nullable(v.string()) })),
+  /** How the ranks of a training can run. */
+  engines: v.array(v.looseObject({ ...words, available: v.boolean(), reason: v.nullable(v.string()) })),
   combinations: v.array(
     v.looseObject({
       task: v.string(),

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from trainer.training.job import Job
 
 
+NOT_ON_WINDOWS = "several workers are not supported on Windows itself; WSL 2 supports them"
+
+
 def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
     """The function that trains `job`: see `local.train`."""
     if job.settings.workers == 1:
@@ -26,10 +29,28 @@ def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
     return driver.train
 
 
+def engines() -> list[dict[str, Any]]:
+    """The engines, with their names and descriptions, and why one cannot be used here (None where it can)."""
+    why_one = NOT_ON_WINDOWS if os.name == "nt" else None
+    found = {
+        "single": ("One process", "Trains in one process.", None),
+        "local": ("This machine", "Trains with several workers on this machine.", why_one),
+        "cluster": (
+            "Cluster",
+            "Trains with several workers on the machines of a Ray cluster.",
+            why_one or address.why_no_cluster(),
+        ),
+    }
+    return [
+        {"name": name, "label": label, "description": text, "available": reason is None, "reason": reason}
+        for name, (label, text, reason) in found.items()
+    ]
+
+
 def why_one_worker(strategy: Any, provider: Any) -> str | None:
     """Why a strategy and a provider train with one worker alone, or None."""
     if os.name == "nt":
-        return "several workers are not supported on Windows itself; WSL 2 supports them"
+        return NOT_ON_WINDOWS
     return getattr(strategy, "why_one_worker", None) or getattr(provider, "why_one_worker", None)
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from trainer.describe import describe
+from trainer.engines.cluster import address
 from trainer.protocol.contracts import ROW_SHAPES
 from trainer.tests.jobs import ROOT
 
@@ -27,6 +28,7 @@ def test_describe_imports_nothing_heavy_and_is_json():
         "tasks",
         "strategies",
         "providers",
+        "engines",
         "combinations",
         "export_architectures",
         "lr_scheduler_types",
@@ -85,3 +87,14 @@ def test_the_names_of_schedules_and_optimizers_are_the_library_s_own():
 def test_without_a_converter_no_architecture_can_be_exported():
     assert describe(None)["export_architectures"] == []
     assert describe(str(ROOT / "nowhere"))["export_architectures"] == []
+
+
+def test_engines_say_why_they_cannot_be_used(monkeypatch):
+    monkeypatch.delenv(address.ADDRESS, raising=False)
+    found = {entry["name"]: entry for entry in describe(None)["engines"]}
+    assert list(found) == ["single", "local", "cluster"]
+    assert found["single"]["available"] and not found["cluster"]["available"]
+    assert found["cluster"]["reason"] in ("Hone was started without --cluster.", address.NO_RAY)
+    monkeypatch.setenv(address.ADDRESS, "head:6379")
+    reason = describe(None)["engines"][-1]["reason"]
+    assert reason is None or reason == address.NO_RAY

@@ -34,7 +34,7 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ cluster: lookAtCluster, databaseNotice, parallel, registry, http, version }: Services) {
+function system({ cluster: seenCluster, databaseNotice, parallel, registry, http, version }: Services) {
   return [
     route({
       method: 'GET',
@@ -43,8 +43,8 @@ function system({ cluster: lookAtCluster, databaseNotice, parallel, registry, ht
       summary: 'Service information',
       responses: { 200: { description: 'Providers, strategies and tasks', schema: s.info } },
       handle: async () => {
-        const { providers, strategies, tasks } = await registry.get();
-        const cluster = await lookAtCluster();
+        const { engines, providers, strategies, tasks } = await registry.get();
+        const cluster = seenCluster();
         const names = (entries: readonly { name: string }[]) => entries.map(({ name }) => name);
         return {
           providers: names(providers),
@@ -55,6 +55,13 @@ function system({ cluster: lookAtCluster, databaseNotice, parallel, registry, ht
             provider: name,
             available,
             reason,
+          })),
+          engines: engines.map(({ name, available, reason }) => ({
+            engine: name,
+            // Whether this machine could use a cluster is asked once; whether there is one changes.
+            ...(name === 'cluster' && available && cluster !== null
+              ? { available: cluster.available, reason: cluster.reason }
+              : { available, reason }),
           })),
           http,
           ...(parallel === 1 ? {} : { parallel }),

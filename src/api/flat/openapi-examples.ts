@@ -18,6 +18,11 @@ export const examples: Readonly<Record<string, unknown>> = {
       { provider: 'standard', available: true, reason: null },
       { provider: 'accelerated', available: false, reason: 'It needs an NVIDIA GPU, and there is none.' },
     ],
+    engines: [
+      { engine: 'single', available: true, reason: null },
+      { engine: 'local', available: true, reason: null },
+      { engine: 'cluster', available: false, reason: 'Hone was started without --cluster.' },
+    ],
     http: { engine: 'uws', description: 'uWebSockets.js 20.30.0', reason: null },
   },
   'GET /api/health': { status: 'healthy', version: 'v2' },

@@ -28,6 +28,8 @@ export const info = v.object({
   availability: v.array(
     v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
   ),
+  /** How the workers of a training can run: as one process, on this machine, on the machines of a cluster. */
+  engines: v.array(v.object({ engine: v.string(), available: v.boolean(), reason: v.nullable(v.string()) })),
   http: v.object({ engine: v.string(), description: v.string(), reason: v.nullable(v.string()) }),
   /** The most trainings at once, if more than one. */
   parallel: v.optional(v.number()),
@@ -39,6 +41,8 @@ export const info = v.object({
       available: v.boolean(),
       /** Why it cannot be used. */
       reason: v.nullable(v.string()),
+      /** When its head was asked (ISO 8601); `null` before the first answer. */
+      asked_at: v.nullable(v.string()),
       nodes: v.array(
         v.object({
           address: v.string(),

@@ -19,6 +19,8 @@ TOKEN_FILE = "HONE_CLUSTER_FILE"
 CONNECT_SECONDS = 0.2
 ANSWER_SECONDS = 5.0
 
+NO_RAY = "Ray is not installed in trainer/.venv."
+
 NODES = "/ray.rpc.NodeInfoGcsService/"
 RESOURCES = "/ray.rpc.NodeResourceInfoGcsService/"
 
@@ -26,6 +28,13 @@ RESOURCES = "/ray.rpc.NodeResourceInfoGcsService/"
 def wanted() -> str | None:
     """The HOST:PORT of the cluster that the service was started with, or None."""
     return os.environ.get(ADDRESS) or None
+
+
+def why_no_cluster() -> str | None:
+    """Why this machine uses no cluster, whatever its head says; None where it uses one."""
+    if find_spec("ray") is None:
+        return NO_RAY
+    return None if wanted() else "Hone was started without --cluster."
 
 
 def token() -> str:
@@ -48,10 +57,7 @@ def look(address: str) -> list[dict[str, Any]]:
     all, another version of Ray.
     """
     if find_spec("ray") is None:
-        raise unavailable(
-            "Ray is not installed in trainer/.venv.",
-            "Run `npm start` again. There is no Ray for macOS on Intel processors.",
-        )
+        raise unavailable(NO_RAY, "Run `npm start` again. There is no Ray for macOS on Intel processors.")
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
