@@ -301,6 +301,7 @@ function composeTraining(
       },
       machine: {
         share: createShare(machine, config),
+        cluster: config.cluster !== null,
         takeTrace: live.takeTrace,
         onActive: (ids) => {
           engine.setTrainingActive(ids.length > 0);

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import type { GpuFacts } from '../../hardware/facts.ts';
 import { hasCuda, type Machine } from '../machine/machine.ts';
 
-/** The numbers of a run's devices; `null` stands for all that there are. */
-export type Held = readonly number[] | null;
+/**
+ * The numbers of a run's devices. `null` stands for all that there are, `cluster` for some that the cluster gives, which
+ * may be those of this machine.
+ */
+export type Held = readonly number[] | 'cluster' | null;
 
 /** What the runs share. With `parallel` 1, a run has all devices. */
 export interface Share {
@@ -22,16 +25,21 @@ export interface Share {
 /**
  * The devices for a run with `workers` processes, one for each as far as there are any.
  * @param others what the current runs hold.
+ * @param onCluster whether the cluster gives it its devices, and makes it wait while they are in use.
  * @returns undefined if the run has to wait.
  */
 export function pickDevices(
   { parallel, count }: Pick<Share, 'parallel' | 'count'>,
   others: readonly Held[],
   workers: number,
+  onCluster = false,
 ): Held | undefined {
   if (others.length === 0 && parallel === 1) return null;
   if (others.length >= parallel || others.includes(null)) return undefined;
-  const taken = new Set(others.flatMap((held) => held ?? []));
+  // Hone and Ray do not know which devices of this machine the other one has given.
+  if (others.some((held) => (held === 'cluster') !== onCluster)) return undefined;
+  if (onCluster) return 'cluster';
+  const taken = new Set(others.flatMap((held) => (Array.isArray(held) ? held : [])));
   const free = Array.from({ length: count }, (_, device) => device).filter((device) => !taken.has(device));
   const wanted = Math.min(workers, count);
   return free.length < wanted ? undefined : free.slice(0, wanted);
@@ -64,7 +72,7 @@ export function shareMachine(machine: Machine, parallel: number, environment: No
       count: gpus.length,
       device: 'a GPU',
       environment: (held) =>
-        held === null ? {} : { CUDA_VISIBLE_DEVICES: held.map((device) => visible[device]).join(',') },
+        Array.isArray(held) ? { CUDA_VISIBLE_DEVICES: held.map((device) => visible[device]).join(',') } : {},
     };
   }
   const { cpuCoresLogical, cpuCoresPhysical } = machine.facts;
@@ -78,7 +86,7 @@ export function shareMachine(machine: Machine, parallel: number, environment: No
     count,
     device: `${threads} thread${threads === 1 ? '' : 's'}`,
     environment: (held) =>
-      held === null ? {} : { OMP_NUM_THREADS: String(Math.min(most, threads * held.length)) },
+      Array.isArray(held) ? { OMP_NUM_THREADS: String(Math.min(most, threads * held.length)) } : {},
   };
 }
 
@@ -107,6 +115,7 @@ export async function keepHeld(folder: string, held: Held): Promise<void> {
 export function readHeld(folder: string): Held {
   try {
     const { devices } = JSON.parse(readFileSync(fileOf(folder), 'utf8'));
+    if (devices === 'cluster') return devices;
     return Array.isArray(devices) && devices.every(Number.isInteger) ? devices : null;
   } catch {
     // Missing, or cut off by a loss of power: then it counts as holding everything.

@@ -14,6 +14,8 @@ export interface JobRunsOptions extends FollowerOptions {
   readonly launcher: Launcher;
   /** How runs share the machine. */
   readonly share: () => Promise<Share>;
+  /** Whether runs with several workers train on a cluster. */
+  readonly cluster: boolean;
   /** Called with the jobs that use the machine, when one starts or stops doing so. */
   readonly onActive: (ids: readonly number[]) => void;
 }
@@ -97,7 +99,8 @@ export function createJobRuns(
         const held = starting.get(id);
         return held === undefined ? readHeld(folder(id)) : held;
       });
-      const held = pickDevices(share, others, workersOf(next.spec as JobSpec));
+      const workers = workersOf(next.spec as JobSpec);
+      const held = pickDevices(share, others, workers, options.cluster && workers > 1);
       if (held === undefined) return;
       const launched = launch(next.id, held, share);
       launches.add(launched);

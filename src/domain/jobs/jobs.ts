@@ -44,7 +44,7 @@ export interface JobsOptions {
   /** The most jobs that wait in the queue. */
   readonly queueLimit: number;
   /** How runs share the machine, its usage for the trace of a job's step, and who is told which jobs use it. */
-  readonly machine: Pick<JobRunsOptions, 'share' | 'takeTrace' | 'onActive'>;
+  readonly machine: Pick<JobRunsOptions, 'share' | 'cluster' | 'takeTrace' | 'onActive'>;
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
 }
 

@@ -1,7 +1,16 @@
 /** Which devices a run gets, and when it has to wait. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { describeShare, pickDevices, shareMachine } from '../../../src/domain/jobs/devices.ts';
+import {
+  describeShare,
+  keepHeld,
+  pickDevices,
+  readHeld,
+  shareMachine,
+} from '../../../src/domain/jobs/devices.ts';
 import type { Machine } from '../../../src/domain/machine/machine.ts';
 
 /** A machine with so many cores and GPUs; those in `lost` have failed. */
@@ -34,6 +43,30 @@ test('each of several runs has devices of its own, as many as it has workers; wh
   assert.is(pickDevices(four, [null], 1), undefined, 'a run of an earlier service has everything');
   assert.equal(pickDevices(four, [], 64), [0, 1, 2, 3]);
   assert.is(pickDevices(four, [[3]], 64), undefined);
+});
+
+test('a run on the cluster and one on this machine never run at once, as both may use the same devices', () => {
+  const four = { parallel: 3, count: 4 };
+  assert.is(pickDevices(four, [], 2, true), 'cluster');
+  assert.is(pickDevices(four, ['cluster'], 8, true), 'cluster', 'the cluster gives each its own');
+  assert.is(pickDevices(four, ['cluster', 'cluster', 'cluster'], 2, true), undefined);
+  assert.is(pickDevices(four, [[0]], 2, true), undefined);
+  assert.is(pickDevices(four, ['cluster'], 1), undefined);
+  assert.is(pickDevices({ parallel: 1, count: 1 }, ['cluster'], 1), undefined);
+  const cores = shareMachine(machineWith(9, []), 2, {});
+  assert.equal(cores.environment('cluster'), {}, 'its ranks get theirs on their nodes');
+});
+
+test('what a run holds is known after a restart', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hone-test-'));
+  try {
+    for (const held of [[1, 2], 'cluster', null] as const) {
+      await keepHeld(folder, held);
+      assert.equal(readHeld(folder), held);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('GPUs are named by their UUID, or as CUDA_VISIBLE_DEVICES has them; those that failed are left out', () => {
