@@ -123,6 +123,15 @@ def padding_free_trainer(base: type) -> type:
         """Takes the batches that the collator makes with `padding_free`: `input_ids`, `labels` and
         `position_ids` (1, tokens). Logs the number of tokens and the token accuracy."""
 
+        def _get_dataloader(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+            loader = super()._get_dataloader(dataset, *args, **kwargs)
+            per_step = self.args.gradient_accumulation_steps * self.args.world_size
+            if not kwargs.get("is_training") or per_step == 1:
+                return loader
+            from trainer.fast.balanced_batches import balance_batches
+
+            return balance_batches(loader, dataset, per_step)
+
         def compute_loss(
             self,
             model: Any,
