@@ -193,6 +193,7 @@ function composeModels({ config, logger, store, frames, hub }: Ground) {
     silenceMs: config.limits.engineSilenceMs,
     stallMs: config.limits.engineStallMs,
     maxLoaded: 2,
+    maxPending: config.limits.pendingAnswers,
     logger,
   });
   const checkpoints = createCheckpoints({ store, models, jobsDir: config.jobsDir, command: config });

@@ -117,6 +117,8 @@ export interface Limits {
   readonly moveWaitMs: number;
   /** The most trainings that wait in the queue. */
   readonly queuedJobs: number;
+  /** The most requests to one model at a time, running and waiting. */
+  readonly pendingAnswers: number;
   /** The most uploads at once; each takes about 5 MB of memory. */
   readonly uploadsAtOnce: number;
   /** The least time between two backups of the database. */
@@ -148,6 +150,7 @@ const defaultLimits: Limits = {
   moveBackoffMs: 500,
   moveWaitMs: 300_000,
   queuedJobs: 50,
+  pendingAnswers: 64,
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
   tidyMs: 3_600_000,

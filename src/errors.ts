@@ -21,8 +21,9 @@ export interface FieldIssue {
 
 /**
  * The error class shared by all rooms. `message` is for the user: what happened, why, and what to do. `unauthorized` means
- * that a key is missing or wrong, `too_many` that too many wrong ones came (`details.retryAfterSeconds`), `upstream` that
- * the model hub failed, `unavailable` that a local component (the trainer's environment, the addon) is missing or busy.
+ * that a key is missing or wrong, `too_many` that too many wrong ones came or too many requests wait
+ * (`details.retryAfterSeconds`), `upstream` that the model hub failed, `unavailable` that a local component (the trainer's
+ * environment, the addon) is missing or busy.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind;

@@ -17,6 +17,7 @@ const engine = createEngine({
   silenceMs: 600_000,
   stallMs: 600_000,
   maxLoaded: 1,
+  maxPending: 64,
   logger: silent,
 });
 engine.setTrainingActive(training === 'training');

@@ -9,7 +9,7 @@ const kinds: Readonly<Record<ErrorKind, readonly [string, number]>> = {
   not_found: ['Not found', 404],
   conflict: ['Conflict', 409],
   too_large: ['Too large', 413],
-  too_many: ['Too many attempts', 429],
+  too_many: ['Too many requests', 429],
   unavailable: ['Unavailable', 503],
   upstream: ['Model hub not reachable', 502],
   disk_full: ['Disk full', 507],

@@ -84,7 +84,10 @@ function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, 
       ? {}
       : {
           401: { description: 'An access key is needed, or the one presented is not valid', schema },
-          429: { description: 'Too many wrong access keys came from this address', schema },
+          429: {
+            description: 'Too many wrong access keys came from this address, or too many requests wait',
+            schema,
+          },
         }),
     403: {
       description: `The Host header is not allowed, the request comes from another origin, the access key does not allow this${entry.paths === undefined ? '' : ', or the client may not name this path'}`,

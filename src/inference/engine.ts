@@ -14,11 +14,15 @@ export interface GenerateRequest {
   topP: number;
   seed?: number;
   stop?: string[];
+  /** Who asks; the requests of one caller do not keep those of others waiting. */
+  caller?: string;
 }
 
 export interface GenerateResult {
   text: string;
   promptTokens: number;
+  /** Tokens of the prompt that were kept from an earlier request. */
+  cachedTokens: number;
   generatedTokens: number;
   finishReason: 'stop' | 'length' | 'aborted';
   timeToFirstTokenMs: number;
@@ -28,11 +32,11 @@ export interface GenerateResult {
 /** Loaded models, each in its own child process. */
 export interface Engine {
   /**
-   * Answers one request. Requests to the same model are answered in order of arrival.
+   * Answers one request. Up to eight of the same model run together; others wait, up to a number.
    *
    * @throws AppError `invalid` (not a model file or a damaged one, prompt longer than the context, messages rejected by the template),
    * `not_found` (no such file), `conflict` (unloaded in the meantime), `unavailable` (the process crashed or hung, or the
-   * engine is closed)
+   * engine is closed), `too_many` (too many requests wait for the model)
    */
   generate(
     request: GenerateRequest,
@@ -63,8 +67,13 @@ export interface EngineOptions {
   stallMs: number;
   /** The most models in memory; the least recently used one is unloaded first. */
   maxLoaded: number;
+  /** The most requests to one model at a time, running and waiting; more are refused. */
+  maxPending: number;
   logger: Log;
 }
+
+/** Waiting requests are not told when there is room; after this time it is worth another attempt. */
+const retryAfterSeconds = 5;
 
 interface Slot {
   child: Child;
@@ -79,6 +88,7 @@ interface Slot {
 const aborted: GenerateResult = Object.freeze({
   text: '',
   promptTokens: 0,
+  cachedTokens: 0,
   generatedTokens: 0,
   finishReason: 'aborted',
   timeToFirstTokenMs: 0,
@@ -86,7 +96,9 @@ const aborted: GenerateResult = Object.freeze({
 });
 
 export function createEngine(options: EngineOptions): Engine {
-  const { workerPath, gpu, idleMs, silenceMs, stallMs, maxLoaded, logger } = options;
+  const { workerPath, gpu, idleMs, silenceMs, stallMs, maxLoaded, maxPending, logger } = options;
+  /** Requests to each model, also those that wait for its process. */
+  const pending = new Map<string, number>();
   const slots = new Map<string, Slot>();
   /** Called when a slot may have become free. */
   let waiters: (() => void)[] = [];
@@ -204,12 +216,41 @@ export function createEngine(options: EngineOptions): Engine {
     wake();
   }
 
+  /** Does `work` with the model's slot; `null` if the request was aborted before. */
+  async function withSlot<T>(
+    request: GenerateRequest,
+    signal: AbortSignal | undefined,
+    work: (slot: Slot) => Promise<T>,
+  ): Promise<T | null> {
+    const key = request.modelKey;
+    const others = pending.get(key) ?? 0;
+    if (others >= maxPending) {
+      throw new AppError(
+        'too_many',
+        `The model already has ${others} requests, and no more may wait. Try again in ${retryAfterSeconds} seconds.`,
+        { details: { retryAfterSeconds } },
+      );
+    }
+    pending.set(key, others + 1);
+    try {
+      const slot = await acquire(request, signal);
+      if (slot === null) return null;
+      try {
+        return await work(slot);
+      } finally {
+        release(key, slot);
+      }
+    } finally {
+      const left = (pending.get(key) ?? 1) - 1;
+      if (left > 0) pending.set(key, left);
+      else pending.delete(key);
+    }
+  }
+
   return {
     async generate(request, { onText, signal } = {}) {
-      const slot = await acquire(request, signal);
-      if (slot === null) return { ...aborted };
-      try {
-        return await slot.child.generate(
+      const result = await withSlot(request, signal, (slot) =>
+        slot.child.generate(
           {
             input: request.input,
             adapters: [...(request.adapters ?? [])],
@@ -218,13 +259,13 @@ export function createEngine(options: EngineOptions): Engine {
             topP: request.topP,
             seed: request.seed ?? null,
             stop: request.stop ?? [],
+            caller: request.caller ?? null,
           },
           onText,
           signal,
-        );
-      } finally {
-        release(request.modelKey, slot);
-      }
+        ),
+      );
+      return result ?? { ...aborted };
     },
     isLoaded(modelKey) {
       const slot = slots.get(modelKey);

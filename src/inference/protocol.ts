@@ -28,6 +28,8 @@ export const toWorker = v.variant('type', [
     topP: v.number(),
     seed: v.nullable(v.number()),
     stop: v.array(v.string()),
+    /** Who asks; the requests of one caller do not keep those of others waiting. */
+    caller: v.nullable(v.string()),
   }),
   v.strictObject({ type: v.literal('abort'), id: v.number() }),
   v.strictObject({ type: v.literal('training'), active: v.boolean() }),
@@ -39,6 +41,7 @@ export type ToWorker = v.InferOutput<typeof toWorker>;
 export const generateResult = v.strictObject({
   text: v.string(),
   promptTokens: v.number(),
+  cachedTokens: v.number(),
   generatedTokens: v.number(),
   finishReason: v.picklist(['stop', 'length', 'aborted']),
   timeToFirstTokenMs: v.number(),

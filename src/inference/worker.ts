@@ -2,6 +2,7 @@
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import * as v from 'valibot';
 import { asAppError } from '../errors.ts';
+import { abortedAnswer } from './answering.ts';
 import { type LoadedModel, loadModel } from './loaded-model.ts';
 import { type FromWorker, type ToWorker, toWorker } from './protocol.ts';
 
@@ -9,15 +10,14 @@ type Order = Extract<ToWorker, { type: 'generate' }>;
 
 let model: Promise<LoadedModel> | null = null;
 let trainingActive = false;
-/** Requests are processed one at a time, in order of arrival. */
-let tail: Promise<void> = Promise.resolve();
-let running: number | null = null;
 /** What the process has done so far, in parts of unequal size. */
 let steps = 0;
 const countStep = () => {
   steps += 1;
 };
 const aborts = new Map<number, AbortController>();
+/** Requests that wait for the model to be loaded. */
+const unloaded = new Set<number>();
 
 function tell(message: FromWorker): void {
   process.send?.(message);
@@ -40,38 +40,25 @@ async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<Loade
 }
 
 async function answer(order: Order, signal: AbortSignal): Promise<void> {
+  const { id } = order;
   try {
     if (model === null) throw new Error('A request arrived before the model was loaded.');
-    const loaded = await model;
-    // a request aborted while queued has already been answered
+    unloaded.add(id);
+    const loaded = await model.finally(() => unloaded.delete(id));
+    // A request aborted before has already been answered.
     if (signal.aborted) return;
-    running = order.id;
-    const result = await loaded.generate(order, signal, (delta) => {
-      tell({ type: 'text', id: order.id, delta });
-    });
-    tell({ type: 'done', id: order.id, result });
+    const result = await loaded.generate(order, signal, (delta) => tell({ type: 'text', id, delta }));
+    tell({ type: 'done', id, result });
   } catch (error) {
-    if (!signal.aborted || running === order.id) fail(order.id, error);
+    fail(id, error);
   } finally {
-    running = null;
-    aborts.delete(order.id);
+    aborts.delete(id);
   }
 }
 
 function abort(id: number): void {
-  const controller = aborts.get(id);
-  if (controller === undefined) return;
-  controller.abort();
-  if (running === id) return;
-  const result = {
-    text: '',
-    promptTokens: 0,
-    generatedTokens: 0,
-    finishReason: 'aborted' as const,
-    timeToFirstTokenMs: 0,
-    durationMs: 0,
-  };
-  tell({ type: 'done', id, result });
+  aborts.get(id)?.abort();
+  if (unloaded.delete(id)) tell({ type: 'done', id, result: abortedAnswer() });
 }
 
 function take(message: ToWorker): void {
@@ -87,7 +74,7 @@ function take(message: ToWorker): void {
     case 'generate': {
       const controller = new AbortController();
       aborts.set(message.id, controller);
-      tail = tail.then(() => answer(message, controller.signal));
+      void answer(message, controller.signal);
       return;
     }
     case 'abort':

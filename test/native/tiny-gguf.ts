@@ -7,6 +7,8 @@ interface Shape {
   readonly width?: number;
   readonly layers?: number;
   readonly feedForward?: number;
+  /** The most tokens of the context. */
+  readonly context?: number;
 }
 
 /**
@@ -15,7 +17,7 @@ interface Shape {
  */
 export function writeTinyGguf(
   file: string,
-  { width = 256, layers = 2, feedForward = 512 }: Shape = {},
+  { width = 256, layers = 2, feedForward = 512, context = 128 }: Shape = {},
 ): void {
   const tokens = ['<unk>', '<s>', '</s>'];
   for (let byte = 0; byte < 256; byte += 1)
@@ -30,7 +32,7 @@ export function writeTinyGguf(
     add(key, kind.array, Buffer.concat([u32(type), u64(items.length), ...items]));
   add('general.architecture', kind.string, text('llama'));
   add('general.name', kind.string, text('tiny'));
-  addNumber('llama.context_length', 128);
+  addNumber('llama.context_length', context);
   addNumber('llama.embedding_length', width);
   addNumber('llama.block_count', layers);
   addNumber('llama.feed_forward_length', feedForward);

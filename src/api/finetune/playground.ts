@@ -46,6 +46,7 @@ export function playgroundRoutes({ playground }: Services) {
             maxTokens: body.max_length,
             temperature: body.temperature,
             topP: body.top_p,
+            caller: exchange.peer.address,
             ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
           },
           { signal: exchange.signal },

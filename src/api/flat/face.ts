@@ -226,6 +226,7 @@ function models({ models: store, playground, removeModel }: Services) {
             maxTokens: body.max_new_tokens,
             temperature: body.temperature,
             topP: body.top_p,
+            caller: exchange.peer.address,
             ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
           },
           { signal: exchange.signal },

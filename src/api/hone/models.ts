@@ -105,6 +105,7 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
             maxTokens: body.max_length,
             temperature: body.temperature,
             topP: body.top_p,
+            caller: exchange.peer.address,
             asBase: true,
           },
           { signal: exchange.signal },

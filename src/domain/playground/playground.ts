@@ -23,12 +23,14 @@ export interface PlaygroundRequest {
   readonly asBase?: boolean;
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
   readonly checkpoint?: number;
+  /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
+  readonly caller?: string;
 }
 
 export interface Playground {
   /**
-   * @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung), and
-   * for a checkpoint those of `Checkpoints.prepare`.
+   * @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung),
+   * `too_many` (too many requests wait for the model), and for a checkpoint those of `Checkpoints.prepare`.
    */
   generate(
     request: PlaygroundRequest,
@@ -130,6 +132,7 @@ export function createPlayground(options: {
             topP: request.topP,
             ...(request.seed === undefined ? {} : { seed: request.seed }),
             ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
+            ...(request.caller === undefined ? {} : { caller: request.caller }),
           },
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );

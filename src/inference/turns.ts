@@ -1,0 +1,149 @@
+import { type Answer, type Answering, abortedAnswer, beginAnswer, type Question } from './answering.ts';
+import type { Adapter, Room, Rooms } from './rooms.ts';
+import { mostRunning, shareOf } from './share.ts';
+
+export interface Request extends Question {
+  readonly adapters: readonly Adapter[];
+  /** Who asks. */
+  readonly caller: string | null;
+}
+
+interface Waiting {
+  readonly request: Request;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+interface Running extends Waiting {
+  readonly answering: Answering;
+}
+
+/** The requests of one model: those that run are evaluated together, one step after the other. */
+export interface Turns {
+  answer(request: Request): Promise<Answer>;
+}
+
+/** @param onStep called after each step */
+export function createTurns(rooms: Rooms, onStep: () => void): Turns {
+  const waiting: Waiting[] = [];
+  let running: Running[] = [];
+  let isActive = false;
+
+  /** The one that waits and whose caller has the fewest running requests; the oldest of several. */
+  function nextWaiting(): Waiting | undefined {
+    const load = (one: Waiting) =>
+      running.filter(({ request }) => request.caller === one.request.caller).length;
+    let next = waiting[0];
+    for (const one of waiting) if (load(one) < load(next as Waiting)) next = one;
+    return next;
+  }
+
+  /** Gives places to those that wait, until there is none for the next. */
+  async function admit(): Promise<void> {
+    while (running.length < mostRunning) {
+      const next = nextWaiting();
+      if (next === undefined) return;
+      const { request } = next;
+      const key = JSON.stringify(request.adapters);
+      const isSame = (other: Waiting) =>
+        other !== next && JSON.stringify(other.request.adapters) === key && !other.request.signal.aborted;
+      const crowded = [...running, ...waiting].some(isSame);
+      let place: Awaited<ReturnType<Rooms['take']>> = null;
+      try {
+        const { prompt, limit } = request;
+        place = await rooms.take(request.adapters, prompt, prompt.length + limit, crowded);
+        if (place === null) return;
+        // It may have been aborted in the meantime.
+        if (!waiting.includes(next)) {
+          rooms.release(place);
+          continue;
+        }
+        waiting.splice(waiting.indexOf(next), 1);
+        running.push({ ...next, answering: await beginAnswer(place, request) });
+      } catch (error) {
+        if (place !== null) rooms.release(place);
+        if (waiting.includes(next)) waiting.splice(waiting.indexOf(next), 1);
+        next.reject(error);
+      }
+    }
+  }
+
+  async function leave(one: Running, work: () => Promise<void>): Promise<void> {
+    running = running.filter((other) => other !== one);
+    try {
+      await work();
+    } catch (error) {
+      one.reject(error);
+    } finally {
+      rooms.release(one.answering.place);
+    }
+  }
+  const end = (one: Running) => leave(one, async () => one.resolve(await one.answering.end()));
+
+  /** Evaluates one batch of a context. */
+  async function step(members: Running[]): Promise<void> {
+    members.sort((one, other) => one.answering.place.index - other.answering.place.index);
+    const shares = shareOf(members.map(({ answering }) => answering.left()));
+    await Promise.all(
+      members.map(async (one, index) => {
+        const share = shares[index] as number;
+        try {
+          if (await one.answering.step(share)) await end(one);
+        } catch (error) {
+          await leave(one, () => Promise.reject(error));
+        }
+      }),
+    );
+    onStep();
+  }
+
+  async function work(): Promise<void> {
+    for (;;) {
+      for (const one of running.filter(({ request }) => request.signal.aborted)) await end(one);
+      await admit();
+      if (running.length === 0) return;
+      const inRooms = new Map<Room, Running[]>();
+      for (const one of running) {
+        const { room } = one.answering.place;
+        inRooms.set(room, [...(inRooms.get(room) ?? []), one]);
+      }
+      // One after the other: the contexts share the same cores.
+      for (const members of inRooms.values()) await step(members);
+    }
+  }
+
+  function activate(): void {
+    if (isActive) return;
+    isActive = true;
+    // Requests that came together begin together.
+    setImmediate(() => {
+      void work().finally(() => {
+        isActive = false;
+        if (waiting.length > 0) activate();
+      });
+    });
+  }
+
+  return {
+    answer: (request) =>
+      new Promise((resolve, reject) => {
+        if (request.signal.aborted) {
+          resolve(abortedAnswer());
+          return;
+        }
+        const one: Waiting = { request, resolve, reject };
+        request.signal.addEventListener(
+          'abort',
+          () => {
+            const at = waiting.indexOf(one);
+            if (at < 0) return;
+            waiting.splice(at, 1);
+            resolve({ ...abortedAnswer(), promptTokens: request.prompt.length });
+          },
+          { once: true },
+        );
+        waiting.push(one);
+        activate();
+      }),
+  };
+}

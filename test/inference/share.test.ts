@@ -1,0 +1,29 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { shareOf } from '../../src/inference/share.ts';
+
+test('answers continue by one token beside any prompt', () => {
+  assert.equal(shareOf([1, 4000, 1]), [1, 128, 1]);
+  assert.equal(shareOf([1, 1, 1]), [1, 1, 1]);
+});
+
+test('a prompt alone is evaluated in large parts', () => {
+  assert.equal(shareOf([4000]), [512]);
+  assert.equal(shareOf([30]), [30]);
+});
+
+test('a short prompt is not kept waiting by long ones, which share the rest', () => {
+  assert.equal(shareOf([4000, 20]), [236, 20]);
+  assert.equal(shareOf([4000, 20, 4000]), [118, 20, 118]);
+  assert.equal(shareOf([4000, 20, 4000, 1]), [54, 20, 54, 1]);
+});
+
+test('nobody gets nothing, and a step stays within the batch', () => {
+  for (let count = 1; count <= 8; count++) {
+    const shares = shareOf(Array.from({ length: count }, (_, index) => (index % 3 === 0 ? 1 : 1000 * index)));
+    assert.ok(shares.every((share) => share >= 1));
+    assert.ok(shares.reduce((sum, share) => sum + share, 0) <= 512);
+  }
+});
+
+test.run();

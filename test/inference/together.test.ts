@@ -1,0 +1,179 @@
+/** Requests to one model run together: what they wait for, what they share and what they do not change. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AppError } from '../../src/errors.ts';
+import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine.ts';
+import { childrenOf } from '../children.ts';
+import { root } from '../folders.ts';
+import { writeTinyGguf } from '../native/tiny-gguf.ts';
+
+// The built worker needs no loader of TypeScript.
+process.execArgv = [];
+const folder = mkdtempSync(join(tmpdir(), 'hone-together-'));
+const templatePath = join(folder, 'template.json');
+/** Its contexts hold eight requests. */
+const narrow = join(folder, 'narrow.gguf');
+/** A request alone has a context of its own. */
+const wide = join(folder, 'wide.gguf');
+let engine: Engine;
+
+const create = (maxPending = 64) =>
+  createEngine({
+    workerPath: join(root, 'dist', 'inference-worker.js'),
+    ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 2, maxPending },
+    logger: { debug() {}, info() {}, warn() {} },
+  });
+
+type Turn = { role: string; content: string };
+const user = (content: string): Turn => ({ role: 'user', content });
+const ask = (messages: Turn[], changes: Partial<GenerateRequest> = {}): GenerateRequest => ({
+  ...{ modelKey: 'narrow', ggufPath: narrow, templatePath, input: { kind: 'messages', messages } },
+  ...{ maxTokens: 24, temperature: 0, topP: 1, ...changes },
+});
+const eight = Array.from({ length: 8 }, (_, index) => `Question ${'abcdefgh'[index]} of many`);
+const endless = { maxTokens: 4000, modelKey: 'wide', ggufPath: wide } as const;
+
+/** Starts an answer, and waits until it has begun. */
+function begun(request: GenerateRequest, signal?: AbortSignal) {
+  return new Promise<{ answer: ReturnType<Engine['generate']> }>((resolve, reject) => {
+    const onText = () => resolve({ answer });
+    const answer = engine.generate(request, { onText, ...(signal ? { signal } : {}) });
+    answer.then(onText, reject);
+  });
+}
+
+async function failure(promise: Promise<unknown>): Promise<AppError> {
+  const error = await promise.then(
+    () => new Error('It did not fail.'),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof AppError) return error;
+  throw error;
+}
+
+test.before(() => {
+  writeTinyGguf(narrow, { context: 1024 });
+  writeTinyGguf(wide, { context: 8192 });
+  const chat_template = "{% for message in messages %}{{ message['content'] }}|{% endfor %}";
+  const rest = { bos_token: '<s>', eos_token: '</s>', stop: [], context_length: null, source: 'hone' };
+  writeFileSync(templatePath, JSON.stringify({ chat_template, ...rest }));
+  engine = create();
+});
+test.after(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('greedy answers and equal seeds are those of each request alone', async () => {
+  const asked = eight.flatMap((text, seed) => [
+    ask([user(text)]),
+    ask([user(text)], { temperature: 0.8, topP: 0.9, seed }),
+  ]);
+  const alone: string[] = [];
+  for (const request of asked) alone.push((await engine.generate(request)).text);
+  await engine.unload('narrow');
+  const together = await Promise.all(asked.map((request) => engine.generate(request)));
+  assert.equal(
+    together.map(({ text }) => text),
+    alone,
+  );
+  assert.ok(new Set(alone).size > 8, 'the answers differ');
+});
+
+test('an answer joins others and leaves before them', async () => {
+  const stopLong = new AbortController();
+  const long = await begun(ask([user('A long one')], endless), stopLong.signal);
+  const short = await engine.generate(ask([user('A short one')], { ...endless, maxTokens: 3 }));
+  assert.is(short.generatedTokens, 3);
+  stopLong.abort();
+  assert.is((await long.answer).finishReason, 'aborted', 'the long one still ran');
+});
+
+test('a long prompt does not keep a short one waiting', async () => {
+  const order: string[] = [];
+  const input = { kind: 'text' as const, text: 'A parcel has not come. '.repeat(60) };
+  const long = engine
+    .generate(ask([], { ...endless, input, maxTokens: 1 }))
+    .then(({ promptTokens }) => order.push(`long ${promptTokens > 1900}`));
+  const short = engine
+    .generate(ask([user('short')], { ...endless, maxTokens: 1 }))
+    .then(() => order.push('short'));
+  await Promise.all([long, short]);
+  assert.equal(order, ['short', 'long true']);
+});
+
+test('eight conversations keep their tokens beside each other', async () => {
+  const first = await Promise.all(eight.map((text) => engine.generate(ask([user(text.repeat(4))]))));
+  const turns = first.map(({ text, promptTokens }, index) => ({
+    promptTokens,
+    messages: [user((eight[index] as string).repeat(4)), { role: 'assistant', content: text }, user('And?')],
+  }));
+  const second = await Promise.all(turns.reverse().map(({ messages }) => engine.generate(ask(messages))));
+  for (const [index, { cachedTokens }] of second.entries()) {
+    const { promptTokens } = turns[index] as { promptTokens: number };
+    assert.ok(cachedTokens >= promptTokens - 1, `${cachedTokens} of ${promptTokens} tokens were kept`);
+  }
+});
+
+test('an aborted request frees its place at once', async () => {
+  const stops = eight.map(() => new AbortController());
+  const running = await Promise.all(
+    eight.map((text, index) => begun(ask([user(text)], endless), stops[index]?.signal)),
+  );
+  const next = engine.generate(ask([user('next')], { ...endless, maxTokens: 2 }));
+  stops[3]?.abort();
+  assert.is((await next).generatedTokens, 2);
+  for (const stop of stops) stop.abort();
+  for (const { answer } of running) assert.is((await answer).finishReason, 'aborted');
+});
+
+test('a caller with many requests does not keep another waiting', async () => {
+  const order: string[] = [];
+  const stops = eight.map(() => new AbortController());
+  const many = { ...endless, caller: 'many' };
+  const running = await Promise.all(
+    eight.map((text, index) => begun(ask([user(text)], many), stops[index]?.signal)),
+  );
+  const waiting = [...['many', 'many', 'many', 'one'].entries()].map(([index, caller]) =>
+    engine
+      .generate(ask([user(`${index} waits`)], { ...endless, maxTokens: 1, caller }))
+      .then(() => order.push(caller)),
+  );
+  stops[0]?.abort();
+  await Promise.all(waiting);
+  assert.is(order[0], 'one');
+  for (const stop of stops) stop.abort();
+  await Promise.all(running.map(({ answer }) => answer));
+});
+
+test('a model takes a bounded number of requests', async () => {
+  const small = create(3);
+  const asked = eight.map((text) => small.generate(ask([user(text)])));
+  const results = await Promise.allSettled(asked);
+  const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.is(refused.length, 5);
+  for (const error of refused as AppError[]) {
+    assert.is(error.kind, 'too_many');
+    assert.ok(Number(error.details.retryAfterSeconds) > 0);
+  }
+  assert.is((await small.generate(ask([user('after')]))).generatedTokens > 0, true);
+  await small.close();
+});
+
+test('a process killed in the middle of eight answers fails each of them, and the next one works', async () => {
+  await engine.unload('narrow');
+  const running = await Promise.all(eight.map((text) => begun(ask([user(text)], endless))));
+  const [child] = childrenOf(process.pid, 'inference-worker.js') as [number];
+  process.kill(child, 'SIGKILL');
+  for (const { answer } of running) {
+    const error = await failure(answer);
+    assert.is(error.kind, 'unavailable');
+    assert.match(error.message, 'ended by signal SIGKILL. The next request starts a new one.');
+  }
+  assert.is((await engine.generate(ask([user('after')], { ...endless, maxTokens: 3 }))).generatedTokens, 3);
+});
+
+test.run();
