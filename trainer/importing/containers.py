@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,9 +33,33 @@ BATCH_CHARACTERS = 2**17
 
 # A row with its line (its number, in Parquet), or why it cannot be read.
 Rows = Iterator[tuple[int, "dict[str, Any] | BadRow"]]
+# Rows one by one, or many at once with the number of the first.
+Parts = Iterator[tuple[int, "dict[str, Any] | BadRow | Table"]]
+
+
+class Table(NamedTuple):
+    """Rows as lists of the values of their columns."""
+
+    names: list[str]
+    columns: list[list[Any]]
+    # Whether every value is a text.
+    is_text: bool
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows one by one."""
+        return (dict(zip(self.names, values, strict=True)) for values in zip(*self.columns, strict=True))
 
 
 def read_rows(source: Source, scratch: Path, columns: list[str] | None = None) -> Rows:
+    """The rows of a source one by one; otherwise as `read_parts`."""
+    for number, part in read_parts(source, scratch, columns):
+        if isinstance(part, Table):
+            yield from enumerate(part.rows(), number)
+        else:
+            yield number, part
+
+
+def read_parts(source: Source, scratch: Path, columns: list[str] | None = None) -> Parts:
     """The rows of a source.
 
     @param scratch where a compressed Parquet file is unpacked.
@@ -181,7 +205,7 @@ def _alike(window: _Window) -> Rows:
         following = NEXT_OBJECT.match(text, end)
 
 
-def _delimited(source: Source, fast: bool) -> Rows:
+def _delimited(source: Source, fast: bool) -> Parts:
     """CSV and TSV. pyarrow is three times as fast as csv, which tells the line of whatever is wrong.
 
     @param fast whether pyarrow may begin: importing it costs more than csv takes for a small file.
@@ -191,16 +215,16 @@ def _delimited(source: Source, fast: bool) -> Rows:
         from pyarrow import ArrowInvalid
 
         try:
-            for row in _fast_csv(source):
-                yield done + 2, row
-                done += 1
+            for table in _fast_csv(source):
+                yield done + 2, table
+                done += len(table.columns[0])
             return
         except ArrowInvalid:
             pass
     yield from islice(_exact_csv(source), done, None)
 
 
-def _fast_csv(source: Source) -> Iterator[dict[str, Any]]:
+def _fast_csv(source: Source) -> Iterator[Table]:
     from pyarrow import csv as arrow_csv
     from pyarrow import string
 
@@ -217,9 +241,8 @@ def _fast_csv(source: Source) -> Iterator[dict[str, Any]]:
     )
     skip = 1
     for batch in reader:
-        columns = [column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns]
-        for values in islice(zip(*columns, strict=True), skip, None):
-            yield dict(zip(names, values, strict=True))
+        columns = [column.to_numpy(zero_copy_only=False).tolist()[skip:] for column in batch.columns]
+        yield Table(names, columns, is_text=True)
         skip = 0
 
 
@@ -282,7 +305,7 @@ def _bad_csv(line: int, error: csv.Error) -> Fault:
     return Fault(f"Line {line}: {str(error)[:100]}. Write double quotes within a quoted value twice.", line)
 
 
-def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Rows:
+def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Parts:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -307,9 +330,9 @@ def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Rows:
                     column.to_numpy(zero_copy_only=False).tolist() if text else column.to_pylist()
                     for column, text in zip(batch.columns, is_text, strict=True)
                 ]
-                for values in zip(*columns, strict=True):
-                    number += 1
-                    yield number, dict(zip(names, values, strict=True))
+                has_gaps = any(column.null_count > 0 for column in batch.columns)
+                yield number + 1, Table(names, columns, is_text=all(is_text) and not has_gaps)
+                number += batch.num_rows
                 source.fraction = number / max(1, metadata.num_rows)
     except UnicodeDecodeError as error:
         raise Fault(f"A text behind row {number} is not UTF-8 ({error.reason}).", number + 1) from None

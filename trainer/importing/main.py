@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trainer.importing.containers import read_rows
+from trainer.importing.containers import Table, read_parts, read_rows
 from trainer.importing.faults import BadRow, Fault
 from trainer.importing.shapes import Conversion, conversion_of, propose
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
@@ -126,27 +126,39 @@ class _Import:
         columns = conversion.columns if conversion.flat or source.container == "parquet" else None
         write, convert = sys.stdout.buffer.write, conversion.convert
         piece = bytearray()
-        # Once the import has failed, only its faults are of interest.
-        for number, row in read_rows(source, Path(self.request.scratch), columns):
-            try:
-                if isinstance(row, BadRow):
-                    raise row
-                line = encode(convert(row))
-                if len(line) > MAXIMUM_ROW_BYTES:
-                    raise BadRow(f"longer than {MAXIMUM_ROW_BYTES} bytes; split the row")
-            except (BadRow, UnicodeEncodeError) as error:
-                self._note(source, number, error)
-                continue
-            self.rows += 1
+
+        def add(lines: bytes, count: int) -> None:
+            nonlocal piece
+            self.rows += count
+            # Once the import has failed, only its faults are of interest.
             if self.problems > 0 and not self.request.skip_invalid:
-                continue
-            piece += line
-            piece += b"\n"
+                return
+            piece += lines
             if len(piece) >= PIECE_BYTES:
                 write(piece)
                 piece = bytearray()
                 if time.monotonic() - self.told_at > PROGRESS_SECONDS:
                     self._progress(read_bytes + source.done_bytes())
+
+        for start, part in read_parts(source, Path(self.request.scratch), columns):
+            rows: Iterable[dict[str, Any] | BadRow] = (part,)  # type: ignore[assignment]
+            if isinstance(part, Table):
+                lines = _lines(part, conversion)
+                if lines is not None:
+                    add(lines, len(part.columns[0]))
+                    continue
+                rows = part.rows()
+            for number, row in enumerate(rows, start):
+                try:
+                    if isinstance(row, BadRow):
+                        raise row
+                    line = encode(convert(row))
+                    if len(line) > MAXIMUM_ROW_BYTES:
+                        raise BadRow(f"longer than {MAXIMUM_ROW_BYTES} bytes; split the row")
+                except (BadRow, UnicodeEncodeError) as error:
+                    self._note(source, number, error)
+                else:
+                    add(line + b"\n", 1)
         write(piece)
         sys.stdout.buffer.flush()
 
@@ -168,6 +180,23 @@ class _Import:
     def _progress(self, done_bytes: int) -> None:
         self.told_at = time.monotonic()
         self.tell("progress", done_bytes=done_bytes, rows=self.rows, skipped=self.skipped)
+
+
+def _lines(table: Table, conversion: Conversion) -> bytes | None:
+    """The rows of a table as lines of JSON, which takes half as long as one by one.
+
+    @returns None where a row may be at fault.
+    """
+    fields = conversion.fields
+    if fields is None or not table.is_text:
+        return None
+    columns = (table.columns[table.names.index(column)] for column in fields.values())
+    rows = [dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True)]
+    try:
+        lines = msgspec.json.Encoder().encode_lines(rows)
+    except UnicodeEncodeError:
+        return None
+    return lines if len(lines) <= MAXIMUM_ROW_BYTES else None
 
 
 def _kind_of(rows: list[dict[str, Any]], name: str) -> str:

@@ -23,6 +23,8 @@ class Conversion:
     columns: list[str]
     # Whether every row of strings in these columns converts.
     flat: bool = False
+    # The columns of the fields, where a row of strings becomes one of the same strings.
+    fields: dict[str, str] | None = None
 
 
 # Usual names of the columns of each field, best first. A shape is proposed if all of its fields are found.
@@ -100,6 +102,7 @@ def conversion_of(mapping: dict[str, Any] | None, columns: Sequence[str], first:
             *("alpaca", "messages", _alpaca_messages) if as_messages else ("alpaca", "input-output", _alpaca),
             fields,
             flat=not as_messages,
+            fields=None if as_messages or has("input") else {"input": "instruction", "output": "output"},
         )
     if has("prompt") and has("completion"):
         if isinstance(first["prompt"], list):
@@ -133,13 +136,14 @@ def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
                 return _preference(renamed)
             return {field: _text(row, column) for field, column in names.items()}
 
-        return Conversion(shape, target, convert, [column for _, column in fields], flat=True)
+        return Conversion(shape, target, convert, list(names.values()), flat=True, fields=names)
     return Conversion(
         shape,
         target,
         lambda row: {field: _text(row, column) for field, column in fields},
         [column for _, column in fields],
         flat=True,
+        fields=dict(fields),
     )
 
 

@@ -202,15 +202,40 @@ def test_it_starts_without_torch_and_transformers():
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
 
 
+def run_import(path: Path, **changes: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What an import of `path` prints, and what it tells."""
+    request = {"paths": [str(path)], "scratch": str(path.parent), "limit_bytes": 2**40, "mapping": None}
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer", "import"],
+        input=json.dumps({**request, "run": True, "skip_invalid": True, **changes}).encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr.isascii()
+    rows, told = ([json.loads(line) for line in out.splitlines()] for out in (done.stdout, done.stderr))
+    return rows, told
+
+
+def test_a_row_without_a_value_is_told_by_its_number_and_the_others_are_converted(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    answers: list[Any] = [f"answer {place}" for place in range(9000)]
+    # The first and the last batch have no gap.
+    answers[5000] = None
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"output": answers, "input": [str(place) for place in range(9000)]}), path)
+    rows, told = run_import(path)
+    wanted = [{"input": str(place), "output": answer} for place, answer in enumerate(answers) if answer]
+    assert rows == wanted
+    assert list(rows[0]) == ["input", "output"]
+    problems = [event for event in told if event["event"] == "problem"]
+    assert [(event["line"], event["column"]) for event in problems] == [(5001, "output")]
+    assert told[-1] == {"event": "end", "rows": 8999, "skipped": 1, "problems": 1}
+
+
 def test_what_is_told_is_ascii(tmp_path):
     """Line separators of Unicode would divide a line for newer releases of Node."""
     path = write(tmp_path, json.dumps({"input": "a\u2028b", "output\u2029": "é"}, ensure_ascii=False))
-    request = {"paths": [str(path)], "scratch": str(tmp_path), "limit_bytes": 1000, "mapping": None}
-    told = subprocess.run(
-        [sys.executable, "-m", "trainer", "import"],
-        input=json.dumps({**request, "run": False, "skip_invalid": False}).encode(),
-        capture_output=True,
-        check=True,
-    ).stderr
-    assert told.isascii()
-    assert json.loads(told)["samples"][0]["before"] == {"input": "a\u2028b", "output\u2029": "é"}
+    _, (told,) = run_import(path, run=False)
+    assert told["samples"][0]["before"] == {"input": "a\u2028b", "output\u2029": "é"}
