@@ -108,7 +108,8 @@ export async function compose(
   };
   const fineTuning = composeFineTuning(ground, machine, { ...models, ...training, datasets, jobs });
   sweeps = createSweeps({
-    ...{ store, frames, jobs, command: config, parallel: config.parallel, logger },
+    ...{ store, frames, jobs, command: config, jobsDir: config.jobsDir, parallel: config.parallel, logger },
+    describe: training.judges.registry.get,
     judge: (request) => judgeRequest(request, training.judges),
   });
   const { live, ...machineServices } = machine;

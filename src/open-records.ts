@@ -6,6 +6,7 @@ import { prepareDatabase, type Restoration } from './db/restore.ts';
 import { openStore, type Store } from './db/store.ts';
 import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
 import { type Registered, registerFolders } from './domain/jobs/found-folders.ts';
+import { registerSweeps } from './domain/sweeps/sweep-file.ts';
 import type { Logger } from './logger.ts';
 
 /** The open database. */
@@ -41,11 +42,15 @@ export async function openRecords(
     (store.isUnused() && [jobsDir, modelsDir].some((dir) => existsSync(dir) && readdirSync(dir).length > 0));
   if (isIncomplete) skipFrames(store);
   const frames = createFrameLog(store, publish);
-  let registered: Registered | null = null;
+  let registered: (Registered & { readonly sweeps: readonly string[] }) | null = null;
   if (isIncomplete) {
-    registered = await registerFolders({ store, frames, jobsDir, modelsDir }, () =>
-      store.session.set('restored', false),
-    );
+    let sweeps: ReturnType<typeof registerSweeps> = { registered: [], unreadable: [] };
+    const found = await registerFolders({ store, frames, jobsDir, modelsDir }, () => {
+      sweeps = registerSweeps(store.sweeps, jobsDir);
+      store.session.set('restored', false);
+    });
+    const unreadable = [...found.unreadable, ...sweeps.unreadable];
+    registered = { ...found, sweeps: sweeps.registered, unreadable };
   }
   const notice =
     restoration === null && registered === null ? null : describe(config, restoration, registered);
@@ -54,7 +59,11 @@ export async function openRecords(
   return { store, frames, reserve, notice };
 }
 
-function describe(config: Config, restoration: Restoration | null, registered: Registered | null): string {
+function describe(
+  config: Config,
+  restoration: Restoration | null,
+  registered: (Registered & { readonly sweeps: readonly string[] }) | null,
+): string {
   const sentences = [
     restoration === null
       ? `The database ${config.databasePath} was incomplete.`
@@ -71,12 +80,13 @@ function describe(config: Config, restoration: Restoration | null, registered: R
     sentences.push('There is no backup, so a new database was created.');
   }
   if (registered !== null) {
-    const { jobs, models, dropped, unreadable } = registered;
+    const { jobs, models, sweeps, dropped, unreadable } = registered;
     const count = (names: readonly unknown[], what: string) =>
       `${names.length} ${what}${names.length === 1 ? '' : 's'}`;
     sentences.push(
       `Registered again from their folders: ${count(jobs, 'job')} and ${count(models, 'model')}.`,
     );
+    if (sweeps.length > 0) sentences.push(`The same is true of ${count(sweeps, 'sweep')}.`);
     if (dropped.length > 0) sentences.push(`Their folders are gone: ${dropped.join(', ')}.`);
     for (const { folder, reason } of unreadable) sentences.push(`${folder} could not be read: ${reason}.`);
   }

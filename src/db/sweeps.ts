@@ -33,6 +33,8 @@ export type NewSweep = Omit<SweepRow, 'id' | 'endedAt' | 'error'>;
 /** The tables of sweeps and their trials. */
 export interface SweepStore {
   insert(sweep: NewSweep): number;
+  /** Stores a sweep with its trials as they are given, in place of an earlier one with its ID. */
+  put(sweep: SweepRow, trials: readonly TrialRow[]): void;
   get(id: number): SweepRow | null;
   /** Newest first. */
   list(): SweepRow[];
@@ -56,6 +58,10 @@ export function createSweepStore(db: Db): SweepStore {
     `INSERT INTO sweeps (state, request, space, trials, metric, direction, culling, seed, created_at)
      VALUES (@state, @request, @space, @trials, @metric, @direction, @culling, @seed, @createdAt)`,
   );
+  const insertAll = db.prepare(
+    `INSERT INTO sweeps (id, state, request, space, trials, metric, direction, culling, seed, created_at, ended_at, error)
+     VALUES (@id, @state, @request, @space, @trials, @metric, @direction, @culling, @seed, @createdAt, @endedAt, @error)`,
+  );
   const get = db.prepare(`SELECT ${columns} FROM sweeps WHERE id = ?`);
   const list = db.prepare(`SELECT ${columns} FROM sweeps ORDER BY id DESC`);
   const setState = db.prepare('UPDATE sweeps SET state = ?, ended_at = ?, error = ? WHERE id = ?');
@@ -63,6 +69,10 @@ export function createSweepStore(db: Db): SweepStore {
   const trialColumns = 'sweep_id AS sweepId, number, job_id AS jobId, parameters, culled, resumed';
   const putTrial = db.prepare(
     'INSERT INTO sweep_trials (sweep_id, number, job_id, parameters) VALUES (@sweepId, @number, @jobId, @parameters)',
+  );
+  const putWholeTrial = db.prepare(
+    `INSERT OR REPLACE INTO sweep_trials (sweep_id, number, job_id, parameters, culled, resumed)
+     VALUES (@sweepId, @number, @jobId, @parameters, @culled, @resumed)`,
   );
   const trials = db.prepare(`SELECT ${trialColumns} FROM sweep_trials WHERE sweep_id = ? ORDER BY number`);
   const trialOf = db.prepare(`SELECT ${trialColumns} FROM sweep_trials WHERE job_id = ?`);
@@ -82,16 +92,22 @@ export function createSweepStore(db: Db): SweepStore {
     const row = record as Omit<TrialRow, 'culled'> & { parameters: string; culled: number };
     return { ...row, parameters: JSON.parse(row.parameters), culled: row.culled === 1 };
   };
+  const fromSweep = <S extends NewSweep>(sweep: S) => ({
+    ...sweep,
+    request: JSON.stringify(sweep.request),
+    space: JSON.stringify(sweep.space),
+    culling: sweep.culling ? 1 : 0,
+  });
   return {
-    insert: (sweep) =>
-      Number(
-        insert.run({
-          ...sweep,
-          request: JSON.stringify(sweep.request),
-          space: JSON.stringify(sweep.space),
-          culling: sweep.culling ? 1 : 0,
-        }).lastInsertRowid,
-      ),
+    insert: (sweep) => Number(insert.run(fromSweep(sweep)).lastInsertRowid),
+    put(sweep, tried) {
+      remove.run(sweep.id);
+      insertAll.run(fromSweep(sweep));
+      for (const trial of tried) {
+        const parameters = JSON.stringify(trial.parameters);
+        putWholeTrial.run({ ...trial, parameters, culled: trial.culled ? 1 : 0 });
+      }
+    },
     get(id) {
       const record = get.get(id);
       return record === undefined ? null : toSweep(record);

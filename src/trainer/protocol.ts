@@ -129,6 +129,8 @@ export const description = v.looseObject({
       row_shape: v.picklist(rowShapeNames),
       /** Every shape that the task takes, `row_shape` first. */
       row_shapes: v.array(v.picklist(rowShapeNames)),
+      /** What its evaluations report. */
+      metrics: v.array(v.string()),
     }),
   ),
   strategies: v.array(

@@ -107,7 +107,7 @@ const scenarios = {
         ...{ step, total_steps: total, epoch: step / total, total_epochs: 1, elapsed_seconds: step },
         ...{ ...unknown, loss, tokens: step, memory_bytes: null, extra: {} },
       });
-      const metrics = { eval_loss: loss, accuracy: -loss };
+      const metrics = { eval_loss: loss, mean_token_accuracy: -loss };
       if (step % every === 0) say('eval', { step, epoch: step / total, metrics });
       if (step >= total) end('completed', metrics);
     }, pace);

@@ -155,6 +155,44 @@ test('a training that runs while the database is lost is found again, and can be
   await service.end();
 });
 
+test('a sweep whose database is lost goes on with the trials that it had', async () => {
+  const dataDir = temporaryFolder();
+  const options = { dataDir, env: { ...littleInstallation('evaluates'), HONE_TEST_PACE_MS: '40' } };
+  let service = await startService(options);
+  await service.upload('support.jsonl', supportRows());
+  const space = { learning_rate: { low: 1e-5, high: 1e-1, log: true } };
+  const request = quickRequest({ eval_split: 0.1, max_steps: 27, space, trials: 4, seed: 11 });
+  const started = await service.call('POST', '/api/sweeps', request);
+  assert.is(started.status, 200, JSON.stringify(started.body));
+  const read = async () => (await service.call('GET', '/api/sweeps/sweep_1')).body;
+  await until(async () => (await read()).trials_started[1]?.state === 'running', 'a second runs', 300_000);
+  await service.end('SIGKILL');
+  const file = join(dataDir, 'jobs', 'sweep_1.json');
+  const { trials } = JSON.parse(readFileSync(file, 'utf8'));
+  for (const name of readdirSync(join(dataDir, 'database'))) {
+    if (name.startsWith('hone.sqlite')) rmSync(join(dataDir, 'database', name), { recursive: true });
+  }
+  writeFileSync(join(dataDir, 'jobs', 'sweep_9.json'), '{"sweep": 1');
+
+  service = await startService(options);
+  const notice = await noticeOf(service);
+  assert.match(notice, /\d jobs and \d models?\. The same is true of 1 sweep\./);
+  assert.match(notice, /sweep_9\.json could not be read/);
+  await until(async () => (await read()).state !== 'running', 'it has ended', 300_000);
+  const sweep = await read();
+  assert.is(sweep.state, 'completed', sweep.error);
+  assert.equal(
+    sweep.trials_started.slice(0, trials.length).map(({ parameters }: Json) => parameters),
+    trials.map(({ parameters }: Json) => parameters),
+  );
+  const { created_at, started: all, best_request } = sweep;
+  assert.equal([created_at, all, best_request.seed], [started.body.created_at, 4, 11]);
+  assert.ok(sweep.trials_started.every(({ state }: Json) => /^(completed|culled)$/.test(state)));
+  assert.is((await service.call('DELETE', '/api/sweeps/sweep_1')).status, 200);
+  assert.not(existsSync(file));
+  await service.end();
+});
+
 test('a damaged database is replaced by its backup, with what came after the backup from the folders', async () => {
   const dataDir = temporaryFolder();
   let service = await startService({ dataDir, limits: { backupEveryMs: 500 } });

@@ -96,7 +96,7 @@ test('a sweep survives a killed service within and between trials, finds the sam
 });
 
 test('a sweep is stopped with its trial, and cannot be deleted before; a deleted or failed trial does not end it', async () => {
-  const changes = { trials: 3, culling: false, max_steps: 400, metric: 'accuracy' };
+  const changes = { trials: 3, culling: false, max_steps: 400, metric: 'mean_token_accuracy' };
   const { sweep_id: name, direction } = (await ask('POST', '/api/sweeps', request(changes))).body;
   assert.is(direction, 'maximize');
   const trial = async (number: number) => (await sweepOf(name)).trials_started[number - 1];
@@ -113,21 +113,60 @@ test('a sweep is stopped with its trial, and cannot be deleted before; a deleted
   await restart();
   assert.is((await sweepOf(name)).started, 2);
   assert.is((await service.call('GET', '/api/training_status')).body.status, 'stopped');
+  // One of its trials can go on by itself, and then the sweep cannot be deleted.
+  const { job_id: second } = await trial(2);
+  assert.is((await service.call('POST', `/api/jobs/${second}/resume`)).status, 200);
+  const busy = await ask('DELETE', `/api/sweeps/${name}`);
+  assert.is(busy.status, 409);
+  assert.match(busy.body.detail, `${second} of ${name} is `);
+  assert.is((await sweepOf(name)).started, 2);
+  assert.is((await service.call('POST', `/api/jobs/${second}/stop`)).status, 200);
   assert.is((await ask('DELETE', `/api/sweeps/${name}`)).status, 200);
+  assert.is((await service.call('GET', `/api/jobs/${second}`)).status, 404);
 });
 
-test('a metric that trainings do not report ends the sweep, and names those that they do', async () => {
-  const { body } = await ask('POST', '/api/sweeps', request({ metric: 'bleu' }));
+test('a sweep can be stopped before its first trial, and a failed one not at all', async () => {
+  const { sweep_id: name } = (await ask('POST', '/api/sweeps', request())).body;
+  assert.is((await ask('POST', `/api/sweeps/${name}/stop`)).body.state, 'stopped');
+  assert.is((await ask('DELETE', `/api/sweeps/${name}`)).status, 200);
+  const { body } = await ask('POST', '/api/sweeps', request({ metric: 'entropy' }));
+  assert.is((await untilOver(body.sweep_id)).state, 'failed');
+  assert.match((await ask('POST', `/api/sweeps/${body.sweep_id}/stop`)).body.detail, 'is failed');
+});
+
+test('a culled trial that is resumed goes on to its end, in a sweep that runs', async () => {
+  const { sweep_id: name } = (await ask('POST', '/api/sweeps', request({ trials: 20, seed: 3 }))).body;
+  const culled = await until(
+    async () => (await sweepOf(name)).trials_started.find(({ state }: Json) => state === 'culled'),
+    'a trial was culled',
+    300_000,
+  );
+  // Refused while another trial runs: until one has ended and the next is not proposed yet.
+  for (let status = 0; status !== 200; ) {
+    assert.is((await sweepOf(name)).state, 'running');
+    ({ status } = await service.call('POST', `/api/jobs/${culled.job_id}/resume`));
+  }
+  const again = async () => (await sweepOf(name)).trials_started[culled.number - 1];
+  await until(async () => !/queued|starting|running/.test((await again()).state), 'it has ended', 300_000);
+  const ended = await again();
+  assert.equal([ended.state, ended.step], ['completed', 27]);
+  assert.type(ended.value, 'number');
+  assert.is((await ask('POST', `/api/sweeps/${name}/stop`)).status, 200);
+});
+
+test('a metric that trainings do not report after all ends the sweep, and names those that they do', async () => {
+  const { body } = await ask('POST', '/api/sweeps', request({ metric: 'entropy' }));
   const sweep = await untilOver(body.sweep_id);
   assert.is(sweep.state, 'failed');
-  assert.match(sweep.error, 'no metric bleu. It has eval_loss, accuracy');
+  assert.match(sweep.error, 'no metric entropy. It has eval_loss, mean_token_accuracy');
   await until(
     async () => (await sweepOf(body.sweep_id)).trials_started[0].state === 'stopped',
     'its trial stopped',
   );
 });
 
-test('what is wrong with a sweep is said all at once, by field', async () => {
+test('what is wrong with a sweep is said all at once, by field, and nothing is started', async () => {
+  const before = (await ask('GET', '/api/sweeps')).body.sweeps.length;
   const refused = async (changes: object, ...words: string[]) => {
     const { status, body } = await ask('POST', '/api/sweeps', request(changes));
     assert.is(status, 400, JSON.stringify(body));
@@ -161,6 +200,11 @@ test('what is wrong with a sweep is said all at once, by field', async () => {
     ...['optim must be one of', 'none.jsonl', 'set eval_split'],
   );
   await refused({ direction: 'up', metric: '', colour: 1 }, '"direction"', '"metric"', '"colour"');
+  await refused({ trials: 1001 }, '"trials": must be at most 1000');
+  await refused({ space: { learning_rate: { low: 1e-3 } }, trials: 2.5 }, '"trials"');
+  for (const metric of ['rougeL', 'bleu'])
+    await refused({ metric }, `metric is ${metric}, which text-generation does not report`, 'eval_loss');
+  assert.is((await ask('GET', '/api/sweeps')).body.sweeps.length, before);
   assert.is((await ask('GET', '/api/sweeps/sweep_99')).status, 404);
   assert.is((await ask('DELETE', '/api/sweeps/train_1')).status, 404);
 });

@@ -1,20 +1,24 @@
 import { type JobState, unfinishedStates } from '../../contract/jobs.ts';
 import { settings } from '../../contract/settings.ts';
-import { directionOf, type SweepState, type VariedSetting } from '../../contract/sweeps.ts';
+import { directionOf, type SweepState, usualMetric, type VariedSetting } from '../../contract/sweeps.ts';
 import type { Store } from '../../db/store.ts';
 import type { NewSweep } from '../../db/sweeps.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, refusal } from '../../faults.ts';
 import { type ProposalQuestion, propose } from '../../trainer/propose.ts';
+import type { Description } from '../../trainer/protocol.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import type { Frame, FrameLog } from '../events/frame-log.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Jobs } from '../jobs/jobs.ts';
+import { defaultStrategy } from '../machine/trainer-registry.ts';
 import type { JudgedRequest } from '../training/judge-request.ts';
 import { totalSteps } from '../training/steps.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import { evaluationsForCulling, shouldCull } from './halving.ts';
+import { metricFault } from './metrics.ts';
 import { bestOf, readSweep, requestWith, type Sweep, sweepName, type Trial } from './sweep.ts';
+import { withFiles } from './sweep-file.ts';
 import { corners, type SweepRequest, sharedRequest, spaceFaults, spaceOf } from './sweep-request.ts';
 
 /** Searches for good settings: lists of jobs that vary the settings of one request, proposed one by one. */
@@ -46,8 +50,11 @@ export interface SweepsOptions {
   readonly store: Store;
   readonly frames: FrameLog;
   readonly jobs: Jobs;
+  readonly describe: () => Promise<Description>;
   readonly judge: (request: TrainingRequest) => Promise<JudgedRequest>;
   readonly command: TrainerCommand;
+  /** The folder of the jobs' folders, which also has a file of each sweep. */
+  readonly jobsDir: string;
   /** The most trials at once. */
   readonly parallel: number;
   readonly logger: { warn(fields: object, text: string): void };
@@ -61,7 +68,11 @@ const hopelessFailures = 3;
 const endedStates: readonly string[] = ['completed', 'failed', 'stopped', 'interrupted', 'deleted'];
 
 export function createSweeps(options: SweepsOptions): Sweeps {
-  const { store, frames, jobs, logger } = options;
+  const { frames, jobs, logger } = options;
+  const sweepTable = withFiles(options.store.sweeps, options.jobsDir, (id, { message }) =>
+    logger.warn({ sweep: sweepName(id), error: message }, 'The file of a sweep could not be written'),
+  );
+  const store: Store = { ...options.store, sweeps: sweepTable };
   const closing = new AbortController();
   let isFollowing = false;
   /** The work on each sweep, one thing after another. */
@@ -222,6 +233,11 @@ export function createSweeps(options: SweepsOptions): Sweeps {
     const found = createFaults();
     const wrong = fields.space === undefined ? [] : spaceFaults(fields.space, fields.trials);
     for (const msg of wrong) found.add('space', msg);
+    if (!refused.has('metric')) {
+      const { metric = usualMetric, task, strategy } = fields;
+      const fault = metricFault(await options.describe(), metric, task, strategy ?? defaultStrategy);
+      if (fault !== null) found.add('metric', fault);
+    }
     const isRead = !refused.has('eval_split') && !refused.has('validation_dataset');
     if (isRead && !fields.eval_split && fields.validation_dataset == null) {
       found.add(
