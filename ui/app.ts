@@ -18,6 +18,9 @@ import './pages/models/models.ts';
 import './pages/move/openai.ts';
 import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
+import './pages/sweeps/new-sweep.ts';
+import './pages/sweeps/sweep.ts';
+import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
 import './views/sign-in.ts';
@@ -152,6 +155,12 @@ export class App extends LitElement {
       if (second === undefined) return html`<hone-training></hone-training>`;
       if (second === 'runs') return html`<hone-history></hone-history>`;
       if (second === 'compare') return html`<hone-compare></hone-compare>`;
+      if (second === 'sweeps') {
+        if (third === undefined) return html`<hone-sweeps></hone-sweeps>`;
+        return third === 'new'
+          ? html`<hone-new-sweep></hone-new-sweep>`
+          : html`<hone-sweep .sweepId=${third}></hone-sweep>`;
+      }
       return html`<hone-run .jobId=${second}></hone-run>`;
     }
     if (first === 'datasets') {
@@ -203,10 +212,11 @@ const datasetPages: Readonly<Record<string, string>> = {
   openai: 'Import from OpenAI',
 };
 
-function pageTitle([first, second]: readonly string[]): string {
+function pageTitle([first, second, third]: readonly string[]): string {
   if (first === undefined) return 'Dashboard';
   if (first === 'training') {
     if (second === undefined) return 'New training';
+    if (second === 'sweeps') return third === 'new' ? 'New sweep' : (third ?? 'Sweeps');
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';

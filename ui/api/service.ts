@@ -3,6 +3,8 @@ import type { Body, Input } from './routes.ts';
 
 /** A training request: the three required fields and the changed settings. */
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
+/** A training request with a space of settings. */
+export type SweepBody = Body<'POST /api/sweeps'>;
 
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
 export const service = {
@@ -66,6 +68,12 @@ export const service = {
   events: (jobId: string) => call('GET /api/jobs/{job_id}/events', { path: { job_id: jobId } }),
   resume: (jobId: string) => call('POST /api/jobs/{job_id}/resume', { path: { job_id: jobId } }),
   removeJob: (jobId: string) => call('DELETE /api/jobs/{job_id}', { path: { job_id: jobId } }),
+
+  sweeps: async () => (await call('GET /api/sweeps')).sweeps,
+  sweep: (id: string) => call('GET /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
+  startSweep: (body: SweepBody) => call('POST /api/sweeps', { body }),
+  stopSweep: (id: string) => call('POST /api/sweeps/{sweep_id}/stop', { path: { sweep_id: id } }),
+  removeSweep: (id: string) => call('DELETE /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
 
   models: () => call('GET /api/models/'),
   model: (modelId: string) => call('GET /api/models/{model_id}', { path: { model_id: modelId } }),

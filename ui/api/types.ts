@@ -31,3 +31,6 @@ export type Import = Answer<'GET /api/imports/{id}'>;
 export type ImportMapping = NonNullable<Body<'POST /api/imports/{id}/preview'>['mapping']>;
 export type HubDataset = Answer<'GET /api/hub/dataset'>;
 export type Analysis = Answer<'POST /api/datasets/{name}/analysis'>;
+export type SweepSummary = Answer<'GET /api/sweeps'>['sweeps'][number];
+export type Sweep = Answer<'GET /api/sweeps/{sweep_id}'>;
+export type Trial = Sweep['trials_started'][number];

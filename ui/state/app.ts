@@ -19,6 +19,7 @@ import type {
   JobPage,
   Model,
   RecommendedSettings,
+  SweepSummary,
 } from '../api/types.ts';
 import { isActive } from './job-words.ts';
 import { Remote } from './remote.ts';
@@ -52,6 +53,8 @@ let historyLength = historyStart;
 export const jobs = new Remote<JobPage>(() => readJobs(historyLength));
 /** The current job: the running one, or the latest that was not reset. */
 export const currentJobId = new Store<string | null>(null);
+/** The latest frame, other than live metrics of the machine. */
+export const latest = new Store<Frame | null>(null);
 /** Live metrics of the machine; `null` before the first sample. */
 export const sample = new Store<HardwareSample | null>(null);
 
@@ -66,6 +69,9 @@ export const pushed = new Store<ModelFrame | null>(null);
 export const imports = new Remote<Import[]>(service.imports);
 /** The latest frame of an import. */
 export const imported = new Store<ImportFrame | null>(null);
+
+/** The sweeps, newest first. */
+export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
 
 /** The newest runs, loaded in pages. */
 async function readJobs(count: number): Promise<JobPage> {
@@ -126,6 +132,7 @@ export function forgetRun(jobId: string): void {
 }
 
 function take(frame: Frame): void {
+  if (frame.type !== 'gpu') latest.set(frame);
   if (frame.type === 'snapshot') {
     active.clear();
     if (frame.job_id !== undefined && isActive(frame.state)) active.add(frame.job_id);

@@ -12,6 +12,9 @@ export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(nam
 /** The address of an import's page. */
 export const importPath = (id: string) => `/datasets/import/${encodeURIComponent(id)}`;
 
+/** The address of a sweep's page. */
+export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(id)}`;
+
 /** Client-side routing. */
 export class Router extends Store<Place> {
   constructor() {

@@ -3,6 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 const entries = [
   { name: 'New training', path: '/training' },
   { name: 'Runs', path: '/training/runs' },
+  { name: 'Sweeps', path: '/training/sweeps' },
   { name: 'Compare', path: '/training/compare' },
   { name: 'Datasets', path: '/datasets' },
 ] as const;

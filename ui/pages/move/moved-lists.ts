@@ -3,9 +3,8 @@ import type { Move } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
-import { settingTexts } from '../../settings/setting-values.ts';
+import { fillDraft } from '../../settings/draft-request.ts';
 import { router } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
 import { datasetPath } from '../../state/router.ts';
 
 type MovedJob = Move['jobs'][number];
@@ -59,20 +58,7 @@ const parts = ({ training_dataset: training, validation_dataset: validation }: M
 /** Fills the training form with a proposal. */
 function open({ proposal }: MovedJob): void {
   if (proposal === null) return;
-  const { task, model_name: model, dataset, ...others } = proposal.request;
-  const text = (name: string, fallback: string) =>
-    typeof others[name] === 'string' ? (others[name] as string) : fallback;
-  const strategy = text('strategy', 'sft');
-  draft.change({
-    task,
-    model,
-    custom: true,
-    dataset,
-    validationDataset: text('validation_dataset', ''),
-    provider: text('provider', 'standard'),
-    strategy,
-    settings: settingTexts(others, strategy),
-  });
+  fillDraft(proposal.request);
   router.go('/training');
 }
 

@@ -7,7 +7,7 @@ import type { Estimate } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { modelName, nameText, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
-import { shapeFields, shapesFields, shapesFor, taskName, trains } from '../../state/choice-words.ts';
+import { taskName, trains } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { isActive } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -15,7 +15,8 @@ import { Watch } from '../../state/store.ts';
 import './dataset-picker.ts';
 import './estimate.ts';
 import './model-picker.ts';
-import { readSetting, readSettings, settingField } from '../../settings/setting-values.ts';
+import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
+import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 
@@ -44,58 +45,20 @@ export class Training extends LitElement {
   }
 
   private get _faults(): readonly FieldFault[] {
-    const own = Object.entries(draft.value.settings).flatMap(([name, text]) => {
-      if (name === 'eval_split' && draft.value.validationDataset !== '') return [];
-      const field = settingField(name, draft.value.strategy);
-      const read = field === undefined ? null : readSetting(field, text);
-      return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
-    });
+    const own = draftFaults();
     return [
       ...own,
       ...(this._error?.faults ?? []).filter(({ field }) => !own.some((o) => o.field === field)),
     ];
   }
 
-  /** The training request that the form describes. */
-  private get _body(): TrainingBody {
-    const { task, model, dataset, validationDataset, provider, strategy, quantizations } = draft.value;
-    const { eval_split, ...settings } = readSettings(draft.value);
-    return {
-      ...settings,
-      // They exclude each other.
-      ...(validationDataset === '' ? { eval_split } : { validation_dataset: validationDataset }),
-      task,
-      model_name: model.trim(),
-      dataset,
-      provider,
-      strategy,
-      ...(quantizations === null
-        ? {}
-        : { export: quantizations.length === 0 ? 'none' : { quantizations: [...quantizations] } }),
-    };
-  }
-
-  private get _missing(): string | null {
-    const { model, dataset } = draft.value;
-    if (model.trim() === '') return 'Choose a model.';
-    if (dataset === '') return 'Choose a dataset.';
-    const known = datasets.value.value?.find(({ filename }) => filename === dataset);
-    const wanted = shapesFor(draft.value);
-    if (known?.valid === false) return 'The dataset has errors. Fix it or choose another one.';
-    const shape = known?.shape ?? null;
-    if (shape !== null && wanted !== null && !wanted.some((one) => one === shape)) {
-      return `This task and strategy need the fields ${shapesFields(wanted)}, but the dataset has ${shapeFields(shape)}.`;
-    }
-    return null;
-  }
-
   private async _start(event: Event): Promise<void> {
     event.preventDefault();
-    if (this._starting || this._missing !== null) return;
+    if (this._starting || draftMissing() !== null) return;
     this._starting = true;
     this._error = null;
     try {
-      const { job_id } = await service.start({ ...this._body, ...(this._active ? { queue: true } : {}) });
+      const { job_id } = await service.start({ ...draftRequest(), ...(this._active ? { queue: true } : {}) });
       void jobs.refresh();
       router.go(`/training/${job_id}`);
     } catch (error) {
@@ -212,9 +175,9 @@ export class Training extends LitElement {
   private _plan(faults: readonly FieldFault[]): TemplateResult {
     const { task, model, dataset } = draft.value;
     const rows = datasets.value.value?.find(({ filename }) => filename === dataset)?.num_examples ?? null;
-    const missing = this._missing;
+    const missing = draftMissing();
     const own = faults.filter((fault) => !(this._error?.faults ?? []).includes(fault));
-    const body = missing === null && own.length === 0 ? this._body : null;
+    const body = missing === null && own.length === 0 ? draftRequest() : null;
     return html`<aside class="plan card" aria-labelledby="plan">
       <h2 id="plan">Summary</h2>
       <dl class="facts">

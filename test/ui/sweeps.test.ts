@@ -1,0 +1,179 @@
+/** The pages of sweeps: the form, the plot and table of a stored one, and one that runs. */
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { littleInstallation } from '../jobs/little-installation.ts';
+import {
+  endAll,
+  type Json,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  until,
+} from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { storeSweep } from './stored-sweep.ts';
+
+let service: TestService;
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  storeSweep(dataDir);
+  const env = { ...littleInstallation('evaluates'), HONE_TEST_PACE_MS: '50' };
+  service = await startService({ dataDir, env });
+  await service.upload('support.jsonl', supportRows());
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+const trialNames = (page: Page) => page.locator('.trials tbody th').allTextContents();
+const shownTrial = (page: Page) => page.locator('.trials tr.differs th').allTextContents();
+/** Where no link is under the header, which would be too small to hit. */
+const toTop = (page: Page) => page.evaluate(() => scrollTo(0, 0));
+const sweepOf = async (name: string): Promise<Json> =>
+  (await service.call('GET', `/api/sweeps/${name}`)).body;
+
+test('a sweep’s page shows its trials best first, as a plot and a table that highlight the same one', async () => {
+  const sweep = await sweepOf('sweep_1');
+  const { page, faults } = await openPage(service.url, '/training/sweeps');
+  await sees(page, '16 of 16');
+  await page.getByRole('link', { name: 'sweep_1' }).click();
+  await sees(page, `Best: trial ${sweep.best.number}`);
+
+  const completed = sweep.trials_started
+    .filter(({ state }: Json) => state === 'completed')
+    .sort((a: Json, b: Json) => a.value - b.value)
+    .map(({ number }: Json) => `Trial ${number}`);
+  const names = await trialNames(page);
+  assert.equal(names.slice(0, completed.length), completed);
+  assert.is(names.length, 16);
+  assert.is(names.at(-1), 'Trial 14', 'one that failed is last');
+  assert.is(await page.locator('.trials .badge', { hasText: 'Culled' }).count(), 9);
+  assert.is(
+    await page
+      .locator('.trials')
+      .getByRole('button', { name: /^Resume trial/ })
+      .count(),
+    9,
+  );
+  const rates = page.locator('.meter', { hasText: 'Learning rate' });
+  assert.is(
+    Number(await rates.getByRole('progressbar').evaluate((bar: HTMLProgressElement) => bar.value.toFixed(3))),
+    Number((100 * sweep.importance.find(({ field }: Json) => field === 'learning_rate').share).toFixed(3)),
+  );
+
+  // A line for each trial, an axis for each setting and the metric.
+  assert.is(await page.locator('.plot-line').count(), 16);
+  assert.is(
+    await page
+      .locator('.plot-name')
+      .filter({ hasText: /^(Learning|LoRA rank|Packing)/ })
+      .count(),
+    3,
+  );
+  await page.locator('.plot-name', { hasText: 'log' }).filter({ hasText: 'Learning' }).waitFor();
+  const box = page.getByRole('region', { name: /^Parallel coordinates/ });
+  await box.focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await sees(page, new RegExp(`${names[1]} · Learning rate`));
+  assert.equal(await shownTrial(page), [names[1]]);
+  await page.keyboard.press('Escape');
+  assert.equal(await shownTrial(page), []);
+  await page.getByRole('link', { name: names[3] as string, exact: true }).focus();
+  await sees(page, new RegExp(`${names[3]} · Learning rate`));
+  // At the top of the last axis is the best trial.
+  const plot = page.locator('.plot');
+  const { width } = (await plot.boundingBox()) as { width: number };
+  await plot.hover({ position: { x: width - 62, y: 54 } });
+  await until(async () => (await shownTrial(page))[0] === names[0], 'the best is highlighted');
+  assert.is(await page.locator('.plot-shown circle').count(), 6);
+  await toTop(page);
+  assert.equal(await appearanceFaults(page, 'sweep'), []);
+
+  await page.getByRole('button', { name: 'Open in the training form' }).click();
+  await sees(page, 'New training');
+  const value = (label: string) => page.getByLabel(label, { exact: true }).inputValue();
+  assert.is(await value('Learning rate'), String(sweep.best.parameters.learning_rate));
+  assert.is(await value('Hub ID or folder'), sweep.model_name);
+  await page.getByText('Length and evaluation').click();
+  assert.is(await value('Max steps'), '90');
+  assert.is(await page.locator('.tag', { hasText: 'Q4_K_M' }).count(), 1);
+  await page.goto(`${service.url}/training/sweeps`);
+  await sees(page, 'sweep_1');
+  assert.equal(await axeViolations(page), []);
+  await page.goto(`${service.url}/training/sweeps/sweep_99`);
+  await sees(page, 'Sweep not found');
+  assert.equal(faults, []);
+});
+
+test('the form says at once what is missing, starts a sweep, and its page follows, stops, resumes and deletes it', async () => {
+  const { page, faults } = await openPage(service.url, '/training/sweeps/new');
+  await sees(page, 'Choose a model.');
+  await sees(page, 'Set a validation split');
+  const draft = {
+    model: tinyModel('llama'),
+    custom: true,
+    dataset: 'support.jsonl',
+    settings: { max_steps: '600' },
+  };
+  await page.evaluate((text) => localStorage.setItem('hone.draft', text), JSON.stringify(draft));
+  await page.reload();
+  const start = page.getByRole('button', { name: 'Start sweep' });
+  const missing = page.locator('.plan .notes li');
+  await until(async () => (await missing.count()) === 1, 'the split alone is missing');
+  await page.getByLabel('Validation split').fill('0.1');
+  await page.getByText('Trials run in the same queue').waitFor();
+  await page.getByRole('button', { name: 'Remove Learning rate' }).click();
+  await missing.getByText('Add a setting that varies.').waitFor();
+  assert.ok(await start.isDisabled());
+  const add = page.getByLabel('Add a setting that varies');
+  assert.is(await add.locator('option', { hasText: 'Beta' }).count(), 0, 'no setting of another strategy');
+  await add.selectOption('lora_r');
+  assert.is(await page.getByLabel('Values, separated by commas').inputValue(), '8, 16, 32');
+  await missing.getByText('There are 3 combinations').waitFor();
+  await add.selectOption('learning_rate');
+  const rate = page.getByRole('group', { name: 'Learning rate' });
+  assert.is(await rate.getByLabel('From').inputValue(), '0.00002');
+  await rate.getByLabel('To').fill('7');
+  await missing.getByText('Learning rate must be above 0 to 1.').waitFor();
+  await rate.getByLabel('To').fill('0.00001');
+  await missing.getByText('must be less than the highest').waitFor();
+  await rate.getByLabel('To').fill('0.01');
+  await page.getByLabel('Trials', { exact: true }).fill('2');
+  await toTop(page);
+  assert.equal(await appearanceFaults(page, 'sweep-new'), []);
+  await page.reload();
+  assert.is(await page.getByLabel('Trials', { exact: true }).inputValue(), '2');
+  await start.click();
+  await page.waitForURL(/\/training\/sweeps\/sweep_2$/);
+  await sees(page, '0 of 2 trials');
+  // Frames tell of the trial and its evaluations.
+  await page.locator('.trials .badge', { hasText: 'Running' }).waitFor();
+  await page.locator('.trials td span.muted[title]').waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Stop sweep' }).click();
+  await page.locator('.actions .badge', { hasText: 'Stopped' }).waitFor();
+  assert.is((await sweepOf('sweep_2')).state, 'stopped');
+  await page.getByRole('button', { name: 'Resume trial 1' }).click();
+  await page.waitForURL(/\/training\/train_\d+$/);
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await page.getByRole('button', { name: /^Stop and save/ }).click();
+  await page.getByRole('button', { name: 'Resume', exact: true }).waitFor();
+  await page.goto(`${service.url}/training/sweeps/sweep_2`);
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Delete sweep' }).click();
+  await page.waitForURL(/\/training\/sweeps$/);
+  await sees(page, 'sweep_1');
+  assert.is(await page.getByRole('link', { name: 'sweep_2' }).count(), 0);
+  assert.is((await service.call('GET', '/api/sweeps/sweep_2')).status, 404);
+  assert.equal(faults, []);
+});
+
+test.run();

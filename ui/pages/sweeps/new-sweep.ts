@@ -1,0 +1,268 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { type Direction, directionOf, sweepBounds } from '../../../src/contract/sweeps.ts';
+import type { ServiceError } from '../../api/request.ts';
+import { type SweepBody, service } from '../../api/service.ts';
+import { formatCount } from '../../elements/format.ts';
+import { figure, modelName, nameText, serviceErrorPanel } from '../../elements/parts.ts';
+import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
+import { settingLabel } from '../../settings/setting-values.ts';
+import { combinations, dimensionFields, readSpace } from '../../settings/sweep-space.ts';
+import { choices, datasets, router, settings, sweeps } from '../../state/app.ts';
+import { strategyName, taskName } from '../../state/choice-words.ts';
+import { draft } from '../../state/draft.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { sweepPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { sweepDraft } from '../../state/sweep-draft.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import './space-form.ts';
+
+/** The form for a new sweep: the training form's settings, and which of them vary. */
+@customElement('hone-new-sweep')
+export class NewSweep extends LitElement {
+  @state() private _starting = false;
+  @state() private _error: ServiceError | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, choices, datasets, draft, settings, sweepDraft);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    choices.ensure();
+    settings.ensure();
+    void datasets.refresh();
+  }
+
+  private get _dimensions() {
+    return dimensionFields(sweepDraft.value, draft.value.strategy);
+  }
+
+  /** Everything that is missing or wrong. */
+  private get _missing(): string[] {
+    const dimensions = this._dimensions;
+    const base = draftMissing();
+    const { trials, metric } = sweepDraft.value;
+    const count = Number(trials);
+    const isCount = Number.isInteger(count) && count >= 1 && count <= sweepBounds.trials;
+    const faults = dimensions.flatMap(({ read }) => ('fault' in read ? [read.fault] : []));
+    const most = combinations(dimensions);
+    return [
+      ...(base === null ? [] : [base]),
+      ...draftFaults().map(({ message }) => message),
+      ...(this._isValidated
+        ? []
+        : ['Set a validation split: trials are compared on rows that they are not trained on.']),
+      ...(dimensions.length === 0 ? ['Add a setting that varies.'] : faults),
+      ...(isCount ? [] : [`Trials must be a whole number from 1 to ${formatCount(sweepBounds.trials)}.`]),
+      ...(metric.trim() === '' ? ['Name a metric.'] : []),
+      ...(dimensions.length > 0 && faults.length === 0 ? tooMany(most, count) : []),
+    ];
+  }
+
+  private get _isValidated(): boolean {
+    const { eval_split: split, validation_dataset: dataset } = draftRequest();
+    return dataset !== undefined || (typeof split === 'number' && split > 0);
+  }
+
+  private get _body(): SweepBody {
+    const { trials, metric, direction, culling } = sweepDraft.value;
+    return {
+      ...draftRequest(),
+      space: readSpace(this._dimensions),
+      trials: Number(trials),
+      metric: metric.trim(),
+      ...(direction === '' ? {} : { direction }),
+      culling,
+    };
+  }
+
+  private async _start(event: Event): Promise<void> {
+    event.preventDefault();
+    if (this._starting || this._missing.length > 0) return;
+    this._starting = true;
+    this._error = null;
+    try {
+      const { sweep_id } = await service.startSweep(this._body);
+      void sweeps.refresh();
+      router.go(sweepPath(sweep_id));
+    } catch (error) {
+      this._error = asServiceError(error);
+      await this.updateComplete;
+      this.querySelector('.plan .panel-error')?.scrollIntoView({ block: 'center' });
+    } finally {
+      this._starting = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const { task, model, dataset, strategy, validationDataset } = draft.value;
+    return html`<div class="page">
+      ${trainingTabs('/training/sweeps')}
+      <h1>New sweep</h1>
+      <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
+        <div class="column">
+          <section class="card" aria-labelledby="step-base">
+            <header class="card-head">
+              <h2 id="step-base"><span class="step-number">1</span> Training</h2>
+              <a href="/training">Change in the training form</a>
+            </header>
+            <dl class="facts">
+              <div class="figure"><dt>Task</dt><dd>${taskName(task)}</dd></div>
+              <div class="figure"><dt>Model</dt><dd>${model === '' ? '–' : modelName(model)}</dd></div>
+              <div class="figure"><dt>Dataset</dt><dd>${dataset === '' ? '–' : nameText(dataset)}</dd></div>
+              <div class="figure"><dt>Strategy</dt><dd>${strategyName(strategy)}</dd></div>
+              ${this._changed()}
+            </dl>
+            ${
+              validationDataset === ''
+                ? this._split()
+                : html`<p class="note">Trials are compared on the validation dataset ${nameText(validationDataset)}.</p>`
+            }
+          </section>
+          <section class="card" aria-labelledby="step-space">
+            <h2 id="step-space"><span class="step-number">2</span> Settings that vary</h2>
+            <hone-space-form></hone-space-form>
+          </section>
+          ${this._search()}
+        </div>
+        ${this._plan()}
+      </form>
+    </div>`;
+  }
+
+  /** The number of settings that were changed in the training form. */
+  private _changed(): TemplateResult | typeof nothing {
+    const changed = Object.keys(draft.value.settings);
+    return changed.length === 0 ? nothing : figure('Changed settings', changed.map(settingLabel).join(', '));
+  }
+
+  private _split(): TemplateResult {
+    const isMissing = !this._isValidated;
+    return html`<div class="fields"><div class="field">
+      <label for="sweep-split">Validation split</label>
+      <input
+        id="sweep-split"
+        type="text"
+        inputmode="decimal"
+        autocomplete="off"
+        placeholder="0.1"
+        aria-describedby="sweep-split-hint"
+        aria-invalid=${isMissing ? 'true' : nothing}
+        .value=${draft.value.settings.eval_split ?? ''}
+        @input=${(event: Event) => draft.setting('eval_split', (event.target as HTMLInputElement).value || null)}
+      />
+      <p class="hint" id="sweep-split-hint">
+        The fraction of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.
+      </p>
+    </div></div>`;
+  }
+
+  private _search(): TemplateResult {
+    const { trials, metric, direction, culling } = sweepDraft.value;
+    const own = directionOf(metric) === 'minimize' ? 'lower is better' : 'higher is better';
+    return html`<section class="card" aria-labelledby="step-search">
+      <h2 id="step-search"><span class="step-number">3</span> Search</h2>
+      <div class="fields">
+        <div class="field">
+          <label for="sweep-trials">Trials</label>
+          <input
+            id="sweep-trials"
+            type="text"
+            inputmode="numeric"
+            autocomplete="off"
+            aria-describedby="sweep-trials-hint"
+            .value=${trials}
+            @input=${(event: Event) => sweepDraft.change({ trials: (event.target as HTMLInputElement).value })}
+          />
+          <p class="hint" id="sweep-trials-hint">Trainings to make. The first ten or so explore; the next ones stay near the best.</p>
+        </div>
+        <div class="field">
+          <label for="sweep-metric">Metric</label>
+          <input
+            id="sweep-metric"
+            type="text"
+            autocomplete="off"
+            aria-describedby="sweep-metric-hint"
+            .value=${metric}
+            @input=${(event: Event) => sweepDraft.change({ metric: (event.target as HTMLInputElement).value })}
+          />
+          <p class="hint" id="sweep-metric-hint">A metric of the evaluations. <code>eval_loss</code> is always there.</p>
+        </div>
+        <div class="field">
+          <label for="sweep-direction">Better</label>
+          <select
+            id="sweep-direction"
+            .value=${direction}
+            @change=${(event: Event) => sweepDraft.change({ direction: (event.target as HTMLSelectElement).value as Direction | '' })}
+          >
+            <option value="" ?selected=${direction === ''}>automatic (${own})</option>
+            <option value="minimize" ?selected=${direction === 'minimize'}>lower</option>
+            <option value="maximize" ?selected=${direction === 'maximize'}>higher</option>
+          </select>
+        </div>
+      </div>
+      <label class="check">
+        <input
+          type="checkbox"
+          .checked=${culling}
+          @change=${(event: Event) => sweepDraft.change({ culling: (event.target as HTMLInputElement).checked })}
+        />
+        Stop poor trials early
+      </label>
+      <p class="hint">
+        At a ninth and at a third of its steps, a trial goes on only if it is among the best third so far. Those that were
+        stopped can be resumed.
+      </p>
+    </section>`;
+  }
+
+  private _plan(): TemplateResult {
+    const missing = this._missing;
+    const dimensions = this._dimensions;
+    const most = combinations(dimensions);
+    return html`<aside class="plan card" aria-labelledby="plan">
+      <h2 id="plan">Summary</h2>
+      <dl class="facts">
+        ${figure('Varies', dimensions.length === 0 ? '–' : dimensions.map(({ field }) => field.label).join(', '))}
+        ${figure('Combinations', dimensions.length === 0 ? '–' : most === Number.POSITIVE_INFINITY ? 'unlimited' : formatCount(most))}
+        ${figure('Trials', sweepDraft.value.trials)}
+      </dl>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not start the sweep', this._error)}
+      <button class="primary wide" type="submit" ?disabled=${this._starting || missing.length > 0}>
+        ${this._starting ? 'Starting…' : 'Start sweep'}
+      </button>
+      <div role="status">
+        ${
+          missing.length === 0
+            ? html`<p class="note">Trials run in the same queue as other runs. You can close this page.</p>`
+            : html`<ul class="notes note">${missing.map((text) => html`<li>${text}</li>`)}</ul>`
+        }
+      </div>
+    </aside>`;
+  }
+
+  /** Clears the service's errors as soon as the form is edited. */
+  private _edited(): void {
+    if (this._error !== null) this._error = null;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-new-sweep': NewSweep;
+  }
+}
+
+function tooMany(most: number, trials: number): string[] {
+  if (most === 1) return ['There is a single combination. Add values.'];
+  return trials > most
+    ? [`There are ${formatCount(most)} combinations, fewer than the trials. Lower the trials, or add values.`]
+    : [];
+}

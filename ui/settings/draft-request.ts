@@ -1,0 +1,73 @@
+import type { FieldFault } from '../api/request.ts';
+import type { TrainingBody } from '../api/service.ts';
+import { datasets } from '../state/app.ts';
+import { shapeFields, shapesFields, shapesFor } from '../state/choice-words.ts';
+import { type Draft, draft } from '../state/draft.ts';
+import { readSetting, readSettings, settingField, settingTexts } from './setting-values.ts';
+
+/** The training request that the form describes. */
+export function draftRequest(): TrainingBody {
+  const { task, model, dataset, validationDataset, provider, strategy, quantizations } = draft.value;
+  const { eval_split, ...settings } = readSettings(draft.value);
+  return {
+    ...settings,
+    // They exclude each other.
+    ...(validationDataset === '' ? { eval_split } : { validation_dataset: validationDataset }),
+    task,
+    model_name: model.trim(),
+    dataset,
+    provider,
+    strategy,
+    ...(quantizations === null
+      ? {}
+      : { export: quantizations.length === 0 ? 'none' : { quantizations: [...quantizations] } }),
+  };
+}
+
+/** The settings of the form that cannot be read. */
+export function draftFaults(): FieldFault[] {
+  return Object.entries(draft.value.settings).flatMap(([name, text]) => {
+    if (name === 'eval_split' && draft.value.validationDataset !== '') return [];
+    const field = settingField(name, draft.value.strategy);
+    const read = field === undefined ? null : readSetting(field, text);
+    return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
+  });
+}
+
+/** What the form lacks besides its settings; `null` if it has all. */
+export function draftMissing(): string | null {
+  const { model, dataset } = draft.value;
+  if (model.trim() === '') return 'Choose a model.';
+  if (dataset === '') return 'Choose a dataset.';
+  const known = datasets.value.value?.find(({ filename }) => filename === dataset);
+  const wanted = shapesFor(draft.value);
+  if (known?.valid === false) return 'The dataset has errors. Fix it or choose another one.';
+  const shape = known?.shape ?? null;
+  if (shape !== null && wanted !== null && !wanted.some((one) => one === shape)) {
+    return `This task and strategy need the fields ${shapesFields(wanted)}, but the dataset has ${shapeFields(shape)}.`;
+  }
+  return null;
+}
+
+/** Fills the training form with a request. */
+export function fillDraft(request: Readonly<Record<string, unknown>>): void {
+  const text = (name: string, fallback = '') =>
+    typeof request[name] === 'string' ? (request[name] as string) : fallback;
+  const strategy = text('strategy', 'sft');
+  draft.change({
+    task: text('task'),
+    model: text('model_name'),
+    custom: true,
+    dataset: text('dataset'),
+    validationDataset: text('validation_dataset'),
+    provider: text('provider', 'standard'),
+    strategy,
+    settings: settingTexts(request, strategy),
+    quantizations: exportedTypes(request.export),
+  });
+}
+
+function exportedTypes(value: unknown): Draft['quantizations'] {
+  if (value === 'none') return [];
+  return (value as { quantizations?: Draft['quantizations'] } | null | undefined)?.quantizations ?? null;
+}
