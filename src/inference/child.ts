@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import { hasCrashed } from '../contract/crashes.ts';
 import { AppError } from '../errors.ts';
+import type { TokenChoice } from './choices.ts';
 import { type FromWorker, fromWorker, type generateResult, type ToWorker } from './protocol.ts';
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
@@ -30,20 +31,19 @@ export interface Child {
   readonly pending: number;
   /** Whether the process has ended. */
   readonly ended: boolean;
-  generate(
-    order: GenerateOrder,
-    onText?: (delta: string) => void,
-    signal?: AbortSignal,
-  ): Promise<ChildResult>;
+  generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<ChildResult>;
   setTraining(active: boolean): void;
   /** Ends the process; pending requests fail with `reason`. Resolves once the process has exited. */
   end(reason: AppError): Promise<void>;
 }
 
+/** Hears a part of the answer, and with `logprobs` its tokens since the last call. */
+export type OnText = (delta: string, tokens: readonly TokenChoice[]) => void;
+
 interface Waiting {
   resolve(result: ChildResult): void;
   reject(error: Error): void;
-  onText: ((delta: string) => void) | undefined;
+  onText: OnText | undefined;
 }
 
 function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
@@ -164,7 +164,7 @@ export function startChild(
     if (request === undefined) return;
     answered = true;
     if (message.type === 'text') {
-      request.onText?.(message.delta);
+      request.onText?.(message.delta, message.tokens);
       return;
     }
     waiting.delete(id);

@@ -1,5 +1,9 @@
 import { AppError } from '../errors.ts';
-import { type Child, startChild } from './child.ts';
+import { type Child, type OnText, startChild } from './child.ts';
+import type { TokenChoice } from './choices.ts';
+
+export type { OnText } from './child.ts';
+export type { RatedToken, TokenChoice } from './choices.ts';
 
 export interface GenerateRequest {
   /** Identifies the model between requests; there is one child process per key. */
@@ -16,6 +20,16 @@ export interface GenerateRequest {
   stop?: string[];
   /** Who asks; the requests of one caller do not keep those of others waiting. */
   caller?: string;
+  /** Log-probabilities of the answer's tokens, and of so many of the most likely ones in the place of each (0 to 20). */
+  logprobs?: number;
+  /** Token IDs with what is added to their logits, −100 to 100. */
+  logitBias?: Readonly<Record<string, number>>;
+  /** Subtracted from the logit of each token of the answer so far, −2 to 2. */
+  presencePenalty?: number;
+  /** The same, as often as the token occurs. */
+  frequencyPenalty?: number;
+  /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
+  grammar?: { kind: 'json' } | { kind: 'json-schema'; schema: Readonly<Record<string, unknown>> };
 }
 
 export interface GenerateResult {
@@ -27,6 +41,8 @@ export interface GenerateResult {
   finishReason: 'stop' | 'length' | 'aborted';
   timeToFirstTokenMs: number;
   durationMs: number;
+  /** The tokens of the text, with `logprobs`. */
+  tokens?: TokenChoice[];
 }
 
 /** Loaded models, each in its own child process. */
@@ -40,7 +56,7 @@ export interface Engine {
    */
   generate(
     request: GenerateRequest,
-    options?: { onText?: (delta: string) => void; signal?: AbortSignal },
+    options?: { onText?: OnText; signal?: AbortSignal },
   ): Promise<GenerateResult>;
   isLoaded(modelKey: string): boolean;
   /** Ends the model's process. Its pending requests fail with `conflict`. */
@@ -260,6 +276,11 @@ export function createEngine(options: EngineOptions): Engine {
             seed: request.seed ?? null,
             stop: request.stop ?? [],
             caller: request.caller ?? null,
+            presencePenalty: request.presencePenalty ?? 0,
+            frequencyPenalty: request.frequencyPenalty ?? 0,
+            logitBias: Object.entries(request.logitBias ?? {}).map(([token, bias]) => [Number(token), bias]),
+            logprobs: request.logprobs ?? null,
+            grammar: request.grammar ?? null,
           },
           onText,
           signal,

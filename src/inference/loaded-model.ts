@@ -3,12 +3,13 @@ import { basename } from 'node:path';
 import type { getLlama, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
 import { answerLead } from './answer-lead.ts';
-import type { Answer } from './answering.ts';
+import type { Answer, Question } from './answering.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
 import { createPieces } from './pieces.ts';
 import type { ToWorker } from './protocol.ts';
 import { readTemplate, type StoredTemplate } from './render.ts';
 import { createRooms } from './rooms.ts';
+import { samplingOf } from './sampling.ts';
 import { createTextStream } from './text-stream.ts';
 import { threadsFor } from './threads.ts';
 import { createTurns } from './turns.ts';
@@ -19,12 +20,15 @@ type Order = Extract<ToWorker, { type: 'generate' }>;
 /** The context of a model that does not tell its own, in tokens. */
 const unknownContextTokens = 8192;
 
+/** The binding's grammars of JSON end with it; it cannot be in JSON, whose strings escape line breaks. */
+const endOfJson = '\n\n\n\n';
+
 /** A model in memory: its vocabulary, its template and, per adapter setting, cached sequences. */
 export interface LoadedModel {
   /** Sets whether a training is running; takes effect at the next evaluation. */
   setTraining(active: boolean): void;
   /** Answers one request, together with others. @throws AppError `invalid` when the prompt is too long. */
-  generate(order: Order, signal: AbortSignal, onText: (delta: string) => void): Promise<Answer>;
+  generate(order: Order, signal: AbortSignal, onText: Question['onText']): Promise<Answer>;
 }
 
 /** Loads a checked GGUF; calls `onStep` for each part that is loaded, and later evaluated. @throws AppError `invalid` when llama.cpp rejects it. */
@@ -103,17 +107,19 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
+      const sampling = await samplingOf(order, llama, model, file.tokens.length);
       const isAnswer = order.input.kind === 'messages';
-      const stops = isAnswer ? [...template.stop, ...order.stop] : order.stop;
+      const stops = [
+        ...(isAnswer ? template.stop : []),
+        ...order.stop,
+        ...(order.grammar === null ? [] : [endOfJson]),
+      ];
       return turns.answer({
         ...{ prompt, signal, onText, cameAt, adapters: order.adapters, caller: order.caller },
         limit: Math.min(order.maxTokens, longest - prompt.length),
-        sampling: {
-          temperature: order.temperature,
-          topP: order.topP,
-          topK: 0,
-          seed: order.seed ?? Math.floor(Math.random() * 2 ** 32),
-        },
+        sampling,
+        temperature: order.temperature,
+        logprobs: order.logprobs,
         stopTokens: stopTokensOf(stops),
         stream: createTextStream(stops, isAnswer ? lead : ''),
         bytesOf: (token, before) =>

@@ -8,6 +8,11 @@ const input = v.variant('kind', [
   v.strictObject({ kind: v.literal('text'), text: v.string() }),
 ]);
 
+const grammar = v.variant('kind', [
+  v.strictObject({ kind: v.literal('json') }),
+  v.strictObject({ kind: v.literal('json-schema'), schema: v.record(v.string(), v.unknown()) }),
+]);
+
 /** Messages from the service to a child that holds one model. */
 export const toWorker = v.variant('type', [
   v.strictObject({
@@ -30,6 +35,12 @@ export const toWorker = v.variant('type', [
     stop: v.array(v.string()),
     /** Who asks; the requests of one caller do not keep those of others waiting. */
     caller: v.nullable(v.string()),
+    presencePenalty: v.number(),
+    frequencyPenalty: v.number(),
+    /** What is added to the logits of tokens. */
+    logitBias: v.array(v.tuple([v.number(), v.number()])),
+    logprobs: v.nullable(v.number()),
+    grammar: v.nullable(grammar),
   }),
   v.strictObject({ type: v.literal('abort'), id: v.number() }),
   v.strictObject({ type: v.literal('training'), active: v.boolean() }),
@@ -37,6 +48,9 @@ export const toWorker = v.variant('type', [
   v.strictObject({ type: v.literal('ping') }),
 ]);
 export type ToWorker = v.InferOutput<typeof toWorker>;
+
+const rated = { token: v.number(), text: v.string(), bytes: v.array(v.number()), logprob: v.number() };
+const choices = v.array(v.strictObject({ ...rated, top: v.array(v.strictObject(rated)) }));
 
 export const generateResult = v.strictObject({
   text: v.string(),
@@ -46,6 +60,7 @@ export const generateResult = v.strictObject({
   finishReason: v.picklist(['stop', 'length', 'aborted']),
   timeToFirstTokenMs: v.number(),
   durationMs: v.number(),
+  tokens: v.exactOptional(choices),
 });
 
 const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), message: v.string() };
@@ -55,7 +70,7 @@ export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('loaded') }),
   /** `steps` grows with every part of the model that is loaded and every token that is evaluated. */
   v.strictObject({ type: v.literal('alive'), steps: v.number() }),
-  v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string() }),
+  v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string(), tokens: choices }),
   v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
   v.strictObject({
     type: v.literal('failed'),

@@ -47,7 +47,9 @@ async function answer(order: Order, signal: AbortSignal): Promise<void> {
     const loaded = await model.finally(() => unloaded.delete(id));
     // A request aborted before has already been answered.
     if (signal.aborted) return;
-    const result = await loaded.generate(order, signal, (delta) => tell({ type: 'text', id, delta }));
+    const result = await loaded.generate(order, signal, (delta, tokens) =>
+      tell({ type: 'text', id, delta, tokens: [...tokens] }),
+    );
     tell({ type: 'done', id, result });
   } catch (error) {
     fail(id, error);

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { JobRow } from '../../db/jobs.ts';
 import { AppError } from '../../errors.ts';
-import type { Engine, GenerateRequest, GenerateResult } from '../../inference/engine.ts';
+import type { Engine, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
 import type { CheckpointFiles, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 
-export type { GenerateResult } from '../../inference/engine.ts';
+export type { GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
+export { jsonSchemaFaults } from '../../inference/json-schema.ts';
 
 /** A generation request. */
 export interface PlaygroundRequest {
@@ -25,6 +26,12 @@ export interface PlaygroundRequest {
   readonly checkpoint?: number;
   /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
   readonly caller?: string;
+  /** As `GenerateRequest` has them. */
+  readonly logprobs?: number;
+  readonly logitBias?: Readonly<Record<string, number>>;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly grammar?: NonNullable<GenerateRequest['grammar']>;
 }
 
 export interface Playground {
@@ -34,7 +41,7 @@ export interface Playground {
    */
   generate(
     request: PlaygroundRequest,
-    options?: { onText?: (delta: string) => void; signal?: AbortSignal },
+    options?: { onText?: OnText; signal?: AbortSignal },
   ): Promise<GenerateResult>;
   /** The file used for inference. @throws AppError as above. */
   modelFile(reference: string): { model: Model; path: string };
@@ -133,6 +140,11 @@ export function createPlayground(options: {
             ...(request.seed === undefined ? {} : { seed: request.seed }),
             ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
             ...(request.caller === undefined ? {} : { caller: request.caller }),
+            ...(request.logprobs === undefined ? {} : { logprobs: request.logprobs }),
+            ...(request.logitBias === undefined ? {} : { logitBias: request.logitBias }),
+            ...(request.presencePenalty === undefined ? {} : { presencePenalty: request.presencePenalty }),
+            ...(request.frequencyPenalty === undefined ? {} : { frequencyPenalty: request.frequencyPenalty }),
+            ...(request.grammar === undefined ? {} : { grammar: request.grammar }),
           },
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );

@@ -1,0 +1,89 @@
+import {
+  type getLlama,
+  LlamaGrammarEvaluationState,
+  type LlamaModel,
+  type SequenceEvaluateOptions,
+  type Token,
+  TokenBias,
+} from 'node-llama-cpp';
+import { AppError } from '../errors.ts';
+import { readJsonSchema } from './json-schema.ts';
+import type { ToWorker } from './protocol.ts';
+
+type Llama = Awaited<ReturnType<typeof getLlama>>;
+type Order = Extract<ToWorker, { type: 'generate' }>;
+/** The bounds of OpenAI's API stand for a ban and for the only choice. */
+const mostBias = 100;
+/** The penalties look back at so many tokens of the answer. */
+const mostPunished = 4096;
+
+async function grammarOf(grammar: NonNullable<Order['grammar']>, llama: Llama) {
+  if (grammar.kind === 'json') return llama.getGrammarFor('json');
+  const { schema, faults } = readJsonSchema(grammar.schema);
+  const [first] = faults;
+  if (first !== undefined) {
+    throw new AppError('invalid', `The schema cannot be used at "${first.path}": ${first.message}.`);
+  }
+  try {
+    return await llama.createGrammarForJsonSchema(schema as { type: 'object' });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError('invalid', `The schema cannot be made a grammar: ${reason}`, { cause });
+  }
+}
+
+function biasOf(order: Order, model: LlamaModel, vocabulary: number): TokenBias | undefined {
+  if (order.logitBias.length === 0) return undefined;
+  const bias = TokenBias.for(model);
+  for (const [token, value] of order.logitBias) {
+    if (!Number.isInteger(token) || token < 0 || token >= vocabulary) {
+      throw new AppError(
+        'invalid',
+        `The model has no token ${token}; its tokens are 0 to ${vocabulary - 1}.`,
+      );
+    }
+    if (model.isEogToken(token as Token)) {
+      throw new AppError('invalid', `Token ${token} ends an answer and cannot be biased.`);
+    }
+    bias.set(token as Token, value <= -mostBias ? 'never' : { logit: value });
+  }
+  return bias;
+}
+
+/**
+ * How the tokens of an answer are chosen.
+ *
+ * @param vocabulary the number of the model's tokens
+ * @throws AppError `invalid` for a token that the model has not or that cannot be biased, or a schema that cannot be used
+ */
+export async function samplingOf(
+  order: Order,
+  llama: Llama,
+  model: LlamaModel,
+  vocabulary: number,
+): Promise<(answer: readonly Token[]) => SequenceEvaluateOptions> {
+  const tokenBias = biasOf(order, model, vocabulary);
+  const grammar = order.grammar === null ? null : await grammarOf(order.grammar, llama);
+  const { presencePenalty, frequencyPenalty, maxTokens } = order;
+  return (answer) => ({
+    temperature: order.temperature,
+    topP: order.topP,
+    topK: 0,
+    seed: order.seed ?? Math.floor(Math.random() * 2 ** 32),
+    ...(tokenBias === undefined ? {} : { tokenBias }),
+    ...(grammar === null
+      ? {}
+      : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
+    ...(presencePenalty === 0 && frequencyPenalty === 0
+      ? {}
+      : {
+          repeatPenalty: {
+            punishTokens: () => [...answer],
+            maxPunishTokens: Math.min(maxTokens, mostPunished),
+            penalty: 1,
+            presencePenalty,
+            frequencyPenalty,
+          },
+        }),
+  });
+}

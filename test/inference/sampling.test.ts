@@ -1,0 +1,152 @@
+/** How answers are drawn: log-probabilities, biases, penalties and grammars. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AppError } from '../../src/errors.ts';
+import {
+  createEngine,
+  type GenerateRequest,
+  type GenerateResult,
+  type TokenChoice,
+} from '../../src/inference/engine.ts';
+import { root } from '../folders.ts';
+import { writeTinyGguf } from '../native/tiny-gguf.ts';
+
+// The built worker needs no loader of TypeScript.
+process.execArgv = [];
+const folder = mkdtempSync(join(tmpdir(), 'hone-sampling-'));
+const ggufPath = join(folder, 'model.gguf');
+const templatePath = join(folder, 'template.json');
+const engine = createEngine({
+  workerPath: join(root, 'dist', 'inference-worker.js'),
+  ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
+  logger: { debug() {}, info() {}, warn() {} },
+});
+
+const ask = (changes: Partial<GenerateRequest> = {}) =>
+  engine.generate({
+    ...{ modelKey: 'model', ggufPath, templatePath, input: { kind: 'text', text: 'Question a of many|' } },
+    ...{ maxTokens: 24, temperature: 0, topP: 1, ...changes },
+  });
+const tokensOf = (result: GenerateResult) => result.tokens as TokenChoice[];
+
+async function refused(changes: Partial<GenerateRequest>): Promise<string> {
+  const error = await ask(changes).then(
+    () => new Error('It was not refused.'),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AppError)) throw error;
+  assert.is(error.kind, 'invalid');
+  return error.message;
+}
+
+test.before(() => {
+  writeTinyGguf(ggufPath, { context: 512 });
+  const template = { chat_template: '{{ messages[0].content }}', bos_token: '<s>', eos_token: '</s>' };
+  writeFileSync(
+    templatePath,
+    JSON.stringify({ ...template, stop: [], context_length: null, source: 'hone' }),
+  );
+});
+test.after(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('log-probabilities tell the tokens of the answer, and change nothing', async () => {
+  const plain = await ask();
+  const heard: TokenChoice[] = [];
+  const rated = await engine.generate(
+    {
+      ...{ modelKey: 'model', ggufPath, templatePath, input: { kind: 'text', text: 'Question a of many|' } },
+      ...{ maxTokens: 24, temperature: 0, topP: 1, logprobs: 3 },
+    },
+    { onText: (_, tokens) => heard.push(...tokens) },
+  );
+  assert.is(rated.text, plain.text);
+  assert.is(plain.tokens, undefined);
+  assert.equal(heard, rated.tokens);
+  assert.is(tokensOf(rated).length, rated.generatedTokens);
+  const bytes = Buffer.from(tokensOf(rated).flatMap((choice) => choice.bytes));
+  assert.ok(new TextDecoder().decode(bytes).startsWith(rated.text));
+  for (const { token, logprob, top } of tokensOf(rated)) {
+    assert.is(top.length, 3);
+    assert.is(top[0]?.token, token, 'greedy takes the most likely one');
+    assert.is(top[0]?.logprob, logprob);
+    assert.ok(top.every((one, index) => one.logprob <= (top[index - 1]?.logprob ?? 0)));
+    assert.ok(top.reduce((sum, one) => sum + Math.exp(one.logprob), 0) <= 1.0001);
+  }
+});
+
+test('log-probabilities are those at temperature 1, whatever the temperature', async () => {
+  const first = async (changes: Partial<GenerateRequest>) =>
+    tokensOf(await ask({ maxTokens: 1, logprobs: 5, seed: 1, ...changes }))[0]?.top ?? [];
+  const greedy = await first({});
+  assert.is(greedy.length, 5);
+  for (const temperature of [0.5, 1, 1.7]) {
+    for (const [index, { token, logprob }] of (await first({ temperature })).entries()) {
+      assert.is(token, greedy[index]?.token);
+      assert.ok(Math.abs(logprob - (greedy[index]?.logprob ?? 0)) < 1e-3, `temperature ${temperature}`);
+    }
+  }
+});
+
+test('a bias bans a token or makes it the only one', async () => {
+  const [usual] = tokensOf(await ask({ logprobs: 1 }));
+  const token = usual?.token as number;
+  const banned = tokensOf(await ask({ logprobs: 0, logitBias: { [token]: -100 } }));
+  assert.not.ok(banned.some((choice) => choice.token === token));
+  const only = tokensOf(await ask({ logprobs: 0, logitBias: { 100: 100 } }));
+  assert.equal([...new Set(only.map((choice) => choice.token))], [100]);
+  assert.match(await refused({ logitBias: { 5000: 1 } }), 'has no token 5000');
+  assert.match(await refused({ logitBias: { 2: -100 } }), 'Token 2 ends an answer');
+});
+
+test('penalties make repeated tokens less likely', async () => {
+  const plain = tokensOf(await ask({ logprobs: 0 })).map(({ token }) => token);
+  const distinct = (tokens: number[]) => new Set(tokens).size;
+  for (const penalty of [{ presencePenalty: 2 }, { frequencyPenalty: 2 }]) {
+    const changed = tokensOf(await ask({ logprobs: 0, ...penalty })).map(({ token }) => token);
+    assert.ok(distinct(changed) > distinct(plain), `${distinct(changed)} of ${distinct(plain)}`);
+  }
+});
+
+test('an answer by a schema is valid, beside others with and without one', async () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      team: { enum: ['billing', 'shipping'] },
+      urgent: { type: 'boolean' },
+      steps: { type: 'array', items: { anyOf: [{ const: 'call' }, { type: 'null' }] }, maxItems: 2 },
+    },
+    required: ['team', 'urgent', 'steps'],
+  };
+  const grammar = { kind: 'json-schema', schema } as const;
+  const plain = await ask();
+  const answers = [0, 1, 2, 3].map((seed) =>
+    ask({ grammar, maxTokens: 300, temperature: seed / 2, seed, ...(seed === 2 ? { logprobs: 2 } : {}) }),
+  );
+  const beside = ask();
+  for (const { text, finishReason } of await Promise.all(answers)) {
+    assert.is(finishReason, 'stop');
+    const { team, urgent, steps, ...more } = JSON.parse(text);
+    assert.ok(['billing', 'shipping'].includes(team), text);
+    assert.type(urgent, 'boolean');
+    assert.ok(steps.length <= 2 && steps.every((step: unknown) => step === 'call' || step === null), text);
+    assert.equal(more, {});
+  }
+  assert.is((await beside).text, plain.text);
+  assert.match((await ask({ grammar: { kind: 'json' } })).text, /^\s*[[{]/);
+});
+
+test('a schema that cannot be expressed is refused with its place', async () => {
+  const schema = { type: 'object', properties: { name: { type: 'string', pattern: '^a' } } };
+  assert.match(
+    await refused({ grammar: { kind: 'json-schema', schema } }),
+    'at "/properties/name/pattern": the keyword pattern is not supported',
+  );
+});
+
+test.run();
