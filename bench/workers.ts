@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
-import { python, root } from './harness/places.ts';
+import { programs, python, root } from './harness/places.ts';
 import type { Scenario, Side, TrialInput } from './harness/scenario.ts';
 import { unmeasured, writeSpec } from './harness/training.ts';
 
@@ -11,6 +11,10 @@ import { unmeasured, writeSpec } from './harness/training.ts';
  * Two workers on two cores and one process on one of them, each bound to its cores: the same steps, with real tokens
  * (without padding) per second of wall time from the end of the second step to the end of the last. The losses of every
  * step must agree: the gradients are added in another order, and nothing else differs.
+ *
+ * The cost of ranks is that of one rank in the local engine, which meets, agrees and synchronizes as several do,
+ * compared with the process without an engine. Both run in the same trial, one after the other on the same core, because
+ * the difference is smaller than what separates runs that are further apart.
  */
 
 /** The largest relative difference between the losses of a step. */
@@ -44,11 +48,24 @@ function missing(): string | null {
   }
 }
 
-async function trial(workers: number, { dir, size, number }: TrialInput) {
-  const job = join(dir, `workers-${workers}-${number}`);
+/** How a side trains. */
+interface Way {
+  readonly name: string;
+  readonly workers: number;
+  /** The arguments of Python before the specification. */
+  readonly program: readonly string[];
+}
+
+const trainer = ['-m', 'trainer', 'run'];
+const two: Way = { name: 'two', workers: 2, program: trainer };
+const one: Way = { name: 'one', workers: 1, program: trainer };
+const oneRank: Way = { name: 'one-rank', workers: 1, program: [join(programs, 'one_rank.py')] };
+
+async function trained({ name, workers, program }: Way, { dir, size, number }: TrialInput) {
+  const job = join(dir, `${name}-${number}`);
   const changes = { workers, per_device_train_batch_size: 4, gradient_accumulation_steps: 2 };
   const spec = writeSpec(dir, job, size, 'input-output', changes);
-  const bound = ['-c', cores().slice(0, workers).join(), python, '-m', 'trainer', 'run', spec];
+  const bound = ['-c', cores().slice(0, workers).join(), python, ...program, spec];
   const env = { OMP_NUM_THREADS: String(workers), HF_HUB_OFFLINE: '1', PYTHONPATH: root };
   await runMeasured('taskset', bound, { cwd: job, env });
   const lines = readFileSync(join(job, 'journal.jsonl'), 'utf8').trim().split('\n');
@@ -60,12 +77,21 @@ async function trial(workers: number, { dir, size, number }: TrialInput) {
   };
 }
 
-const side = (name: string, about: string, workers: number): Side => ({
+const side = (name: string, about: string, way: Way): Side => ({
   name,
   about,
   missing,
-  trial: (input) => trial(workers, input),
+  trial: (input) => trained(way, input),
 });
+
+async function compareOneRank(input: TrialInput) {
+  const alone = await trained({ ...one, name: 'without-ranks' }, input);
+  const ranked = await trained(oneRank, input);
+  return {
+    figures: { share: (100 * alone.figures.rate) / ranked.figures.rate },
+    answer: ranked.answer,
+  };
+}
 
 export const scenario: Scenario = {
   name: 'workers',
@@ -74,8 +100,14 @@ export const scenario: Scenario = {
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', [input.size, 'input-output'], input),
   sides: [
-    side('two workers', 'python -m trainer, workers 2, on two cores', 2),
-    side('one process', 'python -m trainer, workers 1, on one core', 1),
+    side('two workers', 'python -m trainer, workers 2, on two cores', two),
+    side('one process', 'python -m trainer, workers 1, on one core', one),
+    {
+      name: 'one rank',
+      about: 'one rank in the local engine, and one process after the other on one core',
+      missing,
+      trial: compareOneRank,
+    },
   ],
   comparisons: [
     {
@@ -88,14 +120,23 @@ export const scenario: Scenario = {
       },
       goal: { times: 1.7 },
     },
+    {
+      ...{ ours: 'one rank', metric: 'time of one rank, of that without ranks', figure: 'share' },
+      ...{ unit: '%', better: 'less', peer: null, goal: { atMost: 103 } },
+    },
   ],
   check(answers) {
-    const [two, one] = [answers['two workers'], answers['one process']] as [Step[], Step[]];
-    for (const [index, step] of one.entries()) {
-      const other = two[index];
-      const near = other !== undefined && Math.abs(other.loss - step.loss) <= nearness * Math.abs(step.loss);
-      if (!near || other.tokens !== step.tokens)
-        throw new Error(`step ${index + 1} differs: ${JSON.stringify(other)}, ${JSON.stringify(step)}`);
+    const steps = answers['one process'] as Step[];
+    for (const [name, others] of Object.entries(answers) as [string, Step[]][]) {
+      for (const [index, step] of steps.entries()) {
+        const other = others[index];
+        const near =
+          other !== undefined && Math.abs(other.loss - step.loss) <= nearness * Math.abs(step.loss);
+        if (!near || other.tokens !== step.tokens)
+          throw new Error(
+            `${name}: step ${index + 1} is ${JSON.stringify(other)}, not ${JSON.stringify(step)}`,
+          );
+      }
     }
   },
 };

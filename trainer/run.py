@@ -234,7 +234,7 @@ def _lose_at_once(context: JobContext, lost: int, error: Exception) -> None:
 def _train(job: Job) -> dict[str, Any]:
     """Loads tokenizer, template and model, and trains, at every rank."""
     _load(job)
-    if job.rank.world > 1:
+    if job.rank.meets:
         device = choose(job.settings, job.config).device
         refuse_devices(job, device)
         job.rank.join(device)

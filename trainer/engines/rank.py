@@ -1,6 +1,6 @@
 """A rank: one of the processes that train a job together, and how it agrees with the others.
 
-Every rank calls the same methods in the same order. With one rank they cost nothing.
+Every rank calls the same methods in the same order. Where no ranks meet they cost nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PATIENCE = timedelta(days=2)
 class Rank:
     """Rank `number` of `world`, the one numbered `local` on its machine.
 
-    `meeting` is torch's address for the ranks to find each other (`file://…`, `tcp://…`), and `interface` the
-    network interface that gloo uses, None for its choice.
+    `meeting` is torch's address for the ranks to find each other (`file://…`, `tcp://…`), empty where this
+    process trains without others, and `interface` the network interface that gloo uses, None for its choice.
     """
 
     number: int = 0
@@ -50,9 +50,15 @@ class Rank:
         """Whether this is the rank that reports and writes files."""
         return self.number == 0
 
+    @property
+    def meets(self) -> bool:
+        """Whether the ranks form a group. A group of one does all that larger ones do, so that its cost can
+        be measured."""
+        return bool(self.meeting)
+
     def join(self, device: str) -> None:
         """Meets the other ranks; returns when all are there. `device` is where they train."""
-        if self.world == 1:
+        if not self.meets:
             return
         import torch
         from torch import distributed
@@ -87,7 +93,7 @@ class Rank:
 
     def tell(self, value: Any = None) -> Any:
         """The `value` of rank 0, at every rank."""
-        if self.world == 1:
+        if not self.meets:
             return value
         from torch import distributed
 
@@ -97,7 +103,7 @@ class Rank:
 
     def decide(self, number: int) -> int:
         """The `number` of rank 0, at every rank: faster than `tell`, for what is decided in every step."""
-        if self.world == 1:
+        if not self.meets:
             return number
         import torch
         from torch import distributed
@@ -108,7 +114,7 @@ class Rank:
 
     def gather(self, value: Any) -> list[Any]:
         """The values of all ranks in their order, at every rank."""
-        if self.world == 1:
+        if not self.meets:
             return [value]
         from torch import distributed
 
@@ -118,7 +124,7 @@ class Rank:
 
     def total(self, number: Any) -> Any:
         """The sum of the numbers (or tensors of one number) of all ranks, as an integer."""
-        if self.world == 1:
+        if not self.meets:
             return number
         import torch
         from torch import distributed

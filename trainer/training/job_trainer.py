@@ -16,7 +16,7 @@ def job_trainer(base: type, job: Job) -> type:
     """A subclass of `base`, a trainer class of the library, that saves checkpoints as Hone does and trains
     with the job's ranks as one process would."""
     rank = job.rank
-    if rank.world > 1:
+    if rank.meets:
         from trainer.training.ranked_trainer import ranked_trainer
 
         base = ranked_trainer(base, job)
@@ -40,7 +40,7 @@ def job_trainer(base: type, job: Job) -> type:
 
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
             refuse_difference(rank, self.model)
-            states = rank.gather(self.random_state()) if rank.world > 1 else []
+            states = rank.gather(self.random_state()) if rank.meets else []
             if rank.first:
                 self._write_checkpoint(states)
             # The others go on when it is complete.

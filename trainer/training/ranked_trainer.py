@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer.engines.sibling import FOLDER
 from trainer.training.probe import training_row
 from trainer.training.shared_batches import Blank, share_batches, with_blanks
 from trainer.training.shared_weights import ignore_frozen
@@ -39,7 +40,8 @@ def ranked_trainer(base: type, job: Job) -> type:
             ignore_frozen(self.model)
 
         def _get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
-            return share_batches(super()._get_dataloader(*args, **kwargs))
+            loader = super()._get_dataloader(*args, **kwargs)
+            return loader if rank.world == 1 else share_batches(loader)
 
         def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
             batches, _ = super().get_batch_samples(*args, **kwargs)
@@ -80,7 +82,10 @@ def ranked_trainer(base: type, job: Job) -> type:
 
         def random_state(self) -> bytes:
             """This rank's random state, as the library stores it."""
-            with tempfile.TemporaryDirectory() as folder:
+            # Where nothing stays of a rank that is killed.
+            shared = job.folder / FOLDER
+            shared.mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=shared) as folder:
                 self._save_rng_state(folder)
                 return next(Path(folder).iterdir()).read_bytes()
 
