@@ -1,4 +1,7 @@
 /** `workers` in a training request: as many processes, or a refusal that says how many there can be. */
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -8,6 +11,8 @@ import {
   startService,
   supportRows,
   type TestService,
+  trainersOf,
+  until,
   untilEnded,
 } from '../service.ts';
 
@@ -40,6 +45,53 @@ test('more workers than there are devices, or than a step can be shared by, are 
   assert.match((await start({ workers: 65 })).body.detail, 'workers');
   const { body: undivided } = await start({ workers: 3, per_device_train_batch_size: 2 });
   assert.match(undivided.detail, 'equally; set workers to one of 1, 2');
+});
+
+/** The processes of a run, by its process group. */
+function processesOf(group: number): number[] {
+  const listed = execFileSync('ps', ['-axo', 'pid=,pgid=,stat='], { encoding: 'utf8' });
+  return listed
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, its, state]) => Number(its) === group && !state?.startsWith('Z'))
+    .map(([pid]) => Number(pid));
+}
+
+test('nothing stays of a run whose first rank was killed, and it can be resumed; discard leaves nothing at all', async () => {
+  const answer = await start({
+    workers: 2,
+    gradient_accumulation_steps: 2,
+    max_steps: 100_000,
+    save_steps: 2,
+  });
+  if (answer.status === 400) return;
+  const { job_id: id } = (await service.call('GET', '/api/jobs')).body.jobs[0];
+  const folder = join(service.dataDir, 'jobs', id);
+  const stateOf = async () => (await service.call('GET', `/api/jobs/${id}`)).body.state;
+  /** The first rank, once there are two that train. */
+  const untilTraining = async () => {
+    await until(() => existsSync(join(folder, 'ranks', 'store')), 'the ranks meet');
+    await until(
+      () => existsSync(join(folder, 'checkpoints', 'checkpoint-2', 'COMPLETE')),
+      'a checkpoint is made',
+    );
+    const [first] = trainersOf(service.dataDir) as [number];
+    assert.is(processesOf(first).length, 2);
+    return first;
+  };
+  const killed = await untilTraining();
+  process.kill(killed, 'SIGKILL');
+  await until(async () => (await stateOf()) === 'interrupted', 'the run is interrupted');
+  assert.not(existsSync(join(folder, 'ranks')));
+  await until(() => processesOf(killed).length === 0, 'no rank is left');
+
+  assert.is((await service.call('POST', `/api/jobs/${id}/resume`)).status, 200);
+  const second = await untilTraining();
+  assert.is((await service.call('POST', `/api/jobs/${id}/stop`, { discard: true })).body.state, 'stopped');
+  await until(() => processesOf(second).length === 0, 'no rank is left');
+  assert.not(existsSync(folder));
+  assert.is((await start({})).status, 200);
+  assert.is((await untilEnded(service)).status, 'completed');
 });
 
 test('the estimate counts the memory of every worker', async () => {

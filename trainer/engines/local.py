@@ -164,6 +164,8 @@ class Siblings:
             self.blame(None)
         except Exception as error:
             self.end()
+            # `lose` ends this process, and the `finally` of `train` with it.
+            shutil.rmtree(self.folder, ignore_errors=True)
             self.job.rank.restore_environment()
             lose(error)
 

@@ -8,6 +8,7 @@ import type { Models } from '../models/models.ts';
 import { applyLines } from './job-journal.ts';
 import type { JobRecords } from './job-records.ts';
 import { type EndLine, outcomeOf, type RunEnd } from './run-outcome.ts';
+import { removeScratch } from './scratch.ts';
 
 /** Timeouts for a trainer before the service escalates. */
 export interface Waits {
@@ -100,6 +101,7 @@ export function createFollower(
         if (trainer !== null) void killTrainer(trainer, waits.termMs);
       } else if (event.kind === 'end') {
         const { exit, logTail } = event;
+        await removeScratch(folder(id));
         await storeEnd(id, { kind: 'unreported', exit, logTail }, isStalled, offset);
       } else {
         offset = event.offset;
