@@ -82,6 +82,33 @@ test('two runs have devices of their own, a third waits; all that across a kille
   await until(() => trainersOf(dataDir).length === 0, 'the trainers are gone');
 });
 
+test('a run with two workers waits for both devices, and no later run takes the one that is free before it', async () => {
+  const env = { ...littleInstallation('polite'), OMP_NUM_THREADS: '' };
+  const service = await startService({ env, args });
+  await service.upload('support.jsonl', supportRows());
+  const start = async (changes: Json) =>
+    service.call('POST', '/api/start_training', request({ queue: true, ...changes }));
+  const stop = async (job: number) =>
+    assert.is((await service.call('POST', `/api/jobs/train_${job}/stop`)).body.state, 'stopped');
+  await start({});
+  await untilStates(service, 'running');
+  const wide = await start({ workers: 2, gradient_accumulation_steps: 2 });
+  if (wide.status === 400) {
+    assert.match(wide.body.detail, 'this machine has 1 ');
+    return;
+  }
+  for (const _ of [3, 4, 5]) assert.is((await start({})).status, 200);
+  // A device is free all the time, and every start looks who is next.
+  await untilStates(service, 'running', ...Array(4).fill('queued'));
+  await stop(1);
+  await untilStates(service, 'stopped', 'running', ...Array(3).fill('queued'));
+  const held = readFileSync(join(service.dataDir, 'jobs', 'train_2', 'devices.json'), 'utf8');
+  assert.equal(JSON.parse(held).devices, [0, 1]);
+  await stop(2);
+  await untilStates(service, 'stopped', 'stopped', 'running', 'running', 'queued');
+  for (const job of [3, 4, 5]) await stop(job);
+});
+
 test('two real runs at once: one completes while the other goes on', async () => {
   const service = await startService({ warm: true, args });
   await service.upload('support.jsonl', supportRows());
