@@ -38,10 +38,27 @@ def matrix():
     return MATRIX
 
 
+# Training, workers, rows of a step, difference of the adapters and its bound, of each comparison.
+EQUALITY = []
+
+
+@pytest.fixture
+def equality():
+    """Where a test notes how much the adapters of several workers differ from those of one process."""
+    return EQUALITY
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Prints the table: a line for each task, strategy and provider, a column for each architecture."""
-    if not MATRIX:
-        return
+    """Prints the tables of what was tried."""
+    if MATRIX:
+        write_matrix(terminalreporter)
+    for name, workers, step, found, bound in EQUALITY:
+        numbers = " | ".join(f"{number:.0e}" if number else "none" for number in (found, bound))
+        terminalreporter.write_line(f"figure: | {name} | {workers} | {step} | {numbers} |")
+
+
+def write_matrix(terminalreporter):
+    """A line for each task, strategy and provider, a column for each architecture."""
     kinds = list(dict.fromkeys(kind for *_, kind in MATRIX))
     lines = list(dict.fromkeys(key[:3] for key in MATRIX))
     heads = f"{'task':<31}{'strategy':<10}{'provider':<13}" + "".join(f"{kind:<9}" for kind in kinds)

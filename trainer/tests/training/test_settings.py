@@ -361,7 +361,7 @@ SEEN = {
     "keep_best": "test_the_best_is_kept_and_what_gets_no_better_ends_early",
     "reward_model": "training.test_preferences.test_rlhf_with_a_reward_model_that_is_given",
     "beta": "training.test_preferences.test_a_larger_beta_keeps_the_model_closer_to_its_base",
-    "workers": "training.test_workers.test_two_ranks_that_take_a_micro_batch_each_are_one_process_to_the_bit",
+    "workers": "engines.test_equality.test_ranks_make_the_adapter_of_one_process",
     "golden_prompts": "training.test_matrix.test_golden_prompts_are_what_is_shown",
 }
 
