@@ -4,10 +4,18 @@ import { allowedEnvironment, childVariables } from '../contract/child-environmen
 import { hasCrashed } from '../contract/crashes.ts';
 import { AppError } from '../errors.ts';
 import type { TokenChoice } from './choices.ts';
-import { type FromWorker, fromWorker, type generateResult, type ToWorker } from './protocol.ts';
+import {
+  type embedResult,
+  type FromWorker,
+  fromWorker,
+  type generateResult,
+  type ToWorker,
+} from './protocol.ts';
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
 type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
+type EmbedOrder = Extract<ToWorker, { type: 'embed' }>;
+export type EmbedResult = v.InferOutput<typeof embedResult>;
 type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
 
 /** An aborted child that does not respond within this time is killed. Evaluating one prompt batch takes less. */
@@ -32,6 +40,7 @@ export interface Child {
   /** Whether the process has ended. */
   readonly ended: boolean;
   generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<ChildResult>;
+  embed(inputs: EmbedOrder['inputs'], signal?: AbortSignal): Promise<EmbedResult>;
   setTraining(active: boolean): void;
   /** Ends the process; pending requests fail with `reason`. Resolves once the process has exited. */
   end(reason: AppError): Promise<void>;
@@ -41,7 +50,7 @@ export interface Child {
 export type OnText = (delta: string, tokens: readonly TokenChoice[]) => void;
 
 interface Waiting {
-  resolve(result: ChildResult): void;
+  resolve(result: ChildResult | EmbedResult): void;
   reject(error: Error): void;
   onText: OnText | undefined;
 }
@@ -168,13 +177,39 @@ export function startChild(
       return;
     }
     waiting.delete(id);
-    if (message.type === 'done') request.resolve(message.result);
+    if (message.type === 'done' || message.type === 'embedded') request.resolve(message.result);
     else request.reject(new AppError(message.kind, message.message, { details: message.details }));
   }
   process_.on('message', (raw) => {
     if (gone === null) hear(v.parse(fromWorker, raw));
   });
   tell({ type: 'load', ...order });
+
+  async function ask(
+    order: GenerateOrder | Pick<EmbedOrder, 'inputs'>,
+    onText: OnText | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<ChildResult | EmbedResult> {
+    if (gone !== null) throw gone;
+    const id = nextId++;
+    let patience: NodeJS.Timeout | undefined;
+    const abort = (): void => {
+      tell({ type: 'abort', id });
+      patience = setTimeout(() => process_.kill('SIGKILL'), abortPatienceMs);
+      patience.unref();
+    };
+    try {
+      return await new Promise((resolve, reject) => {
+        waiting.set(id, { resolve, reject, onText });
+        tell('inputs' in order ? { type: 'embed', id, ...order } : { type: 'generate', id, ...order });
+        if (signal?.aborted) abort();
+        else signal?.addEventListener('abort', abort, { once: true });
+      });
+    } finally {
+      clearTimeout(patience);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
 
   return {
     get pending() {
@@ -183,27 +218,8 @@ export function startChild(
     get ended() {
       return gone !== null;
     },
-    async generate(request, onText, signal) {
-      if (gone !== null) throw gone;
-      const id = nextId++;
-      let patience: NodeJS.Timeout | undefined;
-      const abort = (): void => {
-        tell({ type: 'abort', id });
-        patience = setTimeout(() => process_.kill('SIGKILL'), abortPatienceMs);
-        patience.unref();
-      };
-      try {
-        return await new Promise<ChildResult>((resolve, reject) => {
-          waiting.set(id, { resolve, reject, onText });
-          tell({ type: 'generate', id, ...request });
-          if (signal?.aborted) abort();
-          else signal?.addEventListener('abort', abort, { once: true });
-        });
-      } finally {
-        clearTimeout(patience);
-        signal?.removeEventListener('abort', abort);
-      }
-    },
+    generate: async (order, onText, signal) => (await ask(order, onText, signal)) as ChildResult,
+    embed: async (inputs, signal) => (await ask({ inputs }, undefined, signal)) as EmbedResult,
     setTraining(active) {
       tell({ type: 'training', active });
     },

@@ -32,6 +32,15 @@ export interface GenerateRequest {
   grammar?: { kind: 'json' } | { kind: 'json-schema'; schema: Readonly<Record<string, unknown>> };
 }
 
+export interface EmbedRequest extends Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'templatePath'> {
+  inputs: (string | number[])[];
+}
+
+export interface EmbedResult {
+  embeddings: number[][];
+  promptTokens: number;
+}
+
 export interface GenerateResult {
   text: string;
   promptTokens: number;
@@ -58,6 +67,12 @@ export interface Engine {
     request: GenerateRequest,
     options?: { onText?: OnText; signal?: AbortSignal },
   ): Promise<GenerateResult>;
+  /**
+   * The vectors of texts, or of token IDs: the model's hidden state after the last token, of length 1.
+   *
+   * @throws AppError as `generate` does; `invalid` with the `index` of an input that is empty or too long
+   */
+  embed(request: EmbedRequest, options?: { signal?: AbortSignal }): Promise<EmbedResult>;
   isLoaded(modelKey: string): boolean;
   /** Ends the model's process. Its pending requests fail with `conflict`. */
   unload(modelKey: string): Promise<void>;
@@ -90,6 +105,8 @@ export interface EngineOptions {
 
 /** Waiting requests are not told when there is room; after this time it is worth another attempt. */
 const retryAfterSeconds = 5;
+
+type ModelFiles = Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'templatePath'>;
 
 interface Slot {
   child: Child;
@@ -135,7 +152,7 @@ export function createEngine(options: EngineOptions): Engine {
     wake();
   }
 
-  function start(key: string, request: GenerateRequest): Slot {
+  function start(key: string, request: ModelFiles): Slot {
     const child = startChild(
       workerPath,
       { ggufPath: request.ggufPath, templatePath: request.templatePath, gpu, trainingActive },
@@ -165,7 +182,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** The slot of the request's model, with this request counted among its users. */
-  async function acquire(request: GenerateRequest, signal: AbortSignal | undefined): Promise<Slot | null> {
+  async function acquire(request: ModelFiles, signal: AbortSignal | undefined): Promise<Slot | null> {
     const key = request.modelKey;
     for (;;) {
       if (closed) throw new AppError('unavailable', 'The service is shutting down.');
@@ -234,7 +251,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** Does `work` with the model's slot; `null` if the request was aborted before. */
   async function withSlot<T>(
-    request: GenerateRequest,
+    request: ModelFiles,
     signal: AbortSignal | undefined,
     work: (slot: Slot) => Promise<T>,
   ): Promise<T | null> {
@@ -287,6 +304,10 @@ export function createEngine(options: EngineOptions): Engine {
         ),
       );
       return result ?? { ...aborted };
+    },
+    async embed(request, { signal } = {}) {
+      const result = await withSlot(request, signal, ({ child }) => child.embed(request.inputs, signal));
+      return result ?? { embeddings: [], promptTokens: 0 };
     },
     isLoaded(modelKey) {
       const slot = slots.get(modelKey);

@@ -4,6 +4,7 @@ import type { getLlama, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
 import { answerLead } from './answer-lead.ts';
 import type { Answer, Question } from './answering.ts';
+import { createEmbeddings, type Embeddings } from './embeddings.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
 import { createPieces } from './pieces.ts';
 import type { ToWorker } from './protocol.ts';
@@ -29,6 +30,8 @@ export interface LoadedModel {
   setTraining(active: boolean): void;
   /** Answers one request, together with others. @throws AppError `invalid` when the prompt is too long. */
   generate(order: Order, signal: AbortSignal, onText: Question['onText']): Promise<Answer>;
+  /** The vectors of texts or tokens. @throws AppError `invalid` when one is empty or too long. */
+  embed(inputs: readonly (string | number[])[], signal: AbortSignal): Promise<Embeddings>;
 }
 
 /** Loads a checked GGUF; calls `onStep` for each part that is loaded, and later evaluated. @throws AppError `invalid` when llama.cpp rejects it. */
@@ -71,6 +74,7 @@ function createLoadedModel(
     file.contextLength ?? unknownContextTokens,
     template.contextLength ?? Number.POSITIVE_INFINITY,
   );
+  const embeddings = createEmbeddings(llama, model, longest, file.tokens.length, onStep);
   const turns = createTurns(createRooms(llama, model, longest), onStep);
 
   function promptOf(order: Order): Token[] {
@@ -96,6 +100,7 @@ function createLoadedModel(
     setTraining(active) {
       llama.maxThreads = threadsFor({ bytes, cores: llama.cpuMathCores, trainingActive: active });
     },
+    embed: (inputs, signal) => embeddings.embed(inputs, signal),
     async generate(order, signal, onText) {
       const cameAt = performance.now();
       const prompt = promptOf(order);

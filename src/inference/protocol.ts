@@ -42,6 +42,12 @@ export const toWorker = v.variant('type', [
     logprobs: v.nullable(v.number()),
     grammar: v.nullable(grammar),
   }),
+  /** Asks for the vectors of texts, or of tokens. */
+  v.strictObject({
+    type: v.literal('embed'),
+    id: v.number(),
+    inputs: v.array(v.union([v.string(), v.array(v.number())])),
+  }),
   v.strictObject({ type: v.literal('abort'), id: v.number() }),
   v.strictObject({ type: v.literal('training'), active: v.boolean() }),
   /** Asks for a sign of life. */
@@ -63,6 +69,11 @@ export const generateResult = v.strictObject({
   tokens: v.exactOptional(choices),
 });
 
+export const embedResult = v.strictObject({
+  embeddings: v.array(v.array(v.number())),
+  promptTokens: v.number(),
+});
+
 const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), message: v.string() };
 
 /** Messages from a child. `failed` without an id means that the model could not be loaded. */
@@ -72,6 +83,7 @@ export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('alive'), steps: v.number() }),
   v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string(), tokens: choices }),
   v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
+  v.strictObject({ type: v.literal('embedded'), id: v.number(), result: embedResult }),
   v.strictObject({
     type: v.literal('failed'),
     id: v.nullable(v.number()),

@@ -3,10 +3,9 @@ import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import * as v from 'valibot';
 import { asAppError } from '../errors.ts';
 import { abortedAnswer } from './answering.ts';
+import type { TokenChoice } from './choices.ts';
 import { type LoadedModel, loadModel } from './loaded-model.ts';
 import { type FromWorker, type ToWorker, toWorker } from './protocol.ts';
-
-type Order = Extract<ToWorker, { type: 'generate' }>;
 
 let model: Promise<LoadedModel> | null = null;
 let trainingActive = false;
@@ -16,8 +15,8 @@ const countStep = () => {
   steps += 1;
 };
 const aborts = new Map<number, AbortController>();
-/** Requests that wait for the model to be loaded. */
-const unloaded = new Set<number>();
+/** Requests that wait for the model to be loaded, each with what it is told if it is aborted. */
+const unloaded = new Map<number, FromWorker>();
 
 function tell(message: FromWorker): void {
   process.send?.(message);
@@ -39,18 +38,20 @@ async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<Loade
   return loadModel(llama, message.ggufPath, message.templatePath, trainingActive, countStep);
 }
 
-async function answer(order: Order, signal: AbortSignal): Promise<void> {
-  const { id } = order;
+/** Does `work` once the model is loaded. */
+async function answer(
+  id: number,
+  ifAborted: FromWorker,
+  work: (loaded: LoadedModel, signal: AbortSignal) => Promise<FromWorker>,
+): Promise<void> {
+  const { signal } = aborts.set(id, new AbortController()).get(id) as AbortController;
   try {
     if (model === null) throw new Error('A request arrived before the model was loaded.');
-    unloaded.add(id);
+    unloaded.set(id, ifAborted);
     const loaded = await model.finally(() => unloaded.delete(id));
     // A request aborted before has already been answered.
     if (signal.aborted) return;
-    const result = await loaded.generate(order, signal, (delta, tokens) =>
-      tell({ type: 'text', id, delta, tokens: [...tokens] }),
-    );
-    tell({ type: 'done', id, result });
+    tell(await work(loaded, signal));
   } catch (error) {
     fail(id, error);
   } finally {
@@ -60,7 +61,9 @@ async function answer(order: Order, signal: AbortSignal): Promise<void> {
 
 function abort(id: number): void {
   aborts.get(id)?.abort();
-  if (unloaded.delete(id)) tell({ type: 'done', id, result: abortedAnswer() });
+  const told = unloaded.get(id);
+  unloaded.delete(id);
+  if (told !== undefined) tell(told);
 }
 
 function take(message: ToWorker): void {
@@ -74,9 +77,20 @@ function take(message: ToWorker): void {
       );
       return;
     case 'generate': {
-      const controller = new AbortController();
-      aborts.set(message.id, controller);
-      void answer(message, controller.signal);
+      const { id } = message;
+      void answer(id, { type: 'done', id, result: abortedAnswer() }, async (loaded, signal) => {
+        const onText = (delta: string, tokens: readonly TokenChoice[]) =>
+          tell({ type: 'text', id, delta, tokens: [...tokens] });
+        return { type: 'done', id, result: await loaded.generate(message, signal, onText) };
+      });
+      return;
+    }
+    case 'embed': {
+      const { id } = message;
+      const none = { embeddings: [], promptTokens: 0 };
+      void answer(id, { type: 'embedded', id, result: none }, async (loaded, signal) => ({
+        ...{ type: 'embedded', id, result: await loaded.embed(message.inputs, signal) },
+      }));
       return;
     }
     case 'abort':

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { JobRow } from '../../db/jobs.ts';
 import { AppError } from '../../errors.ts';
-import type { Engine, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
+import type { EmbedResult, Engine, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
 import type { CheckpointFiles, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 
-export type { GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
+export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
 
 /** A generation request. */
@@ -43,6 +43,11 @@ export interface Playground {
     request: PlaygroundRequest,
     options?: { onText?: OnText; signal?: AbortSignal },
   ): Promise<GenerateResult>;
+  /** The vectors of texts or token IDs, as `Engine.embed`. @throws AppError as above. */
+  embed(
+    request: { readonly model: string; readonly inputs: (string | number[])[] },
+    options?: { signal?: AbortSignal },
+  ): Promise<EmbedResult>;
   /** The file used for inference. @throws AppError as above. */
   modelFile(reference: string): { model: Model; path: string };
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
@@ -156,6 +161,12 @@ export function createPlayground(options: {
       return counted(job.modelId, true, async () =>
         answer(await checkpoints.prepare(job, checkpoint), job.modelId),
       );
+    },
+    async embed({ model: reference, inputs }, { signal } = {}) {
+      const model = models.find(reference);
+      const { gguf, template } = files(model);
+      const key = { modelKey: model.modelId, ggufPath: gguf, templatePath: template };
+      return counted(model.modelId, false, () => engine.embed({ ...key, inputs }, signal ? { signal } : {}));
     },
     modelFile(reference) {
       const model = models.find(reference);
