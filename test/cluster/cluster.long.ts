@@ -13,8 +13,11 @@ import {
   startService,
   supportRows,
   temporaryFolder,
+  until,
   untilEnded,
 } from '../service.ts';
+import { appearanceFaults } from '../ui/appearance.ts';
+import { closeBrowser, openPage, sees } from '../ui/browser.ts';
 
 const run = promisify(execFile);
 const dataDir = temporaryFolder();
@@ -38,6 +41,7 @@ test.before(async () => {
   port = await freePort();
 });
 test.after(async () => {
+  await closeBrowser();
   await endAll();
   await hone('cluster', 'stop');
 });
@@ -53,9 +57,17 @@ test('a cluster starts with a token that only this user can read', async () => {
 
 test('a run with two workers trains on it', async () => {
   const service = await startService({ dataDir, args: ['--cluster', `127.0.0.1:${port}`] });
-  const { body: info } = await service.call('GET', '/api/info');
-  assert.is(info.cluster.available, true, info.cluster.reason);
-  assert.is(info.cluster.nodes[0].address, '127.0.0.1');
+  const cluster = await until(async () => {
+    const { body } = await service.call('GET', '/api/info');
+    return body.cluster.asked_at === null ? null : body.cluster;
+  }, 'the head has answered');
+  assert.is(cluster.available, true, cluster.reason);
+  assert.is(cluster.nodes[0].address, '127.0.0.1');
+  const { page, faults } = await openPage(service.url, '/');
+  const node = page.locator('.cluster-nodes > li', { hasText: '127.0.0.1' });
+  const { cpus } = cluster.nodes[0];
+  await node.getByText(`${cpus} of ${cpus} free`).waitFor();
+  assert.equal(await appearanceFaults(page, 'cluster'), []);
   assert.is((await service.upload('support.jsonl', supportRows())).status, 200);
   const { status, body } = await service.call(
     'POST',
@@ -64,6 +76,9 @@ test('a run with two workers trains on it', async () => {
   );
   assert.is(status, 200, JSON.stringify(body));
   assert.is((await untilEnded(service)).status, 'completed');
+  await page.goto(`${service.url}/training/${body.job_id}`);
+  await sees(page, '2 workers');
+  assert.equal(faults, []);
 });
 
 test('nothing of it stays when it ends', async () => {

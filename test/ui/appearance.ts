@@ -35,7 +35,7 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
 export interface LookedAt {
   readonly name: string;
   readonly path: string;
-  readonly text: string;
+  readonly text: string | RegExp;
 }
 
 /** What is wrong with pages of a service, as `appearanceFaults`, and what the browser reports. */

@@ -27,7 +27,11 @@ const hostile = '<img src=x onerror=alert(1)><b>bold</b> \u202egnp.exe 🚀';
 const hostileFolder = `<script>alert(1)${'very-long-name-'.repeat(12)}`;
 
 test.before(async () => {
-  [empty, full] = await Promise.all([startService(), startService({ warm: true })]);
+  [empty, full] = await Promise.all([
+    // Nothing answers there.
+    startService({ args: ['--cluster', '127.0.0.1:9'] }),
+    startService({ warm: true }),
+  ]);
   const rows = Array.from({ length: 12 }, (_, index) =>
     JSON.stringify({ input: `${hostile} ${index} ${'x'.repeat(2_000)}`, output: hostile }),
   );
@@ -50,7 +54,7 @@ test.before(async () => {
 });
 
 const pagesOf = () => [
-  { name: 'dashboard-empty', service: empty, path: '/', text: 'Train your own model' },
+  { name: 'dashboard-empty', service: empty, path: '/', text: /Nothing answers at 127\.0\.0\.1:9/ },
   { name: 'models-empty', service: empty, path: '/models', text: 'No models yet' },
   { name: 'playground-empty', service: empty, path: '/playground', text: 'No models yet' },
   { name: 'runs-empty', service: empty, path: '/training/runs', text: 'No runs yet' },

@@ -66,7 +66,7 @@ function storeTrial(store: Store, index: number, end: number, at: string, lossOf
   const unknown = { tokens: 0, tokens_per_second: null, eta_seconds: null, memory_bytes: null, extra: {} };
   store.jobs.update(jobId, {
     ...{ state, startedAt: at, endedAt: at, acknowledged: true },
-    spec: { settings: {}, export: null },
+    spec: { settings: { workers: 2 }, export: null },
     lastMetric:
       end === 0
         ? null

@@ -107,6 +107,8 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   await page.goto(`${service.url}/training/sweeps`);
   await sees(page, 'sweep_1');
   assert.equal(await axeViolations(page), []);
+  await page.goto(`${service.url}/training/train_1`);
+  await sees(page, '2 workers');
   await page.goto(`${service.url}/training/sweeps/sweep_99`);
   await sees(page, 'Sweep not found');
   assert.equal(faults, []);

@@ -132,7 +132,7 @@ export class RunPage extends LitElement {
           <p class="muted">
             ${taskName(job.task)} on
             ${nameText(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${nameText(job.validation_dataset)}`}
-            · ${strategyName(job.strategy)} · ${job.provider} · base ${nameText(job.model_name)}
+            · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${nameText(job.model_name)}
           </p>
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
@@ -343,6 +343,11 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-run': RunPage;
   }
+}
+
+/** That a run has several workers. */
+function workersWords({ settings: { workers } }: JobDetail): string {
+  return typeof workers === 'number' && workers > 1 ? ` · ${workers} workers` : '';
 }
 
 /** A note when the chart shows only some of the steps. */
