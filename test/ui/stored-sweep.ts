@@ -22,12 +22,15 @@ const spread = (trial: number, part: number) => ((trial + 1) * 0.618_034 * (part
 const lossAt = (rate: number, rank: number, step: number) =>
   0.4 + 0.5 * Math.abs(Math.log10(rate) + 3) + 0.3 / Math.log2(rank) + 6 / (step + 4);
 
-/** Stores a sweep of sixteen trials with their evaluations, without a training, where no service runs. */
-export function storeSweep(dataDir: string): void {
+/**
+ * Stores a sweep of sixteen trials with their evaluations, without a training, where no service runs.
+ * @param model the base model that its request names.
+ */
+export function storeSweep(dataDir: string, model: string): void {
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const shared = {
     task: 'text-generation',
-    model_name: 'owner/a-model-with-a-rather-long-name',
+    model_name: model,
     dataset: 'support.jsonl',
     eval_split: 0.1,
     max_steps: steps.total,

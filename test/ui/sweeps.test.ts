@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { littleInstallation } from '../jobs/little-installation.ts';
+import { makeModels } from '../models.ts';
 import {
   endAll,
   type Json,
@@ -21,7 +22,8 @@ let service: TestService;
 
 test.before(async () => {
   const dataDir = temporaryFolder();
-  storeSweep(dataDir);
+  makeModels();
+  storeSweep(dataDir, tinyModel('llama'));
   const env = { ...littleInstallation('evaluates'), HONE_TEST_PACE_MS: '50' };
   service = await startService({ dataDir, env });
   await service.upload('support.jsonl', supportRows());
@@ -96,6 +98,15 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   await toTop(page);
   assert.equal(await appearanceFaults(page, 'sweep'), []);
 
+  await page.getByRole('button', { name: 'Train the best in full' }).click();
+  await page.waitForURL(/\/training\/train_17$/);
+  const { settings } = (await service.call('GET', '/api/jobs/train_17')).body;
+  assert.equal(
+    [settings.learning_rate, settings.lora_r, settings.max_steps],
+    [sweep.best.parameters.learning_rate, sweep.best.parameters.lora_r, 90],
+  );
+  await service.call('POST', '/api/jobs/train_17/stop', { discard: true });
+  await page.goto(`${service.url}/training/sweeps/sweep_1`);
   await page.getByRole('button', { name: 'Open in the training form' }).click();
   await sees(page, 'New training');
   const value = (label: string) => page.getByLabel(label, { exact: true }).inputValue();
