@@ -33,6 +33,10 @@ class Reporter:
     def ready(self) -> None:
         """Returns when it is there."""
 
+    def end(self) -> None:
+        """Deletes its files."""
+        shutil.rmtree(self.folder)
+
     def fetch(self, stop: str | None) -> Any:
         """See Outbox."""
         return self.outbox.fetch(stop)
@@ -68,7 +72,7 @@ class Reporter:
             seconds["travel"] = time.perf_counter() - begun
         self.outbox.flush()
         task["others"].end.remote()
-        shutil.rmtree(self.folder)
+        self.end()
         return {"step": 1, "stopped": None, "metrics": seconds}
 
 
@@ -102,18 +106,21 @@ def measure(worlds: list[int], states: dict[str, int], root: Path) -> dict[str, 
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     import ray
 
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        object_store_memory=200_000_000,
-        _node_ip_address="127.0.0.1",
-        logging_level="error",
-        runtime_env={"env_vars": {"PYTHONPATH": f"{root}:{Path(__file__).parent}"}},
-    )
-    try:
-        return {"worlds": [_measure(world, states, root) for world in worlds], "delivery": _deliver()}
-    finally:
-        ray.shutdown()
+    # In /tmp, because the paths of Ray's sockets must be short.
+    with tempfile.TemporaryDirectory(prefix="hone-ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=200_000_000,
+            _node_ip_address="127.0.0.1",
+            _temp_dir=folder,
+            logging_level="error",
+            runtime_env={"env_vars": {"PYTHONPATH": f"{root}:{Path(__file__).parent}"}},
+        )
+        try:
+            return {"worlds": [_measure(world, states, root) for world in worlds], "delivery": _deliver()}
+        finally:
+            ray.shutdown()
 
 
 def _measure(world: int, states: dict[str, int], root: Path) -> dict[str, Any]:
@@ -184,4 +191,6 @@ def _deliver() -> dict[str, float]:
     for number in range(count):
         shared = ray.put(piece)
         ray.get(node.add.remote("file", shared, number == 0, number == count - 1))
-    return {"piece_seconds": (time.perf_counter() - begun) / count, "piece_bytes": PIECE_BYTES}
+    seconds = time.perf_counter() - begun
+    ray.get(node.end.remote())
+    return {"piece_seconds": seconds / count, "piece_bytes": PIECE_BYTES}
