@@ -40,8 +40,11 @@ import { recommendedSettings } from './domain/training/settings.ts';
 import { createSettingsContext } from './domain/training/settings-context.ts';
 import type { HubAccess } from './hub/access.ts';
 import { createEngine } from './inference/engine.ts';
+import { createEngines } from './inference/engines.ts';
+import { createTrainedEngine } from './inference/trained-engine.ts';
 import type { Logger } from './logger.ts';
 import { openRecords } from './open-records.ts';
+import { answeringEnvironment, startAnswering } from './trainer/answering.ts';
 import { lookAtCluster } from './trainer/cluster.ts';
 import { describeTrainer } from './trainer/describe.ts';
 import { createLauncher } from './trainer/launcher.ts';
@@ -96,8 +99,9 @@ export async function compose(
   const accessKeys = createAccessKeys(store.access, config.accessKey);
   const sessions = createSessions(store.access, accessKeys);
   const machine = composeMachine(ground);
-  const models = composeModels(ground);
-  const training = composeTraining(ground, machine, models);
+  const warm = composeWarmTrainer(ground, machine);
+  const models = composeModels(ground, warm);
+  const training = composeTraining(ground, machine, models, warm);
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
   const jobs = {
@@ -114,7 +118,7 @@ export async function compose(
   });
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
-  const { warm, judges: _judges, ...trainingServices } = training;
+  const { judges: _judges, ...trainingServices } = training;
   return {
     services: {
       ...machineServices,
@@ -185,20 +189,32 @@ function composeMachine({ config, logger, frames }: Ground) {
 }
 
 /** Trained models, and the features that use their files. */
-function composeModels({ config, logger, store, frames, hub }: Ground) {
+function composeModels({ config, logger, store, frames, hub }: Ground, warm: WarmTrainer) {
   const models = createModels({ store, frames, modelsDir: config.modelsDir });
-  const engine = createEngine({
-    workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
-    gpu: 'auto',
+  const bounds = {
     idleMs: config.limits.playgroundIdleMs,
     silenceMs: config.limits.engineSilenceMs,
     stallMs: config.limits.engineStallMs,
-    maxLoaded: 2,
     maxPending: config.limits.pendingAnswers,
     logger,
-  });
+  };
+  const engine = createEngines(
+    createEngine({
+      workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
+      gpu: 'auto',
+      maxLoaded: 2,
+      ...bounds,
+    }),
+    createTrainedEngine({
+      program: async () => {
+        const forked = await warm.answer(answeringEnvironment(config));
+        return () => forked ?? startAnswering(config);
+      },
+      ...bounds,
+    }),
+  );
   const checkpoints = createCheckpoints({ store, models, jobsDir: config.jobsDir, command: config });
-  const playground = createPlayground({ engine, models, checkpoints });
+  const playground = createPlayground({ engine, store, models, checkpoints });
   const hubPush = createHubPush({ hub, frames, models, logger });
   const quantizer = createQuantizer({
     store,
@@ -216,6 +232,7 @@ function composeTraining(
   { config, logger, store, frames, hub }: Ground,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground }: ReturnType<typeof composeModels>,
+  warm: WarmTrainer,
 ) {
   const { jobsDir, logsDir, limits } = config;
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
@@ -234,7 +251,6 @@ function composeTraining(
     score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
     converter: config.converterDir,
   };
-  const warm = composeWarmTrainer({ config, logger, store }, machine);
   const imports = createImports({
     datasets,
     datasetsDir: config.datasetsDir,
@@ -254,7 +270,6 @@ function composeTraining(
     timeoutMs: limits.previewMs,
   });
   return {
-    warm,
     judges,
     datasets,
     imports,
@@ -337,8 +352,8 @@ function composeFineTuning(
 }
 
 function composeWarmTrainer(
-  { config, logger, store }: Pick<Ground, 'config' | 'logger' | 'store'>,
-  machine: Services['machine'],
+  { config, logger, store }: Ground,
+  { machine }: Pick<Services, 'machine'>,
 ): WarmTrainer {
   return createWarmTrainer({
     command: config,

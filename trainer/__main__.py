@@ -6,6 +6,7 @@ python -m trainer export SPEC                  makes the GGUF files of a trained
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
 python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
+python -m trainer answer                       holds a trained model and answers requests
 python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
 python -m trainer import                       prints the rows of a dataset in another format as JSONL
@@ -59,6 +60,7 @@ def main(argv: list[str]) -> int:
     checkpoint.add_argument("--template", required=True)
     checkpoint.add_argument("--with-base", action="store_true")
     verbs.add_parser("cluster")
+    verbs.add_parser("answer")
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     verbs.add_parser("import")
@@ -97,6 +99,10 @@ def main(argv: list[str]) -> int:
         from trainer.export.checkpoint import prepare
 
         return prepare(arguments.spec, arguments.step, arguments.template, arguments.with_base)
+    if arguments.verb == "answer":
+        from trainer.answering.main import answer
+
+        return answer()
     if arguments.verb == "warm":
         from trainer.warm import warm
 

@@ -4,9 +4,10 @@ Importing torch, transformers, TRL and PEFT takes most of the time before the fi
 fork leads a session of its own and outlives this process and the service, like a trainer started without it.
 
 The protocol is JSON lines. On standard input:  {"run": SPEC, "cwd": DIR, "log": FILE, "env": {…},
-"service": {"pid": N, "started": TEXT}}. On standard output:  {"ready": true}, then {"started": SPEC,
-"pid": N} or {"refused": SPEC, "reason": TEXT}, and {"ended": PID, "code": N or null, "signal": NAME
-or null}. It exits when its standard input ends.
+"service": {"pid": N, "started": TEXT}}, or {"answer": SOCKET, "env": {…}} for a fork that answers
+(trainer/answering) over the Unix socket of that path and ends with it. On standard output:  {"ready": true},
+then {"started": SPEC or SOCKET, "pid": N} or {"refused": SPEC or SOCKET, "reason": TEXT}, and {"ended": PID,
+"code": N or null, "signal": NAME or null}. It exits when its standard input ends.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,7 @@ MODULES = (
     "transformers.models.qwen3.modeling_qwen3",
     "trl",
     "trl.trainer.sft_trainer",
+    "trainer.answering.loaded",
     "trainer.export.verification.reference",
     "trainer.families.causal",
     "trainer.run",
@@ -106,66 +110,86 @@ class _Server:
         return chunk != b""
 
     def fork(self, order: dict[str, Any]) -> None:
+        answers = "answer" in order
+        name = order["answer"] if answers else order["run"]
         try:
-            log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            streams = _connected(name) if answers else _log(order["log"])
             begun, beginning = os.pipe()
             pid = os.fork()
         except OSError as error:
-            self.say(refused=order["run"], reason=str(error))
+            self.say(refused=name, reason=str(error))
             return
         if pid == 0:
             os.close(begun)
-            self.become(order, log, beginning)
-        os.close(log)
+            self.become(self.answer if answers else self.run, order, streams, beginning)
+        for descriptor in {*streams} - {2}:
+            os.close(descriptor)
         os.close(beginning)
         descriptor = os.pidfd_open(pid)
         self.children[descriptor] = pid
         self.poll.register(descriptor, select.POLLIN)
         if os.read(begun, 1):
-            self.say(started=order["run"], pid=pid)
+            self.say(started=name, pid=pid)
         else:
-            self.say(refused=order["run"], reason="The fork ended before it began.")
+            self.say(refused=name, reason="The fork ended before it began.")
         os.close(begun)
 
-    def become(self, order: dict[str, Any], log: int, beginning: int) -> None:
-        """Turns the fork into `python -m trainer run SPEC`; does not return.
-
-        Writes `process.json` into the job folder: a service that was killed before it stored the pid looks
-        for a trainer by its arguments, and a fork has those of its parent. Then tells the parent by
-        `beginning` that it begins.
-        """
+    def become(
+        self,
+        work: Callable[[dict[str, Any], int], int],
+        order: dict[str, Any],
+        streams: tuple[int, int, int],
+        beginning: int,
+    ) -> None:
+        """Turns the fork into a process with these standard streams that does `work`; does not return."""
         code = 1
         try:
             os.setsid()
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            for source, target in ((nothing, 0), (log, 1), (log, 2)):
+            for target, source in enumerate(streams):
                 os.dup2(source, target)
-            for descriptor in (nothing, log, self.out, *self.children):
+            for descriptor in {*streams, self.out, *self.children} - {2}:
                 os.close(descriptor)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             threads = os.environ.get("OMP_NUM_THREADS")
             os.environ.clear()
             os.environ.update(order["env"])
             _set_threads(threads, os.environ.get("OMP_NUM_THREADS"))
-            os.chdir(order["cwd"])
-            write_json(Path("process.json"), {"pid": os.getpid(), "started": _started(os.getpid())})
-            # If the service was killed before the file was there, its successor may have looked for the file
-            # already and taken the job for interrupted. One that is killed from now on has a successor that
-            # finds it.
-            service = order["service"]
-            if _started(service["pid"]) != service["started"]:
-                print("Not started: the service has ended before this training began.", file=sys.stderr)
-                return
-            os.write(beginning, b"1")
-            os.close(beginning)
-            sys.argv = [sys.argv[0], "run", order["run"]]
-            from trainer.run import run
-
-            code = run(order["run"])
+            code = work(order, beginning)
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+    def run(self, order: dict[str, Any], beginning: int) -> int:
+        """`python -m trainer run SPEC`.
+
+        Writes `process.json` into the job folder: a service that was killed before it stored the pid looks
+        for a trainer by its arguments, and a fork has those of its parent. Then tells the parent by
+        `beginning` that it begins.
+        """
+        os.chdir(order["cwd"])
+        write_json(Path("process.json"), {"pid": os.getpid(), "started": _started(os.getpid())})
+        # If the service was killed before the file was there, its successor may have looked for the file
+        # already and taken the job for interrupted. One that is killed from now on has a successor that
+        # finds it.
+        service = order["service"]
+        if _started(service["pid"]) != service["started"]:
+            print("Not started: the service has ended before this training began.", file=sys.stderr)
+            return 1
+        os.write(beginning, b"1")
+        os.close(beginning)
+        sys.argv = [sys.argv[0], "run", order["run"]]
+        from trainer.run import run
+
+        return run(order["run"])
+
+    def answer(self, order: dict[str, Any], beginning: int) -> int:
+        """`python -m trainer answer`."""
+        os.write(beginning, b"1")
+        os.close(beginning)
+        from trainer.answering.main import answer
+
+        return answer()
 
     def reap(self, descriptor: int) -> None:
         pid = self.children.pop(descriptor)
@@ -175,6 +199,20 @@ class _Server:
         ended = os.waitstatus_to_exitcode(status)
         name = signal.Signals(-ended).name if ended < 0 else None
         self.say(ended=pid, code=ended if ended >= 0 else None, signal=name)
+
+
+def _log(path: str) -> tuple[int, int, int]:
+    """The standard streams of a training: nothing, and its log twice."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    return nothing, log, log
+
+
+def _connected(path: str) -> tuple[int, int, int]:
+    """The standard streams of a process that answers over a Unix socket."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    return (stream := connection.detach()), stream, 2
 
 
 def _started(pid: int) -> str | None:

@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import { hasCrashed } from '../contract/crashes.ts';
 import { AppError } from '../errors.ts';
+import { openChannel } from './channel.ts';
 import type { TokenChoice } from './choices.ts';
 import {
   type embedResult,
@@ -10,13 +11,14 @@ import {
   fromWorker,
   type generateResult,
   type ToWorker,
+  type TrainedLoad,
 } from './protocol.ts';
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
 type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
 type EmbedOrder = Extract<ToWorker, { type: 'embed' }>;
 export type EmbedResult = v.InferOutput<typeof embedResult>;
-type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'>;
+type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'> | TrainedLoad;
 
 /** An aborted child that does not respond within this time is killed. Evaluating one prompt batch takes less. */
 const abortPatienceMs = 30_000;
@@ -59,11 +61,23 @@ function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
 
+/** A program that runs a model: the path of a worker for Node, or how to start another one. */
+export type ChildProgram = string | (() => ChildProcess);
+
+function startProgram(program: ChildProgram): ChildProcess {
+  if (typeof program !== 'string') return program();
+  return fork(program, [], {
+    env: allowedEnvironment(process.env, childVariables.engine),
+    serialization: 'json',
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+}
+
 /**
  * Starts a child and loads a model in it. A child that exhausts the patience is killed. `onEnd` is called once, after the process has exited.
  */
 export function startChild(
-  workerPath: string,
+  program: ChildProgram,
   order: LoadOrder,
   { silenceMs, stallMs }: Patience,
   log: (line: string) => void,
@@ -76,12 +90,11 @@ export function startChild(
   /** Whether the model has answered, at least in part. */
   let answered = false;
 
-  const process_: ChildProcess = fork(workerPath, [], {
-    env: allowedEnvironment(process.env, childVariables.engine),
-    serialization: 'json',
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  const process_ = startProgram(program);
+  const channel = openChannel(process_, (raw) => {
+    if (gone === null) hear(v.parse(fromWorker, raw));
   });
-  for (const stream of [process_.stdout, process_.stderr]) {
+  for (const stream of channel.printed) {
     stream?.setEncoding('utf8');
     stream?.on('data', (chunk: string) => {
       complaints = (complaints + chunk).slice(-keptComplaints);
@@ -149,8 +162,8 @@ export function startChild(
     });
   });
 
-  function tell(message: ToWorker): void {
-    if (process_.connected) process_.send(message, () => undefined);
+  function tell(message: ToWorker | ({ type: 'load' } & TrainedLoad)): void {
+    channel.send(message);
   }
 
   function hear(message: FromWorker): void {
@@ -180,9 +193,6 @@ export function startChild(
     if (message.type === 'done' || message.type === 'embedded') request.resolve(message.result);
     else request.reject(new AppError(message.kind, message.message, { details: message.details }));
   }
-  process_.on('message', (raw) => {
-    if (gone === null) hear(v.parse(fromWorker, raw));
-  });
   tell({ type: 'load', ...order });
 
   async function ask(

@@ -108,6 +108,14 @@ const retryAfterSeconds = 5;
 
 type ModelFiles = Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'templatePath'>;
 
+/** The error of a request that may not wait behind so many `others`. */
+export const tooMany = (others: number): AppError =>
+  new AppError(
+    'too_many',
+    `The model already has ${others} requests, and no more may wait. Try again in ${retryAfterSeconds} seconds.`,
+    { details: { retryAfterSeconds } },
+  );
+
 interface Slot {
   child: Child;
   ggufPath: string;
@@ -257,13 +265,7 @@ export function createEngine(options: EngineOptions): Engine {
   ): Promise<T | null> {
     const key = request.modelKey;
     const others = pending.get(key) ?? 0;
-    if (others >= maxPending) {
-      throw new AppError(
-        'too_many',
-        `The model already has ${others} requests, and no more may wait. Try again in ${retryAfterSeconds} seconds.`,
-        { details: { retryAfterSeconds } },
-      );
-    }
+    if (others >= maxPending) throw tooMany(others);
     pending.set(key, others + 1);
     try {
       const slot = await acquire(request, signal);

@@ -55,6 +55,19 @@ export const toWorker = v.variant('type', [
 ]);
 export type ToWorker = v.InferOutput<typeof toWorker>;
 
+/** What `load` has for a model that the trainer package runs (`python -m trainer answer`). */
+export interface TrainedLoad {
+  readonly base: { readonly name: string; readonly path: string | null };
+  readonly task: string;
+  readonly strategy: string;
+  /** The training request's fields. */
+  readonly settings: object;
+  readonly templatePath: string;
+  /** A folder to make and delete while loading. */
+  readonly scratch: string;
+  readonly trainingActive: boolean;
+}
+
 const rated = { token: v.number(), text: v.string(), bytes: v.array(v.number()), logprob: v.number() };
 const choices = v.array(v.strictObject({ ...rated, top: v.array(v.strictObject(rated)) }));
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
+import { connectFork } from './connect-fork.ts';
 import { isAlive, type ProcessExit, startOf } from './process.ts';
 import { findTrainer, type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
@@ -29,6 +30,11 @@ export interface WarmTrainer {
    * @param devices variables that say which devices it may use.
    */
   start(jobDir: string, devices: NodeJS.ProcessEnv): Promise<Trainer | null>;
+  /**
+   * Forks a process that answers for a model (trainer/answering), after the imports if they are under way; null if
+   * there is no such process or the fork failed.
+   */
+  answer(env: NodeJS.ProcessEnv): Promise<ChildProcess | null>;
   close(): void;
 }
 
@@ -40,6 +46,8 @@ interface Fork {
 interface Warm {
   readonly child: ChildProcess;
   ready: boolean;
+  /** Resolves when it is ready. */
+  readonly imported: Promise<void>;
   readonly gone: Promise<void>;
   readonly awaitingStart: Map<string, (fork: Fork | null) => void>;
   readonly awaitingEnd: Map<number, (exit: ProcessExit) => void>;
@@ -104,7 +112,11 @@ export function createWarmTrainer(options: {
         resolve();
       });
     });
-    const made: Warm = { child, ready: false, gone, awaitingStart, awaitingEnd };
+    let finish = (): void => undefined;
+    const imported = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const made: Warm = { child, ready: false, imported, gone, awaitingStart, awaitingEnd };
     void gone.then(() => {
       if (warm === made) warm = null;
       for (const settle of awaitingStart.values()) settle(null);
@@ -113,6 +125,7 @@ export function createWarmTrainer(options: {
       const line = v.parse(lineSchema, JSON.parse(text));
       if ('ready' in line) {
         made.ready = true;
+        finish();
         options.onReady();
       } else if ('started' in line) {
         const { pid } = line;
@@ -129,6 +142,21 @@ export function createWarmTrainer(options: {
       (pipe as unknown as { unref?: () => void } | null)?.unref?.();
     }
     return made;
+  }
+
+  /** Orders a fork, known by `name`; null if it failed. */
+  async function forkFor(made: Warm, name: string, order: object): Promise<Fork | null> {
+    const forked = new Promise<Fork | null>((resolve) => made.awaitingStart.set(name, resolve));
+    made.child.stdin?.write(`${JSON.stringify(order)}\n`);
+    const stuck = setTimeout(() => made.child.kill('SIGKILL'), forkMs);
+    const fork = await forked;
+    clearTimeout(stuck);
+    made.awaitingStart.delete(name);
+    return fork;
+  }
+
+  async function identityOf(fork: Fork): Promise<Trainer['identity']> {
+    return { pid: fork.pid, started: (await startOf(fork.pid)) ?? 'ended' };
   }
 
   /** The exit of a fork as reported by its parent; if the parent is gone, unknown and detected by polling. */
@@ -158,20 +186,28 @@ export function createWarmTrainer(options: {
       used();
       const service = { pid: process.pid, started: await startOf(process.pid) };
       const spec = join(jobDir, 'spec.json');
-      const forked = new Promise<Fork | null>((resolve) => made.awaitingStart.set(spec, resolve));
-      made.child.stdin?.write(
-        `${JSON.stringify({ run: spec, cwd: jobDir, log: join(jobDir, 'log.txt'), env: { ...env, ...devices }, service })}\n`,
-      );
-      const stuck = setTimeout(() => made.child.kill('SIGKILL'), forkMs);
-      const fork = await forked;
-      clearTimeout(stuck);
-      made.awaitingStart.delete(spec);
+      const log = join(jobDir, 'log.txt');
+      const order = { run: spec, cwd: jobDir, log, env: { ...env, ...devices }, service };
+      const fork = await forkFor(made, spec, order);
       if (fork === null) {
         await sleep(wordMs);
         return findTrainer(jobDir, null);
       }
-      const identity = { pid: fork.pid, started: (await startOf(fork.pid)) ?? 'ended' };
+      const identity = await identityOf(fork);
       return { identity, ended: endOf(made, fork, identity) };
+    },
+    async answer(answering) {
+      const made = warm;
+      if (made === null) return null;
+      await Promise.race([made.imported, made.gone]);
+      if (warm !== made) return null;
+      used();
+      return connectFork(async (socket) => {
+        const fork = await forkFor(made, socket, { answer: socket, env: answering });
+        if (fork === null) return null;
+        const identity = await identityOf(fork);
+        return { identity, ended: endOf(made, fork, identity) };
+      });
     },
     close() {
       closed = true;

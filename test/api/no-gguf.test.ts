@@ -1,4 +1,7 @@
-/** A model that llama.cpp cannot run: trained without a GGUF where nobody asked for one, which is said everywhere. */
+/**
+ * A model that llama.cpp cannot run: trained without a GGUF where nobody asked for one, which is said everywhere. It
+ * answers all the same.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -57,6 +60,59 @@ for (const [index, [kind, architecture]] of [
     assert.is((await service.call('GET', `/api/models/${job.model_id}`)).status, 200);
   });
 }
+
+const prompt = 'My parcel has not come.';
+const greedy = { temperature: 0 };
+
+test('every route answers with such a model, its base and its checkpoints', async () => {
+  const listed = (await service.call('GET', '/v1/models')).body.data.map((one: Json) => one.id);
+  const stored = (await service.call('GET', '/api/models/')).body;
+  assert.is(listed.length, 2);
+  for (const [index, kind] of ['t5', 'bart'].entries()) {
+    const { model_id } = stored.find(({ name }: Json) => name.startsWith(kind));
+    const name = listed.find((one: string) => one.startsWith(kind));
+    const flat = await service.call('POST', '/api/playground/generate', {
+      ...{ model_id: index + 1, prompt, max_new_tokens: 8, ...greedy },
+    });
+    assert.is(flat.status, 200, JSON.stringify(flat.body));
+    const text = flat.body.generated_text;
+    const finetune = { model_id, prompt, max_length: 8, ...greedy };
+    const same = await service.call('POST', '/api/playground/new', finetune);
+    assert.is(same.body.generated_text, text);
+    const chat = {
+      model: name,
+      messages: [{ role: 'user', content: prompt }],
+      max_tokens: 8,
+      ...greedy,
+    };
+    const whole = await service.call('POST', '/v1/chat/completions', chat);
+    assert.is(whole.body.choices[0].message.content, text);
+    assert.ok(whole.body.usage.prompt_tokens > 0);
+    const raw = { model: name, prompt, max_tokens: 8, ...greedy };
+    assert.is((await service.call('POST', '/v1/completions', raw)).body.choices[0].text, text);
+    const last = await service.call('POST', '/v1/chat/completions', { ...chat, checkpoint: 3 });
+    assert.is(last.body.choices?.[0].message.content, text, JSON.stringify(last.body));
+    const streamed = await service.call('POST', '/v1/chat/completions', { ...chat, stream: true });
+    const pieces = [...String(streamed.body).matchAll(/"content":("(?:[^"\\]|\\.)*")/g)];
+    assert.is(pieces.map(([, piece]) => JSON.parse(piece as string)).join(''), text);
+    assert.match(streamed.body, 'data: [DONE]');
+    assert.is((await service.call('POST', '/api/playground/base', finetune)).status, 200);
+    const path = await service.call('GET', `/api/playground/model_path?model_id=${model_id}`);
+    assert.match(path.body.model_path, /adapter$/);
+  }
+});
+
+test('what such a model cannot read is refused in the format of each route', async () => {
+  const system = { role: 'system', content: 'Be brief.' };
+  const chat = { model: '1', messages: [system, { role: 'user', content: prompt }] };
+  const conversation = await service.call('POST', '/v1/chat/completions', chat);
+  assert.is(conversation.status, 400);
+  assert.match(conversation.body.error.message, 'one input and writes one answer');
+  const long = { model_id: 1, prompt: 'word '.repeat(3000), max_new_tokens: 4 };
+  const told = await service.call('POST', '/api/playground/generate', long);
+  assert.is(told.status, 400);
+  assert.match(JSON.stringify(told.body), /has \d+ tokens, but the model's context holds 256/);
+});
 
 test('types that somebody asks for are refused with the reason', async () => {
   const request = quickRequest({ model_name: tinyModel('t5'), export: { quantizations: ['Q4_K_M'] } });

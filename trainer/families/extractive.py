@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
@@ -164,22 +166,22 @@ def find_answers(job: Job, model: Any, texts: list[str], length: int) -> list[st
         for text in texts:
             job.beat_or_stop()
             context, _, question = text.rpartition("\n\n")
-            given.append(_best_span(job, model, question, context, length))
+            given.append(best_span(job.tokenizer, model, question, context, length).text)
     finally:
         model.train(was_training)
     return given
 
 
-def windows(job: Job, question: str, context: str, length: int) -> Any:
+def windows(tokenizer: Any, question: str, context: str, length: int) -> Any:
     """Question and context as overlapping windows of at most `length` tokens, with offsets."""
-    room = length - len(job.tokenizer(question, "").input_ids)
+    room = length - len(tokenizer(question, "").input_ids)
     if room < 8:
         raise Failure(
             "bad_dataset_row",
             f"A question takes {length - room} of {length} tokens, which leaves no room for its context.",
             "Raise max_seq_length, or shorten the questions.",
         )
-    return job.tokenizer(
+    return tokenizer(
         question,
         context,
         truncation="only_second",
@@ -196,7 +198,7 @@ def _window(job: Job, row: dict[str, Any], length: int, typed: bool) -> dict[str
     if start < 0 or not row["answer"]:
         return None
     end = start + len(row["answer"])
-    encoded = windows(job, row["question"], row["context"], length)
+    encoded = windows(job.tokenizer, row["question"], row["context"], length)
     for index, ids in enumerate(encoded["input_ids"]):
         places = _places(encoded, index)
         first = next((at for at, (low, high) in places.items() if low <= start < high), None)
@@ -223,12 +225,29 @@ def _places(encoded: Any, index: int) -> dict[int, tuple[int, int]]:
     }
 
 
-def _best_span(job: Job, model: Any, question: str, context: str, length: int) -> str:
-    """The most likely span of all windows, as text of the context."""
+@dataclass(frozen=True)
+class Span:
+    """A part of a context, and how many tokens it has."""
+
+    text: str
+    tokens: int
+
+
+def best_span(
+    tokenizer: Any,
+    model: Any,
+    question: str,
+    context: str,
+    length: int,
+    longest: int = LONGEST_SPAN,
+    keep_on: Callable[[], bool] = lambda: True,
+) -> Span:
+    """The most likely span of all windows of `length` tokens, of at most `longest` tokens. `keep_on` is asked
+    after each window whether to go on."""
     import torch
 
-    encoded = windows(job, question, context, length)
-    best, found = float("-inf"), ""
+    encoded = windows(tokenizer, question, context, length)
+    best, found = float("-inf"), Span("", 0)
     for index, ids in enumerate(encoded["input_ids"]):
         inputs = {"input_ids": torch.tensor([ids], device=model.device)}
         if "token_type_ids" in encoded:
@@ -238,7 +257,10 @@ def _best_span(job: Job, model: Any, question: str, context: str, length: int) -
         starts, ends = output.start_logits[0].tolist(), output.end_logits[0].tolist()
         places = _places(encoded, index)
         for first in places:
-            for last in range(first, min(first + LONGEST_SPAN, len(ids))):
+            for last in range(first, min(first + longest, len(ids))):
                 if last in places and starts[first] + ends[last] > best:
-                    best, found = starts[first] + ends[last], context[places[first][0] : places[last][1]]
+                    best = starts[first] + ends[last]
+                    found = Span(context[places[first][0] : places[last][1]], last - first + 1)
+        if not keep_on():
+            break
     return found

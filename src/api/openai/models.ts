@@ -31,7 +31,9 @@ export function modelRoutes({ modelReferences, models, removeModel }: Services) 
         object: 'list',
         data: models
           .list()
-          .filter((model) => models.fileOf(model, 'gguf') !== null)
+          .filter((model) =>
+            (['gguf', 'adapter'] as const).some((kind) => models.fileOf(model, kind) !== null),
+          )
           .map(present),
       }),
     }),

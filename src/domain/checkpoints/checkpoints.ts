@@ -4,20 +4,21 @@ import { join } from 'node:path';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
+import type { TrainedModel } from '../../inference/trained-engine.ts';
 import { baseGgufName, checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
+import { trainedModelOf } from '../models/trained-model.ts';
 import { type Checkpoint, readCheckpoints } from './kept-checkpoints.ts';
 
 export type { Checkpoint } from './kept-checkpoints.ts';
 
-/** The files with which the engine answers as a run was at a checkpoint. */
-export interface CheckpointFiles {
-  readonly gguf: string;
+/** The files with which an engine answers as a run was at a checkpoint. */
+export type CheckpointFiles = {
   readonly template: string;
   readonly adapters: readonly { readonly path: string; readonly scale: number }[];
-}
+} & ({ readonly gguf: string } | { readonly trained: TrainedModel });
 
 /** The checkpoints that jobs keep, while they run and after. */
 export interface Checkpoints {
@@ -49,6 +50,9 @@ export function createCheckpoints(options: {
   const closing = new AbortController();
   /** One conversion at a time, because each is a Python process that reads the base model. */
   let turn: Promise<unknown> = Promise.resolve();
+
+  /** Jobs whose model llama.cpp cannot run; their checkpoints answer without a conversion. */
+  const unconverted = new Set<number>();
 
   const list = (jobId: number) => readCheckpoints(folder({ id: jobId }));
 
@@ -94,11 +98,15 @@ export function createCheckpoints(options: {
     // The merged model minus its adapter is the base.
     const isMerged = merged !== null && final !== null;
     const withBase = () => !isMerged && !existsSync(base);
-    const isMissing = () => !existsSync(own) || withBase();
+    const isMissing = () => !unconverted.has(job.id) && (!existsSync(own) || withBase());
     if (isMissing()) {
       await inTurn(async () => {
         if (isMissing()) await convert(job, step, template, withBase());
       });
+    }
+    if (unconverted.has(job.id)) {
+      const adapters = [{ path: join(folder(job), kept.path), scale: 1 }];
+      return { trained: trainedModelOf(job, folder(job)), template, adapters };
     }
     if (isMerged) {
       // Made while the run had no merged model.
@@ -115,6 +123,7 @@ export function createCheckpoints(options: {
     return { gguf: base, template, adapters: [{ path: own, scale: 1 }] };
   }
 
+  /** Makes the GGUF files of a checkpoint, or finds that llama.cpp cannot run its model. */
   async function convert(job: JobRow, step: number, templatePath: string, withBase: boolean): Promise<void> {
     try {
       const { signal } = closing;
@@ -125,6 +134,10 @@ export function createCheckpoints(options: {
       if (!(await list(job.id)).some((kept) => kept.step === step)) throw await unknownStep(job, step);
       const { kind, message, details } = asAppError(error);
       if (kind !== 'invalid') throw error;
+      if (details.code === 'unsupported') {
+        unconverted.add(job.id);
+        return;
+      }
       throw new AppError(
         details.code === 'disk_full' ? 'disk_full' : 'conflict',
         `The checkpoint of step ${step} cannot answer: ${message}`,

@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { JobRow } from '../../db/jobs.ts';
+import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
-import type { EmbedResult, Engine, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
+import type { EmbedResult, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
+import type { Engines } from '../../inference/engines.ts';
 import type { CheckpointFiles, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
+import { trainedModelOf } from '../models/trained-model.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
@@ -36,7 +39,7 @@ export interface PlaygroundRequest {
 
 export interface Playground {
   /**
-   * @throws AppError `not_found`, `invalid` (no GGUF, too long a prompt), `unavailable` (the engine crashed or hung),
+   * @throws AppError `not_found`, `invalid` (no files, too long a prompt), `unavailable` (the engine crashed or hung),
    * `too_many` (too many requests wait for the model), and for a checkpoint those of `Checkpoints.prepare`.
    */
   generate(
@@ -48,7 +51,7 @@ export interface Playground {
     request: { readonly model: string; readonly inputs: (string | number[])[] },
     options?: { signal?: AbortSignal },
   ): Promise<EmbedResult>;
-  /** The file used for inference. @throws AppError as above. */
+  /** The GGUF used for inference, or the adapter of a model without one. @throws AppError as above. */
   modelFile(reference: string): { model: Model; path: string };
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
   release(model: Model): Promise<void>;
@@ -66,11 +69,12 @@ export const userPrompt = (prompt: string): GenerateRequest['input'] => ({
 });
 
 export function createPlayground(options: {
-  engine: Engine;
+  engine: Engines;
+  store: Store;
   models: Models;
   checkpoints: Checkpoints;
 }): Playground {
-  const { engine, models, checkpoints } = options;
+  const { engine, store, models, checkpoints } = options;
   /** Counts of requests that are being answered, by model. */
   const answering = new Map<string, number>();
   /** Those among them that use a checkpoint. */
@@ -90,31 +94,29 @@ export function createPlayground(options: {
     }
   }
 
-  function files(model: Model): { gguf: string; template: string; adapter: string | null } {
-    const gguf = models.fileOf(model, 'gguf');
-    const template = models.fileOf(model, 'template');
-    if (gguf === null || template === null) {
-      throw new AppError(
-        'invalid',
-        `The model ${model.name} was trained without an export, so it has no GGUF file for inference.`,
-      );
-    }
-    if (!existsSync(gguf)) {
-      throw new AppError(
-        'invalid',
-        `The file of the model ${model.name} is missing: ${gguf}. Restore it or delete the model.`,
-      );
-    }
-    return { gguf, template, adapter: models.fileOf(model, 'adapter_gguf') };
+  /** A file that must exist. */
+  function present(model: Model, path: string): string {
+    if (existsSync(path)) return path;
+    throw new AppError(
+      'invalid',
+      `A file of the model ${model.name} is missing: ${path}. Restore it or delete the model.`,
+    );
   }
 
   /** The files of the model itself or of its base. */
-  function modelFiles({
-    model: reference,
-    asBase,
-  }: PlaygroundRequest): { modelId: string } & CheckpointFiles {
-    const model = models.find(reference);
-    const { gguf, template, adapter } = files(model);
+  function filesOf(model: Model, asBase: boolean): CheckpointFiles {
+    const template = models.fileOf(model, 'template');
+    const gguf = models.fileOf(model, 'gguf');
+    const trained = models.fileOf(model, 'adapter');
+    if (template === null || (gguf === null && trained === null)) {
+      throw new AppError('invalid', `The model ${model.name} has neither a GGUF file nor an adapter.`);
+    }
+    if (gguf === null) {
+      const adapters = asBase ? [] : [{ path: present(model, trained as string), scale: 1 }];
+      const job = model.jobId === null ? null : store.jobs.get(model.jobId);
+      return { trained: trainedModelOf(job ?? model, model.path), template, adapters };
+    }
+    const adapter = models.fileOf(model, 'adapter_gguf');
     if (asBase && adapter === null) {
       throw new AppError(
         'invalid',
@@ -122,7 +124,7 @@ export function createPlayground(options: {
       );
     }
     const adapters = asBase && adapter !== null ? [{ path: adapter, scale: -1 }] : [];
-    return { modelId: model.modelId, gguf, template, adapters };
+    return { gguf: present(model, gguf), template, adapters };
   }
 
   return {
@@ -131,11 +133,11 @@ export function createPlayground(options: {
       if (checkpoint !== undefined && request.asBase) {
         throw new AppError('invalid', 'checkpoint and as_base exclude each other. Leave one of them out.');
       }
-      const answer = ({ gguf, template, adapters }: CheckpointFiles, modelId: string) =>
+      const answer = ({ template, adapters, ...weights }: CheckpointFiles, modelId: string) =>
         engine.generate(
           {
+            ...('gguf' in weights ? { ggufPath: weights.gguf } : weights),
             modelKey: modelId,
-            ggufPath: gguf,
             templatePath: template,
             adapters,
             input: request.input,
@@ -154,8 +156,9 @@ export function createPlayground(options: {
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );
       if (checkpoint === undefined) {
-        const { modelId, ...of } = modelFiles(request);
-        return counted(modelId, false, () => answer(of, modelId));
+        const model = models.find(request.model);
+        const files = filesOf(model, request.asBase === true);
+        return counted(model.modelId, false, () => answer(files, model.modelId));
       }
       const job = checkpoints.jobOf(request.model);
       return counted(job.modelId, true, async () =>
@@ -164,13 +167,17 @@ export function createPlayground(options: {
     },
     async embed({ model: reference, inputs }, { signal } = {}) {
       const model = models.find(reference);
-      const { gguf, template } = files(model);
-      const key = { modelKey: model.modelId, ggufPath: gguf, templatePath: template };
+      const files = filesOf(model, false);
+      if (!('gguf' in files)) {
+        throw new AppError('invalid', `The model ${model.name} has no GGUF file, which embeddings need.`);
+      }
+      const key = { modelKey: model.modelId, ggufPath: files.gguf, templatePath: files.template };
       return counted(model.modelId, false, () => engine.embed({ ...key, inputs }, signal ? { signal } : {}));
     },
     modelFile(reference) {
       const model = models.find(reference);
-      return { model, path: files(model).gguf };
+      const files = filesOf(model, false);
+      return { model, path: 'gguf' in files ? files.gguf : (files.adapters[0]?.path as string) };
     },
     async release(model) {
       if (answering.has(model.modelId)) {

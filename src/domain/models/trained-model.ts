@@ -1,0 +1,22 @@
+import { isAbsolute, join } from 'node:path';
+import type { JobRow } from '../../db/jobs.ts';
+import type { ModelRow } from '../../db/models.ts';
+import type { TrainedModel } from '../../inference/trained-engine.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+
+/**
+ * What was trained, for an engine that runs it without a GGUF.
+ *
+ * @param trained the job, or the model if its job was deleted.
+ * @param folder the model's or the job's folder, in which links to the base model are made while it is loaded.
+ */
+export function trainedModelOf(trained: JobRow | ModelRow, folder: string): TrainedModel {
+  const { task, strategy } = trained;
+  const scratch = join(folder, 'answer.partial');
+  if ('spec' in trained) {
+    const { model, settings } = trained.spec as JobSpec;
+    return { base: model, task, strategy, settings, scratch };
+  }
+  const { baseModel: name, config } = trained;
+  return { base: { name, path: isAbsolute(name) ? name : null }, task, strategy, settings: config, scratch };
+}

@@ -1,0 +1,363 @@
+"""A base model with the adapters of its trainings, as the playground asks it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer.answering.answer_text import AnswerText
+from trainer.data import template as templates
+from trainer.data.encode import text_start
+from trainer.engines.silent import NoStop, SilentJournal
+from trainer.model import check, download
+from trainer.model.hardware import choose
+from trainer.model.view import make_view
+from trainer.protocol.contracts import CONTRACT, PROTOCOL, DatasetFile, Model, Settings, Spec
+from trainer.protocol.failures import Failure
+from trainer.registry import create
+from trainer.training.job import Job
+
+CLASSES = {
+    "causal": "AutoModelForCausalLM",
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "extractive": "AutoModelForQuestionAnswering",
+}
+# The head that is trained with a model that answers with a span.
+HEAD = "qa_outputs"
+# Tokens of a window for encoders that name no limit, as BERT's.
+WINDOW_TOKENS = 512
+
+
+class Loaded:
+    """One base model in memory. `step` is called at every sign of progress."""
+
+    def __init__(self, order: dict[str, Any], step: Callable[[], None]) -> None:
+        """Loads what the message `load` names (src/inference/trained-engine.ts). Raises Failure."""
+        self._step = step
+        job = _job(order, step)
+        self._job = job
+        directory = _base_directory(job.spec)
+        job.config = check.read_config(directory, job.spec.model.name)
+        job.family = check.family(job.config, job.task, job.strategy)
+        check.check_weights(directory, job.spec.model.name)
+        scratch = Path(order["scratch"])
+        try:
+            job.model_dir = make_view(directory, scratch)
+            job.tokenizer = job.provider.tokenizer(job)
+            job.template = templates.load(Path(order["templatePath"]))
+            # As a decoder does in training, where the template is chosen.
+            if job.tokenizer.pad_token is None:
+                job.tokenizer.pad_token = job.tokenizer.eos_token
+            hardware = choose(job.settings, job.config)
+            options = {"num_labels": 2} if job.family == "extractive" else {}
+            self._model = job.provider.base(job, hardware, CLASSES[job.family], **options)
+            self._has_head = job.family != "extractive" or _names_head(scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        self._model.to(hardware.device)
+        self._model.eval()
+        self._adapters: dict[str, str] = {}
+
+    def answer(
+        self, order: dict[str, Any], stopped: Callable[[], bool], show: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """Answers the message `generate`, unless `stopped`, and passes on its text; returns the `result` of
+        `done`. Raises Failure."""
+        import torch
+
+        started = time.monotonic()
+        text, is_raw = self._prompt(order)
+        first: list[float] = []
+
+        def shown(piece: str) -> None:
+            if piece:
+                first.append(time.monotonic())
+                pieces.append(piece)
+                show(piece)
+
+        pieces: list[str] = []
+        with self._adapted(order["adapters"]) as model, torch.inference_mode():
+            answer = self._find if self._job.family == "extractive" else self._write
+            prompt_tokens, generated, reason = answer(model, order, text, is_raw, stopped, shown)
+        ended = time.monotonic()
+        return {
+            "text": "".join(pieces),
+            "promptTokens": prompt_tokens,
+            "cachedTokens": 0,
+            "generatedTokens": generated,
+            "finishReason": reason,
+            "timeToFirstTokenMs": ((first[0] if first else ended) - started) * 1000,
+            "durationMs": (ended - started) * 1000,
+        }
+
+    def _prompt(self, order: dict[str, Any]) -> tuple[str, bool]:
+        """The text that the model reads, and whether it is to be taken as it is."""
+        given = order["input"]
+        if given["kind"] == "text":
+            return given["text"], True
+        messages = given["messages"]
+        if self._job.family == "causal":
+            return templates.render(self._job.template, messages, True), False
+        if [message["role"] for message in messages] != ["user"]:
+            raise Failure(
+                "unsupported",
+                "This model reads one input and writes one answer: it was not trained on conversations or "
+                "system messages.",
+                "Send one message with the role user.",
+            )
+        return messages[0]["content"], True
+
+    @contextlib.contextmanager
+    def _adapted(self, adapters: list[dict[str, Any]]) -> Iterator[Any]:
+        """The model with the adapter that a request names, or the base model without one."""
+        if not adapters:
+            if not self._has_head:
+                raise Failure(
+                    "unsupported",
+                    "The base model has no head that answers questions: training added it.",
+                    "Ask the fine-tuned model.",
+                )
+            without = self._model.disable_adapter() if self._adapters else contextlib.nullcontext()
+            with without:
+                yield self._model
+            return
+        if len(adapters) > 1 or adapters[0]["scale"] != 1:
+            raise Failure(
+                "unsupported",
+                "This model answers with one adapter at full strength.",
+                "Leave the others out.",
+            )
+        path = adapters[0]["path"]
+        if path not in self._adapters:
+            self._load_adapter(path)
+        self._model.set_adapter(self._adapters[path])
+        yield self._model
+
+    def _load_adapter(self, path: str) -> None:
+        from peft import PeftModel
+
+        name = f"adapter-{len(self._adapters)}"
+        if not (Path(path) / "adapter_config.json").is_file():
+            raise Failure("internal", f"The adapter in {path} is gone.", "Choose another model.")
+        if self._adapters:
+            self._model.load_adapter(path, name)
+        else:
+            self._model = PeftModel.from_pretrained(self._model, path, adapter_name=name)
+        self._model.eval()
+        self._adapters[path] = name
+
+    def _write(
+        self,
+        model: Any,
+        order: dict[str, Any],
+        text: str,
+        is_raw: bool,
+        stopped: Callable[[], bool],
+        show: Callable[[str], None],
+    ) -> tuple[int, int, str]:
+        """Writes an answer token by token, greedily as the samples of a training, or sampled."""
+        import torch
+
+        job = self._job
+        decodes = job.family == "causal"
+        ids = self._input_ids(text, is_raw)
+        limit = job.template.context_length
+        if limit is not None and len(ids) >= limit + (not decodes):
+            raise PromptTooLong(len(ids), limit)
+        room = order["maxTokens"] if limit is None else min(order["maxTokens"], limit - len(ids) * decodes)
+        ends = self._end_tokens()
+        stops = [*job.template.stop, *order["stop"]] if decodes and not is_raw else order["stop"]
+        answer = AnswerText(lambda some: job.tokenizer.decode(some, skip_special_tokens=True), stops)
+        pieces = _Pieces(answer, ends, show)
+
+        def criterion(input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+            self._step()
+            ended = answer.stopped or stopped()
+            return torch.full((input_ids.shape[0],), ended, dtype=torch.bool, device=input_ids.device)
+
+        row = torch.tensor([ids], device=model.device)
+        seed = order["seed"]
+        torch.manual_seed(torch.seed() if seed is None else seed)
+        model.generate(
+            input_ids=row,
+            attention_mask=torch.ones_like(row),
+            max_new_tokens=max(1, room),
+            num_beams=1,
+            use_cache=True,
+            eos_token_id=ends or None,
+            pad_token_id=job.tokenizer.pad_token_id,
+            stopping_criteria=[criterion],
+            streamer=pieces,
+            **_sampling(order),
+        )
+        show(answer.end())
+        if pieces.ended or answer.stopped:
+            return len(ids), pieces.count, "stop"
+        return len(ids), pieces.count, "aborted" if stopped() else "length"
+
+    def _input_ids(self, text: str, is_raw: bool) -> list[int]:
+        tokenizer = self._job.tokenizer
+        if self._job.family != "causal":
+            return tokenizer(text).input_ids
+        start = text_start(tokenizer) if is_raw else []
+        return [*start, *tokenizer(text, add_special_tokens=False).input_ids]
+
+    def _end_tokens(self) -> list[int]:
+        """The tokens that end an answer: those of the template, and of the model's configuration."""
+        tokenizer = self._job.tokenizer
+        configured = self._model.generation_config.eos_token_id
+        ends = [tokenizer.convert_tokens_to_ids(stop) for stop in self._job.template.stop]
+        ends += configured if isinstance(configured, list) else [configured]
+        return [*dict.fromkeys(token for token in ends if token is not None)]
+
+    def _find(
+        self,
+        model: Any,
+        order: dict[str, Any],
+        text: str,
+        is_raw: bool,
+        stopped: Callable[[], bool],
+        show: Callable[[str], None],
+    ) -> tuple[int, int, str]:
+        """Finds the answer in the text before the question, the same way as at evaluations of a training."""
+        from trainer.families.extractive import LONGEST_SPAN, best_span
+
+        context, separator, question = text.rstrip().rpartition("\n\n")
+        if not separator or not context.strip() or not question.strip():
+            raise Failure(
+                "unsupported",
+                "This model finds answers in a text that it is given.",
+                "Send the text, a blank line, and the question as the last paragraph.",
+            )
+        limits = (self._job.settings.max_seq_length, self._job.template.context_length)
+        length = min((limit for limit in limits if limit is not None and limit > 0), default=WINDOW_TOKENS)
+        tokens = len(self._job.tokenizer(question, context).input_ids)
+
+        def keep_on() -> bool:
+            self._step()
+            return not stopped()
+
+        longest = min(LONGEST_SPAN, order["maxTokens"])
+        span = best_span(self._job.tokenizer, model, question, context, length, longest, keep_on)
+        if stopped():
+            return tokens, 0, "aborted"
+        cuts = [at for stop in order["stop"] if (at := span.text.find(stop)) >= 0]
+        show(span.text[: min(cuts)] if cuts else span.text)
+        return tokens, span.tokens, "stop"
+
+
+class _Pieces:
+    """Receives the tokens of a generation, of which the first are its input."""
+
+    def __init__(self, answer: AnswerText, ends: list[int], show: Callable[[str], None]) -> None:
+        self._answer = answer
+        self._ends = set(ends)
+        self._show = show
+        self._is_input = True
+        self.count = 0
+        self.ended = False
+
+    def put(self, value: Any) -> None:
+        """Takes tokens."""
+        if self._is_input:
+            self._is_input = False
+            return
+        for token in value.reshape(-1).tolist():
+            if token in self._ends:
+                self.ended = True
+                return
+            self.count += 1
+            self._show(self._answer.push(token))
+
+    def end(self) -> None:
+        """The generation has ended."""
+
+
+def _sampling(order: dict[str, Any]) -> dict[str, Any]:
+    """The options of a generation for a request's temperature and top_p; at 0 it is greedy."""
+    if order["temperature"] == 0:
+        return {"do_sample": False}
+    return {"do_sample": True, "temperature": order["temperature"], "top_p": order["topP"], "top_k": 0}
+
+
+class PromptTooLong(Failure):
+    """A prompt with more tokens than the model reads."""
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        super().__init__(
+            "unsupported",
+            f"The prompt has {tokens} tokens, but the model's context holds {limit}.",
+            "Shorten the prompt.",
+        )
+        self.details = {"promptTokens": tokens, "contextTokens": limit}
+
+
+def _job(order: dict[str, Any], step: Callable[[], None]) -> Job:
+    """The part of a job that loading a model needs; it reports to nobody."""
+    known = {name: value for name, value in order["settings"].items() if name in CONTRACT["settings"]}
+    spec = Spec(
+        protocol=PROTOCOL,
+        job_id="",
+        job_dir=order["scratch"],
+        task=order["task"],
+        provider="standard",
+        strategy=order["strategy"],
+        model=Model(**order["base"]),
+        dataset=DatasetFile("", "", 0),
+        settings=msgspec.convert(known, Settings),
+        export=None,
+        tensorboard_dir=None,
+        tools=None,
+    )
+    return Job(
+        spec=spec,
+        journal=SilentJournal(),
+        heartbeat=_Steps(step),
+        stop=NoStop(),
+        task=create("task", spec.task),
+        strategy=create("strategy", spec.strategy),
+        provider=create("provider", spec.provider),
+        resume=None,
+    )
+
+
+class _Steps:
+    """A heartbeat that counts."""
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self.beat = step
+
+
+def _base_directory(spec: Spec) -> Path:
+    """The base model's folder. It was downloaded before the training; nothing is fetched here."""
+    gone = "Put it back, or delete the fine-tuned model."
+    if spec.model.path is not None:
+        folder = Path(spec.model.path)
+        if not folder.is_dir():
+            raise Failure("model_not_accessible", f"The base model is no longer in {folder}.", gone)
+        return folder
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return download.find_downloaded(spec.model.name)
+    except LocalEntryNotFoundError as error:
+        raise Failure(
+            "model_not_accessible", f"The base model {spec.model.name} is no longer in the hub cache.", gone
+        ) from error
+
+
+def _names_head(folder: Path) -> bool:
+    """Whether a model's own weights have the head that answers questions."""
+    from safetensors import safe_open
+
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            if any(HEAD in name for name in file.keys()):  # noqa: SIM118
+                return True
+    return False

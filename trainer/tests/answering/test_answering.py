@@ -1,0 +1,176 @@
+"""Models without a GGUF answer as they did at the end of their training."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from trainer.answering.main import Answering
+from trainer.data import template
+from trainer.tests import jobs, tiny
+from trainer.training import generate
+
+QUESTIONS = [
+    {
+        "context": f"{text} We are {reply}.",
+        "question": "Who is it for?",
+        "answer": reply.removeprefix("team: "),
+    }
+    for text, reply in tiny.sentences(24)
+]
+
+
+class Child:
+    """The conversation of a service with `python -m trainer answer`, in a thread of this process."""
+
+    def __init__(self, job: dict[str, Any], folder: Any, more: list[dict[str, Any]] | None = None) -> None:
+        orders, self._orders = os.pipe()
+        told, said = os.pipe()
+        self._said = os.fdopen(told, "rb")
+        source, out = os.fdopen(orders, "rb"), os.fdopen(said, "wb", buffering=0)
+        self._thread = threading.Thread(target=lambda: (Answering(source, out).serve(), out.close()))
+        self._thread.start()
+        load = {
+            "base": job["model"],
+            "task": job["task"],
+            "strategy": job["strategy"],
+            "settings": job["settings"],
+            "templatePath": str(folder / "artifacts" / "template.json"),
+            "scratch": str(folder / "answer.partial"),
+            "trainingActive": True,
+        }
+        self.order({"type": "load", **load}, *(more or []))
+        self.adapter = str(folder / "artifacts" / "adapter")
+
+    def order(self, *messages: dict[str, Any]) -> None:
+        os.write(self._orders, "".join(json.dumps(message) + "\n" for message in messages).encode())
+
+    def hear(self) -> dict[str, Any]:
+        return json.loads(self._said.readline())
+
+    def ask(self, text: str, **changes: Any) -> dict[str, Any]:
+        """The last message about a request, with the texts that came before it."""
+        request = {
+            "input": {"kind": "messages", "messages": [{"role": "user", "content": text}]},
+            "adapters": [{"path": self.adapter, "scale": 1}],
+            "maxTokens": generate.MAX_NEW_TOKENS,
+            "temperature": 0,
+            "topP": 1,
+            "seed": None,
+            "stop": [],
+        }
+        self.order({"type": "generate", "id": 1, **request, **changes})
+        pieces = []
+        while (message := self.hear())["type"] == "text":
+            pieces.append(message["delta"])
+        return {**message, "pieces": pieces}
+
+    def end(self) -> None:
+        os.close(self._orders)
+        self._thread.join()
+
+
+def trained(models: Any, folder: Any, kind: str) -> tuple[Any, list[dict[str, Any]]]:
+    """A trained job's folder, and the samples of its last evaluation."""
+    question = kind == "bert"
+    rows = QUESTIONS if question else None
+    top = {"task": "extractive-question-answering"} if question else {}
+    spec = jobs.make(
+        folder, models(kind), rows, top, eval_split=0.25, max_seq_length=64, max_steps=30, eval_steps=30
+    )
+    assert jobs.train(spec) == 0
+    samples = jobs.journal(spec, "sample")
+    last = samples[-1]["step"]
+    return json.loads(spec.read_text()), [line for line in samples if line["step"] == last]
+
+
+@pytest.fixture(params=["t5", "bart", "bert"])
+def asked(request, models, tmp_path):
+    """A child with a trained model, and its samples."""
+    job, samples = trained(models, tmp_path, request.param)
+    child = Child(job, tmp_path)
+    assert child.hear() == {"type": "loaded"}
+    assert not (tmp_path / "answer.partial").exists()
+    yield request.param, child, samples
+    child.end()
+
+
+def test_it_answers_as_in_its_training_and_honours_the_request(asked):
+    kind, child, samples = asked
+    assert len(samples) == 3
+    for sample in samples:
+        told = child.ask(sample["prompt"])
+        assert told["type"] == "done", told
+        assert "".join(told["pieces"]) == told["result"]["text"] == sample["text"]
+        assert told["result"]["promptTokens"] > 0
+    longest = max(samples, key=lambda sample: len(sample["text"]))
+    prompt, text = longest["prompt"], longest["text"]
+    assert len(text) > 4, "it has learned to answer"
+    cut = child.ask(prompt, stop=[text[3:5]])["result"]
+    assert cut["text"] == text[: text.index(text[3:5])].rstrip()
+    refused = child.ask(
+        prompt, input={"kind": "messages", "messages": [{"role": "system", "content": "x"}] * 2}
+    )
+    assert (refused["type"], refused["kind"]) == ("failed", "invalid")
+    assert "one message with the role user" in refused["message"]
+    if kind == "bert":
+        assert "blank line" in child.ask("Only a question?")["message"]
+        assert child.ask(prompt, maxTokens=1)["result"]["generatedTokens"] == 1
+        # Its base model has a head that answers questions, if a bad one.
+        assert child.ask(prompt, adapters=[])["type"] == "done"
+        return
+    whole = child.ask(prompt)["result"]
+    short = child.ask(prompt, maxTokens=3)["result"]
+    assert (short["finishReason"], short["generatedTokens"]) == ("length", 3)
+    assert whole["text"].startswith(short["text"])
+    sampled = [
+        child.ask(prompt, temperature=1.5, seed=seed, maxTokens=12)["result"]["text"] for seed in (1, 1, 2)
+    ]
+    assert sampled[0] == sampled[1] != sampled[2]
+    long = child.ask("word " * 2000)
+    assert (long["kind"], long["details"]["contextTokens"]) == ("invalid", 256)
+    assert child.ask(prompt, adapters=[])["result"]["text"] != whole["text"]
+    assert child.ask(prompt)["result"]["text"] == text
+
+
+def test_pings_and_aborts_are_answered_beside_the_loading_of_a_model(models, tmp_path):
+    spec = json.loads(jobs.make(tmp_path, models("t5")).read_text())
+    (tmp_path / "artifacts").mkdir()
+    template.save(
+        template.Template(template.PLAIN_TEMPLATE, None, "</s>", ["</s>"], "plain", 256),
+        "text-generation",
+        tmp_path / "artifacts" / "template.json",
+    )
+    request = {
+        "input": {"kind": "text", "text": "My parcel has not come."},
+        "adapters": [],
+        **{"maxTokens": 2, "temperature": 0, "topP": 1, "seed": 1, "stop": []},
+    }
+    waiting = [
+        {"type": "generate", "id": 1, **request},
+        {"type": "generate", "id": 2, **request},
+        {"type": "abort", "id": 1},
+        {"type": "ping"},
+    ]
+    child = Child(spec, tmp_path, waiting)
+    told = []
+    while not told or told[-1].get("id") != 2 or told[-1]["type"] != "done":
+        told.append(child.hear())
+    aborted = next(message for message in told if message.get("id") == 1)
+    assert (aborted["type"], aborted["result"]["finishReason"]) == ("done", "aborted")
+    assert next(message for message in told if message["type"] == "alive")["steps"] > 0
+    assert told[-1]["result"]["finishReason"] in ("stop", "length")
+    child.end()
+
+
+def test_a_base_model_that_is_gone_is_named(tmp_path):
+    spec = json.loads(jobs.make(tmp_path, tmp_path / "gone").read_text())
+    child = Child(spec, tmp_path)
+    told = child.hear()
+    assert (told["type"], told["id"], told["kind"]) == ("failed", None, "invalid")
+    assert str(tmp_path / "gone") in told["message"]
+    child.end()
