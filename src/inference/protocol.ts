@@ -94,7 +94,12 @@ export const fromWorker = v.variant('type', [
   v.strictObject({ type: v.literal('loaded') }),
   /** `steps` grows with every part of the model that is loaded and every token that is evaluated. */
   v.strictObject({ type: v.literal('alive'), steps: v.number() }),
-  v.strictObject({ type: v.literal('text'), id: v.number(), delta: v.string(), tokens: choices }),
+  v.strictObject({
+    type: v.literal('text'),
+    id: v.number(),
+    delta: v.string(),
+    tokens: v.optional(choices, []),
+  }),
   v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
   v.strictObject({ type: v.literal('embedded'), id: v.number(), result: embedResult }),
   v.strictObject({
