@@ -6,12 +6,14 @@ import { runMeasured } from './harness/measured.ts';
 import { missingPython, programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Size } from './harness/scenario.ts';
 import { startServer } from './harness/server.ts';
+import { checkServing, servingComparisons, servingSides } from './harness/serving.ts';
 
 /*
  * A Llama architecture with random weights, quantized to Q4_0. `second turn`: time to the first token of a second
  * question after a long first one whose tokens are cached, compared with the same conversation without a cache.
  * `decode`: tokens per second of one answer, compared with transformers' generate in bfloat16. `beside a training`: the
- * same while a training uses every core, compared with node-llama-cpp and its own thread count.
+ * same while a training uses every core, compared with node-llama-cpp and its own thread count. Several requests at once:
+ * harness/serving.ts.
  */
 
 const shapes: Record<
@@ -78,7 +80,7 @@ const rendered = '<|im_start|>user\nMy parcel has not come.<|im_end|>\n<|im_star
 
 export const scenario: Scenario = {
   name: 'playground',
-  about: 'answers of a model: the second turn, decoding, and decoding during a training',
+  about: 'answers of a model: the second turn, decoding, decoding during a training, and several at once',
   runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: async (input) => {
@@ -149,8 +151,10 @@ export const scenario: Scenario = {
         return { figures: { busy: rate }, answer: { beginning: text } };
       },
     },
+    ...servingSides(q4, template, (size) => shapes[size].tokens),
   ],
   check: (answers) => {
+    checkServing(answers);
     const { hone, transformers } = answers as Record<string, Record<string, unknown>>;
     const { beginning } = answers['node-llama-cpp'] as { beginning: string };
     const { second } = answers['no cache'] as { second: string };
@@ -191,5 +195,6 @@ export const scenario: Scenario = {
       peer: 'node-llama-cpp',
       goal: { times: 20 },
     },
+    ...servingComparisons,
   ],
 };
