@@ -11,6 +11,7 @@ python -m trainer warm                         imports everything, then forks a 
 python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
 python -m trainer import                       prints the rows of a dataset in another format as JSONL
 python -m trainer rank N PARENT                trains as rank N of the job in this folder; started by rank 0
+python -m trainer node RAY-OPTIONS …           makes this machine a node of a cluster until it is ended
 python -m trainer cluster                      prints the nodes of the cluster as JSON
 python -m trainer starter …                    makes the starter base model
 """
@@ -28,6 +29,10 @@ def main(argv: list[str]) -> int:
         from trainer.starter.main import main as starter
 
         return starter(argv[1:])
+    if argv[:1] == ["node"]:
+        from trainer.engines.cluster.keeper import keep
+
+        return keep(argv[1:])
     if argv[:1] == ["import"]:
         from trainer.importing.main import main as import_rows
 
@@ -64,6 +69,7 @@ def main(argv: list[str]) -> int:
     verbs.add_parser("warm")
     verbs.add_parser("starter")
     verbs.add_parser("import")
+    verbs.add_parser("node")
     verbs.add_parser("propose")
     arguments = parser.parse_args(argv)
     if arguments.verb == "describe":

@@ -82,6 +82,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
         strategy=create("strategy", spec.strategy),
         provider=create("provider", spec.provider),
         resume=newest,
+        lost=lost,
     )
     try:
         _check(job, downloaded)

@@ -26,7 +26,7 @@ from typing import Any
 from trainer.protocol.durable import write_json
 
 # What a run imports inside functions, with the most common architectures.
-MODULES = (
+LIBRARIES = (
     "datasets",
     "peft",
     "psutil",
@@ -39,6 +39,9 @@ MODULES = (
     "transformers.models.qwen3.modeling_qwen3",
     "trl",
     "trl.trainer.sft_trainer",
+)
+MODULES = (
+    *LIBRARIES,
     "trainer.answering.loaded",
     "trainer.export.verification.reference",
     "trainer.families.causal",
@@ -56,12 +59,12 @@ def warm() -> int:
     return serve() if load() else 1
 
 
-def load() -> bool:
-    """Imports everything. False when forking is not safe."""
+def load(modules: tuple[str, ...] = MODULES) -> bool:
+    """Imports `modules`. False when forking is not safe."""
     import importlib
 
     os.environ.update(SINGLE_THREADED)
-    for name in MODULES:
+    for name in modules:
         importlib.import_module(name)
     # Compiles hundreds of regular expressions, which the first model to be loaded would otherwise do.
     importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
@@ -153,7 +156,7 @@ class _Server:
             threads = os.environ.get("OMP_NUM_THREADS")
             os.environ.clear()
             os.environ.update(order["env"])
-            _set_threads(threads, os.environ.get("OMP_NUM_THREADS"))
+            set_threads(threads, os.environ.get("OMP_NUM_THREADS"))
             code = work(order, beginning)
             sys.stdout.flush()
             sys.stderr.flush()
@@ -224,7 +227,7 @@ def _started(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
-def _set_threads(before: str | None, wanted: str | None) -> None:
+def set_threads(before: str | None, wanted: str | None) -> None:
     """Sets what torch has read from the environment when it was imported."""
     if wanted is not None and wanted != before:
         import torch

@@ -116,7 +116,7 @@ export const failures = {
     message: 'The cluster cannot be used.',
     advice: 'Start it with "hone cluster start", or join it with "hone join", then resume.',
     help: [
-      'A run with several `workers` uses the cluster that Hone was started with (`--cluster`). The message says why that is not possible: nothing answers there, the token is wrong or missing, Ray or a package has another version on one of the machines, or too few devices are free. `npm run doctor` shows the cluster. Correct it, then resume.',
+      'A run with several `workers` uses the cluster that Hone was started with (`--cluster`). The message says why that is not possible: nothing answers there, the token is wrong or missing, Ray or a package has another version on one of the machines, or it has too few devices. `npm run doctor` shows the cluster. Correct it, then resume.',
     ],
   },
   workers_differ: {

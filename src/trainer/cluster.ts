@@ -58,8 +58,6 @@ export function rayEnvironment(
 ): NodeJS.ProcessEnv {
   return {
     ...trainerEnvironment({ ...command, cluster: null }, null),
-    // The package of the run comes with it, in its driver's version.
-    PYTHONPATH: '',
     HF_HUB_OFFLINE: '1',
     HONE_NODE_FOLDER: files.nodeDir,
     RAY_AUTH_MODE: 'token',
@@ -76,7 +74,7 @@ const objectStoreBytes = 256 * 2 ** 20;
 /** The command line of a node of Ray, which runs until it is ended. */
 export const rayNode = (command: TrainerCommand, own: string, more: readonly string[]): string[] => [
   command.pythonPath,
-  ...['-m', 'ray.scripts.scripts', 'start', '--block', '--disable-usage-stats'],
+  ...['-m', 'trainer', 'node', '--disable-usage-stats'],
   ...['--node-ip-address', own, '--object-store-memory', String(objectStoreBytes)],
   // Any free ports, instead of 10,002 to 19,999, among which the head's own may be.
   ...['--min-worker-port', '0', '--max-worker-port', '0'],

@@ -49,10 +49,10 @@ def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
         return 1
 
 
-def die_with(parent: int) -> None:
-    """Ends this process when the process `parent` ends, however that happens."""
+def die_with(parent: int, by: int = signal.SIGKILL) -> None:
+    """Ends this process, with the signal `by`, when the process `parent` ends, however that happens."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, by)
     else:
 
         def watch() -> None:

@@ -29,6 +29,8 @@ class Job(JobContext):
     tokenizer: Any = None
     template: Template | None = None
     rank: Rank = field(default_factory=Rank)
+    # How often workers of this run were lost.
+    lost: int = 0
 
     @property
     def settings(self) -> Settings:

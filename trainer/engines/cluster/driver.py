@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trainer.describe import PACKAGES, versions
 from trainer.engines.cluster import address
-from trainer.engines.cluster.node import NodeRank
+from trainer.engines.cluster.node import NodeRank, environment
 from trainer.engines.cluster.parcels import fingerprint, pieces
 from trainer.engines.cluster.report import Report
 from trainer.engines.rank import WorkerLost
@@ -26,9 +24,11 @@ from trainer.protocol.stop import Stopped
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
-# How long a run waits for devices: those of a lost worker are free within seconds, and a node may come back.
-SLOTS_SECONDS = 60.0
+# How long a run that has lost a worker waits for devices: a machine may start again meanwhile.
+RETURN_SECONDS = 300.0
 POLL_SECONDS = 0.2
+# How long the devices of a lost worker may take to become free, and how often those in use are looked at.
+IN_USE_SECONDS = 5.0
 # How long after a rank's failure another one's death is waited for that explains it.
 BLAME_SECONDS = 5.0
 # The folder that contains the package.
@@ -53,7 +53,7 @@ def train(job: Job, work: Callable[..., Any], lose: Callable[..., None]) -> dict
         # Ray has taken SIGTERM.
         job.stop.listen()
         try:
-            return Run(job, share(where, job)).train()
+            return Run(job, where, share(where, job, RETURN_SECONDS if job.lost else 0)).train()
         finally:
             ray.shutdown()
     finally:
@@ -89,13 +89,14 @@ def connect(where: str, package: Path) -> None:
         ) from error
 
 
-def share(where: str, job: Job) -> dict[str, int]:
+def share(where: str, job: Job, patience: float) -> dict[str, int]:
     """What each rank gets: a GPU where there is one for each, and as many cores as there are for all of them.
 
-    Waits for a node that may come back; Failure `cluster_unavailable` when there are too few.
+    Waits `patience` seconds for a node that may come back; Failure `cluster_unavailable` when there are too
+    few.
     """
     workers = job.settings.workers
-    deadline = time.monotonic() + SLOTS_SECONDS
+    deadline = time.monotonic() + patience
     while True:
         job.beat_or_stop()
         nodes = address.look(where)
@@ -122,8 +123,9 @@ def share(where: str, job: Job) -> dict[str, int]:
 class Run:
     """One attempt: the placement, the actors, and what is fetched from rank 0."""
 
-    def __init__(self, job: Job, slot: dict[str, int]) -> None:
+    def __init__(self, job: Job, where: str, slot: dict[str, int]) -> None:
         self.job = job
+        self.where = where
         self.slot = slot
         self.report = Report(job)
         self.ranks: list[Any] = []
@@ -146,22 +148,38 @@ class Run:
 
     def _place(self) -> Any:
         import ray
-        from ray.util.placement_group import placement_group, placement_group_table
+        from ray.util.placement_group import (
+            placement_group,
+            placement_group_table,
+            remove_placement_group,
+        )
 
-        group = placement_group([self.slot] * self.job.settings.workers, strategy="PACK")
-        ready = group.ready()
-        deadline = time.monotonic() + SLOTS_SECONDS
+        workers = self.job.settings.workers
+        group = placement_group([self.slot] * workers, strategy="PACK")
+        if not self._ready_within(group, IN_USE_SECONDS):
+            # Another run has them, as long as there are still enough.
+            self.job.phase("load", None, "waiting for devices of the cluster, which are in use")
+            while not self._ready_within(group, IN_USE_SECONDS):
+                slot = share(self.where, self.job, RETURN_SECONDS)
+                if slot != self.slot:
+                    remove_placement_group(group)
+                    self.slot = slot
+                    group = placement_group([slot] * workers, strategy="PACK")
+        table = placement_group_table(group)["bundles_to_node_id"]
+        known = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes()}
+        self.node_ids = [table[number] for number in range(workers)]
+        self.nodes = [known[node] for node in self.node_ids]
+        return group
+
+    def _ready_within(self, group: Any, seconds: float) -> bool:
+        import ray
+
+        ready, deadline = group.ready(), time.monotonic() + seconds
         while not ray.wait([ready], timeout=POLL_SECONDS)[0]:
             self.job.beat_or_stop()
             if time.monotonic() > deadline:
-                raise address.unavailable(
-                    "The cluster's devices are in use.", "Resume the run when they are free."
-                )
-        table = placement_group_table(group)["bundles_to_node_id"]
-        known = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes()}
-        self.node_ids = [table[number] for number in range(self.job.settings.workers)]
-        self.nodes = [known[node] for node in self.node_ids]
-        return group
+                return False
+        return True
 
     def _start(self, group: Any) -> None:
         import ray
@@ -204,7 +222,7 @@ class Run:
             files = (path for path in folder.rglob("*") if path.is_file())
             paths.update({path.relative_to(job.folder).as_posix(): path for path in files})
         prints = {name: fingerprint(path) for name, path in paths.items()}
-        self._deliver({prints[name]: path for name, path in paths.items()})
+        self._deliver({prints[name]: path for name, path in paths.items()}, facts)
         return {
             "spec": msgspec.json.encode(job.spec),
             "config": job.config,
@@ -225,8 +243,7 @@ class Run:
         ]
 
     def _refuse_differences(self, found: list[dict[str, str | None]]) -> None:
-        python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        ours = {"Python": python, **versions(PACKAGES)}
+        ours = environment()
         for node, theirs in zip(self.nodes, found, strict=True):
             different = [
                 f"{name} {theirs[name] or 'not installed'} (here {ours[name] or 'not installed'})"
@@ -239,12 +256,39 @@ class Run:
                     "Use the same version of Hone there: update it, then run `hone join` again.",
                 )
 
-    def _deliver(self, files: dict[str, Path]) -> None:
+    def _refuse_full(self, first: int, bytes_to_come: int, room: dict[str, Any]) -> None:
+        """Failure when the node of the rank `first` has no room for what it is sent or for the model."""
+        job, node = self.job, self.nodes[first]
+        spare = job.spec.disk.spare_bytes if job.spec.disk else 0
+        if bytes_to_come + spare > room["disk"]:
+            raise Failure(
+                "disk_full",
+                f"The node {node} needs {(bytes_to_come + spare) / 1e9:.1f} GB of disk for the model and the "
+                f"rows, and {room['disk'] / 1e9:.1f} GB are free.",
+                f"Free some disk space on {node}, then resume.",
+            )
+        if "GPU" in self.slot:
+            return
+        ranks = self.node_ids.count(self.node_ids[first])
+        least = ranks * least_memory(job)
+        if least > room["memory"]:
+            free = room["memory"] / 1e9
+            raise Failure(
+                "out_of_memory_host",
+                f"The node {node} needs {least / 1e9:.1f} GB of memory for the model's weights of its "
+                f"{ranks} worker{'' if ranks == 1 else 's'}, and {free:.1f} GB are available.",
+                f"Close other programs on {node}, or set workers to fewer, or choose a smaller model.",
+            )
+
+    def _deliver(self, files: dict[str, Path], facts: list[dict[str, Any]]) -> None:
         """Sends each node the files that it lacks, once, through its first rank."""
         import ray
 
-        leaders = [self.ranks[self.node_ids.index(node)] for node in dict.fromkeys(self.node_ids)]
+        firsts = [self.node_ids.index(node) for node in dict.fromkeys(self.node_ids)]
+        leaders = [self.ranks[first] for first in firsts]
         lacking = self._get([leader.lacks.remote(list(files)) for leader in leaders])
+        for first, lacks in zip(firsts, lacking, strict=True):
+            self._refuse_full(first, sum(files[name].stat().st_size for name in lacks), facts[first])
         for name, path in files.items():
             receivers = [leader for leader, lacks in zip(leaders, lacking, strict=True) if name in lacks]
             for piece, first, last in pieces(path) if receivers else ():
@@ -302,3 +346,11 @@ class Run:
             if getattr(error, "actor_id", None) == rank._actor_id.hex():
                 return WorkerLost(f"Worker {number} on {self.nodes[number]} was lost")
         return WorkerLost(f"A worker was lost ({str(error).splitlines()[0]})")
+
+
+def least_memory(job: Job) -> float:
+    """The bytes of the model's weights in memory: those in its files, or less when they are quantized."""
+    stored = sum(path.stat().st_size for path in job.model_dir.glob("*.safetensors"))
+    if job.settings.use_4bit or job.spec.strategy == "qlora":
+        return stored / 4
+    return stored / 2 if job.settings.use_8bit else stored

@@ -8,12 +8,14 @@ import shutil
 import socket
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 
 from trainer.describe import PACKAGES, versions
-from trainer.engines.cluster.outbox import Outbox
+from trainer.engines.cluster.outbox import Outbox, Reports
 from trainer.engines.cluster.parcels import Store
 from trainer.engines.rank import Rank
 from trainer.engines.silent import silent_context
@@ -38,13 +40,15 @@ class NodeRank:
         self.outbox = Outbox(self.folder)
 
     def facts(self) -> dict[str, Any]:
-        """What must be equal on all machines, and the port where this rank would meet the others."""
+        """What must be equal on all machines, where this rank would meet the others, and the bytes of disk
+        and memory that are free."""
         with socket.create_server((self.address, 0)) as server:
             port = server.getsockname()[1]
-        python = ".".join(platform.python_version_tuple()[:2])
         return {
-            "versions": {"Python": python, **versions(PACKAGES)},
+            "versions": environment(),
             "meeting": f"tcp://{self.address}:{port}",
+            "disk": shutil.disk_usage(self.store.root).free,
+            "memory": psutil.virtual_memory().available,
         }
 
     def lacks(self, prints: list[str]) -> list[str]:
@@ -62,52 +66,73 @@ class NodeRank:
     def run(self, task: dict[str, Any]) -> dict[str, Any]:
         """Trains. Returns `step` (None when the run was stopped before), `stopped` and `metrics`, or `failed`
         with the fields of a Failure."""
+        from trainer.engines.cluster import fork, keeper
+
+        place = self.number, self.world, 0, task["meeting"], interface_of(self.address)
+        os.environ["HF_HUB_OFFLINE"] = "1"
         try:
             self.store.lay_out(self.folder, task["files"])
-            return self._train(task)
-        except Stopped:
-            return {"stopped": "stop", "step": None, "metrics": {}}
-        except BaseException as error:
-            traceback.print_exc()
-            sys.stderr.flush()
-            return {"failed": explain(error).fields()}
+            connection = keeper.ask(self.store.root, self.folder, place, task)
+            if connection is not None:
+                return fork.hand_on(connection, self.outbox)
+            return train_rank(self.outbox, place, task)
+        except Exception as error:
+            return failed(error)
         finally:
             self.outbox.flush()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _train(self, task: dict[str, Any]) -> dict[str, Any]:
-        from trainer.run import train_on_node
 
-        spec = msgspec.json.decode(task["spec"], type=Spec)
-        rows = {"dataset": spec.dataset, "validation": spec.validation}
-        spec = msgspec.structs.replace(
-            spec,
-            job_dir=str(self.folder),
-            model=Model(spec.model.name, str(self.folder / "model")),
-            tensorboard_dir=None,
-            **{
-                name: DatasetFile(file.name, str(self.folder / f"{name}.jsonl"), file.rows, file.shape)
-                for name, file in rows.items()
-                if file is not None
-            },
-        )
-        rank = Rank(self.number, self.world, 0, task["meeting"], interface_of(self.address), alone=True)
-        if rank.first:
-            context = JobContext(spec, self.outbox, self.outbox, self.outbox)
-        else:
-            context = silent_context(spec)
-        os.environ["HF_HUB_OFFLINE"] = "1"
+def environment() -> dict[str, str | None]:
+    """The versions that must be equal on all machines."""
+    return {"Python": ".".join(platform.python_version_tuple()[:2]), **versions(PACKAGES)}
+
+
+def train_rank(reports: Reports, place: tuple[Any, ...], task: dict[str, Any]) -> dict[str, Any]:
+    """The result of the rank at `place` (the first fields of Rank), which trains in the folder of its
+    `reports`: see NodeRank.run."""
+    from trainer.run import train_on_node
+
+    rank = Rank(*place, alone=True)
+    try:
+        spec = spec_in(reports.folder, msgspec.json.decode(task["spec"], type=Spec))
+        context = JobContext(spec, reports, reports, reports) if rank.first else silent_context(spec)
         result = train_on_node(context, rank, task["config"], task["resume"])
         for name in ("trained.json", "reference.safetensors"):
-            if rank.first and (self.folder / name).exists():
-                self.outbox.send(name)
+            if rank.first and (reports.folder / name).exists():
+                reports.send(name)
         return result
+    except Stopped:
+        return {"stopped": "stop", "step": None, "metrics": {}}
+    except BaseException as error:
+        return failed(error)
+
+
+def failed(error: BaseException) -> dict[str, Any]:
+    """The result of a rank that failed by `error`."""
+    traceback.print_exc()
+    sys.stderr.flush()
+    return {"failed": explain(error).fields()}
+
+
+def spec_in(folder: Path, spec: Spec) -> Spec:
+    """`spec` for a rank in `folder`, which has the model and the rows."""
+    rows = {"dataset": spec.dataset, "validation": spec.validation}
+    return msgspec.structs.replace(
+        spec,
+        job_dir=str(folder),
+        model=Model(spec.model.name, str(folder / "model")),
+        tensorboard_dir=None,
+        **{
+            name: DatasetFile(file.name, str(folder / f"{name}.jsonl"), file.rows, file.shape)
+            for name, file in rows.items()
+            if file is not None
+        },
+    )
 
 
 def interface_of(address: str) -> str | None:
     """The network interface with an address. gloo would take that of the host's name, often loopback."""
-    import psutil
-
     for name, found in psutil.net_if_addrs().items():
         if any(entry.address == address for entry in found):
             return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,74 @@ FETCH_SECONDS = 0.2
 WAITING = 8
 
 
-class Outbox:
-    """Messages in their order: `("file", relative path, piece, first)` and `("line", type, fields)`. A stop
-    request arrives here, too."""
+class Reports:
+    """The journal, heartbeat and stop of a job's context, as messages in their order: `("file", relative
+    path, piece, first)` and `("line", type, fields)`. `asked` is the reason of a stop request."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.asked: str | None = None
+
+    def put(self, message: tuple[Any, ...]) -> None:
+        """Hands on a message."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Returns when the driver has dealt with everything."""
+        raise NotImplementedError
+
+    def beat(self) -> None:
+        """A sign of life."""
+        raise NotImplementedError
+
+    def send(self, relative: str) -> None:
+        """Sends the file or the files of the folder at `relative`."""
+        path = self.folder / relative
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                name = file.relative_to(self.folder).as_posix()
+                for piece, first, _ in pieces(file):
+                    self.put(("file", name, piece, first))
+
+    def write(self, type: str, **fields: Any) -> None:
+        """A journal line. What it tells of is sent first, and the run goes on when that lies in the job's
+        folder."""
+        check_line(type, fields)
+        if "path" in fields:
+            self.send(fields["path"])
+        if type == "checkpoint" and (self.folder / "probe.json").exists():
+            self.send("probe.json")
+        self.put(("line", type, fields))
+        if "path" in fields:
+            self.flush()
+
+    def reason(self) -> str | None:
+        """`stop`, `signal` or None."""
+        return self.asked
+
+    def raise_if_requested(self) -> None:
+        """Raises Stopped when a stop was requested."""
+        if self.asked:
+            raise Stopped
+
+
+class Outbox(Reports):
+    """Keeps the messages until the driver fetches them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
         self.waiting: queue.Queue[tuple[Any, ...]] = queue.Queue(WAITING)
         self.fetched = 0
         self.beaten = False
-        self.asked: str | None = None
+        # Called with the reason of a stop request.
+        self.on_stop: Callable[[str | None], None] | None = None
 
     def fetch(self, stop: str | None) -> tuple[bool, list[tuple[Any, ...]]]:
         """Whether there was a sign of life, and the messages since the last call, which have then been dealt
         with; `stop` is the reason of a stop request."""
-        self.asked = stop
+        asked, self.asked = self.asked, stop
+        if stop != asked and self.on_stop is not None:
+            self.on_stop(stop)
         for _ in range(self.fetched):
             self.waiting.task_done()
         messages: list[tuple[Any, ...]] = []
@@ -44,42 +98,14 @@ class Outbox:
         beaten, self.beaten = self.beaten, False
         return beaten, messages
 
-    def send(self, relative: str) -> None:
-        """Sends the file or the files of the folder at `relative`."""
-        path = self.folder / relative
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file():
-                name = file.relative_to(self.folder).as_posix()
-                for piece, first, _ in pieces(file):
-                    self.waiting.put(("file", name, piece, first))
+    def put(self, message: tuple[Any, ...]) -> None:
+        """Waits while many others wait."""
+        self.waiting.put(message)
 
     def flush(self) -> None:
         """Returns when the driver has dealt with everything."""
         self.waiting.join()
 
-    # The three parts of a job's context: journal, heartbeat, stop.
-
-    def write(self, type: str, **fields: Any) -> None:
-        """A journal line. What it tells of is sent first, and the run goes on when that lies in the job's
-        folder."""
-        check_line(type, fields)
-        if "path" in fields:
-            self.send(fields["path"])
-        if type == "checkpoint" and (self.folder / "probe.json").exists():
-            self.send("probe.json")
-        self.waiting.put(("line", type, fields))
-        if "path" in fields:
-            self.flush()
-
     def beat(self) -> None:
         """A sign of life."""
         self.beaten = True
-
-    def reason(self) -> str | None:
-        """`stop`, `signal` or None."""
-        return self.asked
-
-    def raise_if_requested(self) -> None:
-        """Raises Stopped when a stop was requested."""
-        if self.asked:
-            raise Stopped

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 # Half the least memory that Ray shares objects in on small nodes is several of these.
@@ -51,7 +52,8 @@ class Store:
         given = os.environ.get("HONE_NODE_FOLDER")
         self.root = Path(given or Path(tempfile.gettempdir()) / f"hone-node-{os.getuid()}")
         self.files = self.root / "files"
-        self.files.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.files.mkdir(exist_ok=True, mode=0o700)
 
     def lacks(self, prints: list[str]) -> list[str]:
         """Those that are not here; the others are kept for longer."""
@@ -81,9 +83,10 @@ class Store:
     def rank_folder(self) -> Path:
         """A new folder for a rank, and none of ranks that are gone; held until this process ends."""
         self.sweep()
-        folder = Path(tempfile.mkdtemp(prefix="rank-", dir=self.root))
-        hold(folder)
-        return folder
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=self.root))
+        hold(made)
+        # Not before it is held: other processes sweep, too.
+        return made.rename(self.root / made.name.replace("new-", "rank-", 1))
 
     def sweep(self) -> None:
         """Deletes folders of ranks that were killed, and files that were not used for KEEP_SECONDS."""
@@ -91,8 +94,9 @@ class Store:
             if not is_held(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         for file in self.files.iterdir():
-            if time.time() - file.stat().st_mtime > KEEP_SECONDS:
-                file.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > KEEP_SECONDS:
+                    file.unlink()
 
 
 # Open for as long as this process lives.

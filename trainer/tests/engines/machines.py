@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from trainer.engines.cluster import address
@@ -58,7 +59,7 @@ class Machines:
 
     def start(self, number: int) -> None:
         """Starts the head (0) or the second node (1); returns when it belongs to the cluster."""
-        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+        command = [sys.executable, "-m", "trainer", "node", "--disable-usage-stats"]
         command += ["--node-ip-address", self.hosts[number], "--num-cpus", "1", "--num-gpus", "0"]
         command += ["--object-store-memory", "80000000"]
         if number == 0:
@@ -83,7 +84,14 @@ class Machines:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **self.environment(number), "RAY_AUTH_MODE": "token"},
+                env={
+                    **os.environ,
+                    **self.environment(number),
+                    "RAY_AUTH_MODE": "token",
+                    # Of five times 13 s, so that the test of a cut network is shorter.
+                    "RAY_health_check_failure_threshold": "2",
+                    "PYTHONPATH": str(jobs.ROOT),
+                },
             )
 
     def environment(self, number: int) -> dict[str, str]:
@@ -127,8 +135,14 @@ class Machines:
                 },
             )
 
+    def forks(self) -> list[int]:
+        """The processes of the ranks that are forks of a keeper."""
+        keepers = [node.pid for node in self.nodes if node is not None]
+        children = [child for keeper in keepers for child in psutil.Process(keeper).children()]
+        return [child.pid for child in children if "trainer" in child.cmdline()]
+
     def ranks(self) -> list[int]:
-        """The processes of the ranks of this cluster."""
+        """The actors of the ranks of this cluster."""
         found = []
         for process in Path("/proc").iterdir():
             try:
@@ -143,6 +157,12 @@ class Machines:
     def folders(self) -> list[Path]:
         """The folders of ranks on both machines."""
         return [path for number in (0, 1) for path in (self.folder / f"files-{number}").glob("rank-*")]
+
+    def cut(self, is_cut: bool) -> None:
+        """Cuts the network between the machines, or connects them again."""
+        name = f"{self.name}b"
+        state = "down" if is_cut else "up"
+        subprocess.run(["ip", "-n", name, "link", "set", name, state], check=True)
 
     def kill(self, number: int) -> None:
         """Kills a machine's processes at once, as a loss of power does."""
@@ -173,8 +193,6 @@ class Machines:
 
 
 def _descendants(pid: int) -> list[int]:
-    import psutil
-
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 

@@ -1,9 +1,13 @@
 """Two nodes train as one process does, and go on when one of them is lost."""
 
 import os
+import shutil
 import signal
+import sys
 import time
+from importlib import metadata
 
+import psutil
 import pytest
 
 pytest.importorskip("ray", reason="Ray has no wheel for this machine")
@@ -51,13 +55,32 @@ def adapter(spec):
 
 
 def is_clean(machines):
-    wait_for(lambda: not machines.ranks())
+    wait_for(lambda: not machines.ranks() and not machines.forks())
     wait_for(lambda: sum(node["free_cpus"] for node in machines.look()) == len(machines.look()))
     return machines.folders() == []
 
 
 def pairs(count):
     return [{"prompt": text, "chosen": reply, "rejected": reply[::-1]} for text, reply in sentences(count)]
+
+
+def nowhere(head):
+    return head.address.split(":")[0] + ":1"
+
+
+def another(folder, package, version):
+    """The PYTHONPATH of an environment with another version of a package, by what it says of itself."""
+    about = folder / f"{package}-{version}.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    return f"{folder}{os.pathsep}{jobs.ROOT}"
+
+
+def refusal(machines, spec, **environment):
+    """The code and the message of a run that fails."""
+    assert machines.run(spec, **environment).wait(WAIT_SECONDS) == 1, (spec.parent / "log.txt").read_text()
+    failed = jobs.journal(spec, "failed")[-1]
+    return failed["code"], failed["message"]
 
 
 def test_head_says_what_it_has_and_accepts_one_token(head, tmp_path):
@@ -68,8 +91,10 @@ def test_head_says_what_it_has_and_accepts_one_token(head, tmp_path):
     wrong = tmp_path / "token"
     wrong.write_text("0" * 64)
     assert "does not accept the token" in head.state(HONE_CLUSTER_FILE=str(wrong))["reason"]
-    nowhere = head.address.split(":")[0] + ":1"
-    assert "Nothing answers" in head.state(HONE_CLUSTER=nowhere)["reason"]
+    assert "Nothing answers" in head.state(HONE_CLUSTER=nowhere(head))["reason"]
+    other = another(tmp_path / "other", "ray", "2.0.0")
+    reason = head.state(PYTHONPATH=other)["reason"]
+    assert f"runs Ray {metadata.version('ray')}, and this machine has 2.0.0" in reason
 
 
 @pytest.mark.long
@@ -110,7 +135,7 @@ def test_two_nodes_make_the_adapter_of_one_process(machines, models, tmp_path, k
 @pytest.mark.long
 def test_run_goes_on_after_a_rank_was_killed_and_ends_like_one_without_a_break(machines, models, tmp_path):
     def make(name, **settings):
-        return jobs.make(tmp_path / name, models("llama"), max_steps=60, save_steps=5, **STEP, **settings)
+        return jobs.make(tmp_path / name, models("llama"), max_steps=200, save_steps=5, **STEP, **settings)
 
     whole, broken = make("whole"), make("broken", workers=2)
     assert machines.run(whole, OMP_NUM_THREADS="1").wait(WAIT_SECONDS) == 0
@@ -118,8 +143,15 @@ def test_run_goes_on_after_a_rank_was_killed_and_ends_like_one_without_a_break(m
     wait_for(lambda: steps(broken), process)
     os.kill(machines.ranks()[-1], signal.SIGKILL)
     wait_for(lambda: jobs.journal(broken, "warning"), process)
+    # Its actor was killed; now the process that trains, where that is another one.
+    before = len(steps(broken))
+    wait_for(lambda: len(steps(broken)) > before, process)
+    forks = machines.forks()
+    for pid in forks[-1:]:
+        os.kill(pid, signal.SIGKILL)
     assert process.wait(WAIT_SECONDS) == 0
-    assert {line["code"] for line in jobs.journal(broken, "warning")} == {"worker_lost"}
+    warnings = [line["code"] for line in jobs.journal(broken, "warning")]
+    assert warnings == ["worker_lost"] * (1 + len(forks[-1:]))
     assert adapter(whole) == adapter(broken)
     assert is_clean(machines)
 
@@ -167,10 +199,9 @@ def test_too_many_workers_are_refused_with_what_there_is(machines, models, tmp_p
         per_device_train_batch_size=2,
         gradient_accumulation_steps=2,
     )
-    assert machines.run(spec).wait(WAIT_SECONDS) == 1
-    failed = jobs.journal(spec, "failed")[-1]
-    assert failed["code"] == "cluster_unavailable"
-    assert "workers is 4, and the cluster has 2 cores" in failed["message"]
+    code, message = refusal(machines, spec)
+    assert code == "cluster_unavailable"
+    assert "workers is 4, and the cluster has 2 cores" in message
 
 
 @pytest.mark.long
@@ -185,4 +216,87 @@ def test_run_waits_for_a_node_that_comes_back(machines, models, tmp_path):
     machines.start(1)
     assert process.wait(WAIT_SECONDS) == 0
     assert jobs.journal(spec, "done")[-1]["outcome"] == "completed"
+    assert is_clean(machines)
+
+
+@pytest.mark.long
+def test_cluster_that_cannot_be_used_ends_the_run_with_the_reason(machines, models, tmp_path):
+    def make(name):
+        return jobs.make(tmp_path / name, models("llama"), workers=2, max_steps=2, **STEP)
+
+    code, message = refusal(machines, make("unreachable"), HONE_CLUSTER=nowhere(machines))
+    assert code == "cluster_unavailable" and "Nothing answers" in message
+    wrong = tmp_path / "token"
+    wrong.write_text("0" * 64)
+    code, message = refusal(machines, make("token"), HONE_CLUSTER_FILE=str(wrong))
+    assert code == "cluster_unavailable" and "does not accept the token" in message
+    path = another(tmp_path / "other", "peft", "0.0.1")
+    # Read by Python when it starts.
+    (tmp_path / "other" / "sitecustomize.py").write_text(
+        "import platform\nplatform.python_version_tuple = lambda: ('3', '9', '0')\n"
+    )
+    code, message = refusal(machines, make("other"), PYTHONPATH=path)
+    assert code == "cluster_unavailable"
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"The environment of the node {machines.hosts[0]} differs: " in message
+    assert f"Python {python} (here 3.9)" in message
+    assert f"peft {metadata.version('peft')} (here 0.0.1)" in message
+    assert is_clean(machines)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lack", ["disk", "memory"])
+def test_node_without_room_for_the_model_is_named(machines, models, tmp_path, lack):
+    free = shutil.disk_usage(machines.folder).free
+    size = free + 2**30 if lack == "disk" else psutil.virtual_memory().available + 2**32
+    if lack == "memory" and size + 2**32 > free:
+        pytest.skip("the disk has less room than the memory")
+    shutil.copytree(models("llama"), tmp_path / "model")
+    # As long as such weights, and nearly empty on the disk.
+    with open(tmp_path / "model" / "more.safetensors", "wb") as file:
+        file.truncate(size)
+    spec = jobs.make(tmp_path / "job", tmp_path / "model", workers=2, max_steps=2, **STEP)
+    code, message = refusal(machines, spec)
+    assert code == {"disk": "disk_full", "memory": "out_of_memory_host"}[lack], message
+    assert f"The node {machines.hosts[0]} needs " in message and f"GB of {lack} for the model" in message
+    assert is_clean(machines)
+
+
+@pytest.mark.long
+def test_second_run_waits_for_the_devices_of_the_first(machines, models, tmp_path):
+    first, second = (
+        jobs.make(tmp_path / name, models("llama"), workers=2, max_steps=steps, save_steps=5, **STEP)
+        for name, steps in (("first", 1000), ("second", 2))
+    )
+    running = machines.run(first)
+    wait_for(lambda: steps(first), running)
+    waiting = machines.run(second)
+    wait_for(lambda: "in use" in str(jobs.journal(second, "phase")[-1:]), waiting)
+    assert running.poll() is None
+    (first.parent / "stop").touch()
+    assert [running.wait(WAIT_SECONDS), waiting.wait(WAIT_SECONDS)] == [0, 0]
+    assert jobs.journal(second, "done")[-1]["outcome"] == "completed"
+    assert is_clean(machines)
+
+
+@pytest.mark.long
+def test_run_goes_on_after_the_network_was_cut(machines, models, tmp_path):
+    if not machines.namespaces:
+        pytest.skip("network namespaces are not permitted")
+    spec = jobs.make(tmp_path / "job", models("llama"), workers=2, max_steps=1000, save_steps=5, **STEP)
+    process = machines.run(spec)
+    wait_for(lambda: steps(spec), process)
+    machines.cut(True)
+    # Ray takes a node for lost that has not answered for some time.
+    wait_for(lambda: jobs.journal(spec, "warning"), process)
+    assert [line["code"] for line in jobs.journal(spec, "warning")] == ["worker_lost"]
+    before = len(steps(spec))
+    machines.cut(False)
+    # The node that was cut off ends with its rank, and is started again, as `hone join` does.
+    machines.nodes[1].wait(WAIT_SECONDS)
+    machines.start(1)
+    wait_for(lambda: len(steps(spec)) > before, process)
+    (spec.parent / "stop").touch()
+    assert process.wait(WAIT_SECONDS) == 0
+    assert jobs.journal(spec, "done")[-1]["outcome"] == "stopped"
     assert is_clean(machines)
