@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterFiles, writeSecret } from './cluster.ts';
 import { type Config, hostAndPort } from './config.ts';
 import { AppError } from './errors.ts';
@@ -8,6 +9,9 @@ import { lookAtCluster, rayEnvironment, rayNode } from './trainer/cluster.ts';
 
 /** How long the head may take to accept a connection. */
 const connectMs = 5_000;
+/** How long Ray may take to find that it cannot start; what ends later had joined, and joins again. */
+const startMs = 40_000;
+const retryMs = 5_000;
 
 /**
  * `hone join HOST:PORT`: makes this machine a node of the cluster until it is ended.
@@ -29,28 +33,54 @@ export async function joinCluster(config: Config): Promise<number> {
   const own = await addressTowards(address);
   const state = await lookAtCluster({ ...config, cluster: { address, tokenPath: files.tokenPath } });
   if (!state?.available) throw new AppError('unavailable', state?.reason ?? 'There is no cluster.');
+  const leaving = new AbortController();
+  process.on('SIGINT', () => leaving.abort());
+  process.on('SIGTERM', () => leaving.abort());
+  process.stdout.write(`hone: ${own} joins the cluster at ${address}. Ctrl+C leaves it.\n`);
+  const code = await stayJoined(config, own, address, leaving.signal);
+  process.stdout.write('hone: this machine has left the cluster.\n');
+  return code;
+}
+
+/** Runs a node, and another one whenever the cluster has lost it, until `leaving`. @returns the exit code. */
+async function stayJoined(
+  config: Config,
+  own: string,
+  address: string,
+  leaving: AbortSignal,
+): Promise<number> {
+  const files = clusterFiles(config);
+  for (;;) {
+    const begun = performance.now();
+    const code = await runNode(config, own, address, leaving);
+    // Ray exits with 1 when it is asked to end.
+    if (leaving.aborted) return 0;
+    if (performance.now() - begun < startMs) return code ?? 1;
+    process.stdout.write('hone: the connection to the cluster was lost; joining again …\n');
+    for (let available = false; !available; ) {
+      await sleep(retryMs, undefined, { signal: leaving }).catch(() => undefined);
+      if (leaving.aborted) return 0;
+      const state = await lookAtCluster({ ...config, cluster: { address, tokenPath: files.tokenPath } });
+      available = state?.available ?? false;
+    }
+  }
+}
+
+/** Runs a node of Ray until it ends or `leaving`. @returns its exit code. */
+function runNode(config: Config, own: string, address: string, leaving: AbortSignal): Promise<number | null> {
   const [program, ...args] = rayNode(config, own, ['--address', address]) as [string, ...string[]];
   const child = spawn(program, args, {
-    env: rayEnvironment(config, files, false),
+    env: rayEnvironment(config, clusterFiles(config), false),
     stdio: ['ignore', 'ignore', 'inherit'],
     // Ctrl+C in a terminal signals the whole group; Ray ends its processes itself when it is asked.
     detached: true,
   });
-  let leaving = false;
-  const end = () => {
-    leaving = true;
-    child.kill('SIGTERM');
-  };
-  process.on('SIGINT', end);
-  process.on('SIGTERM', end);
-  process.stdout.write(`hone: ${own} joins the cluster at ${address}. Ctrl+C leaves it.\n`);
-  const code = await new Promise<number | null>((resolve, reject) => {
+  const end = () => child.kill('SIGTERM');
+  leaving.addEventListener('abort', end);
+  return new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', resolve);
-  });
-  process.stdout.write('hone: this machine has left the cluster.\n');
-  // Ray exits with 1 when it is asked to end.
-  return leaving ? 0 : (code ?? 1);
+  }).finally(() => leaving.removeEventListener('abort', end));
 }
 
 /** The address of this machine on the way to `address`. */

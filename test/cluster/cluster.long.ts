@@ -1,7 +1,8 @@
 /** A real cluster on this machine: started, shown, trained on, and ended without a trace. */
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
@@ -12,6 +13,7 @@ import {
   root,
   startService,
   supportRows,
+  type TestService,
   temporaryFolder,
   until,
   untilEnded,
@@ -28,6 +30,24 @@ const hone = (...args: string[]) =>
     env: { ...process.env, SERVICE_DATA_DIR: dataDir },
   });
 
+/** A node takes ten seconds to join on an idle machine. */
+const patienceMs = 600_000;
+
+/** What `/api/info` says of the cluster. */
+const cluster = async () => (await service.call('GET', '/api/info')).body.cluster;
+
+/** The children of a process, their children, and so on. */
+async function processesBelow(pid: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=']);
+  const all = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
+  const below = (parent: number): number[] =>
+    all.filter(([, of]) => of === parent).flatMap(([child]) => [child, ...below(child)]);
+  return below(pid);
+}
+
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -36,7 +56,13 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** The address of this machine, at which a second node can join; only the head alone can be on loopback. */
+const own = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+const host = own ?? '127.0.0.1';
 let port: number;
+let service: TestService;
 test.before(async () => {
   port = await freePort();
 });
@@ -47,25 +73,27 @@ test.after(async () => {
 });
 
 test('a cluster starts with a token that only this user can read', async () => {
-  const { stdout } = await hone('cluster', 'start', '--port', String(port));
-  assert.match(stdout, `hone serve --cluster 127.0.0.1:${port}`);
+  const { stdout } = await hone('cluster', 'start', '--host', host, '--port', String(port));
+  assert.match(stdout, `hone serve --cluster ${host}:${port}`);
   assert.is(statSync(token).mode & 0o777, 0o600);
   assert.not.match(stdout, readFileSync(token, 'utf8'));
-  const second = await hone('cluster', 'start', '--port', String(port)).catch((error) => error);
+  const second = await hone('cluster', 'start', '--host', host, '--port', String(port)).catch(
+    (error) => error,
+  );
   assert.match(second.stderr, 'A cluster is running at');
 });
 
 test('a run with two workers trains on it', async () => {
-  const service = await startService({ dataDir, args: ['--cluster', `127.0.0.1:${port}`] });
-  const cluster = await until(async () => {
-    const { body } = await service.call('GET', '/api/info');
-    return body.cluster.asked_at === null ? null : body.cluster;
-  }, 'the head has answered');
-  assert.is(cluster.available, true, cluster.reason);
-  assert.is(cluster.nodes[0].address, '127.0.0.1');
+  service = await startService({ dataDir, args: ['--cluster', `${host}:${port}`] });
+  assert.is(typeof (await cluster()).available, 'boolean', 'without a wait for the head');
+  await until(async () => (await cluster()).available, 'the head has answered', patienceMs);
+  const { address, nodes, asked_at: askedAt } = await cluster();
+  assert.equal([address, nodes.length, nodes[0].address], [`${host}:${port}`, 1, host]);
+  assert.ok(Date.parse(askedAt) <= Date.now());
+  assert.is((await service.call('GET', '/api/info')).body.engines.at(-1).available, true);
   const { page, faults } = await openPage(service.url, '/');
-  const node = page.locator('.cluster-nodes > li', { hasText: '127.0.0.1' });
-  const { cpus } = cluster.nodes[0];
+  const node = page.locator('.cluster-nodes > li', { hasText: host });
+  const { cpus } = nodes[0];
   await node.getByText(`${cpus} of ${cpus} free`).waitFor();
   assert.equal(await appearanceFaults(page, 'cluster'), []);
   assert.is((await service.upload('support.jsonl', supportRows())).status, 200);
@@ -81,13 +109,37 @@ test('a run with two workers trains on it', async () => {
   assert.equal(faults, []);
 });
 
+test('another node joins, and Ctrl+C makes it leave without a trace', async () => {
+  if (own === undefined) return;
+  const folder = temporaryFolder();
+  const env = {
+    ...process.env,
+    SERVICE_DATA_DIR: folder,
+    SERVICE_CLUSTER_TOKEN: readFileSync(token, 'utf8'),
+  };
+  const node = spawn(process.execPath, [join(root, 'dist', 'main.js'), 'join', `${host}:${port}`], {
+    env,
+    stdio: 'inherit',
+  });
+  const ended = new Promise((resolve) => node.once('exit', (code) => resolve(code)));
+  const nodes = async () => (await cluster()).nodes.length;
+  await until(async () => (await nodes()) === 2, 'the node has joined', patienceMs);
+  const descendants = await processesBelow(node.pid as number);
+  assert.ok(descendants.length > 1);
+  node.kill('SIGINT');
+  assert.is(await ended, 0);
+  await until(async () => (await nodes()) === 1, 'the node has left', patienceMs);
+  for (const pid of descendants) assert.not(existsSync(`/proc/${pid}`), `process ${pid}`);
+  assert.equal(readdirSync(join(folder, 'cluster', 'node')), ['files']);
+});
+
 test('nothing of it stays when it ends', async () => {
   const head = JSON.parse(readFileSync(join(dataDir, 'cluster', 'head.json'), 'utf8'));
   assert.match((await hone('cluster', 'stop')).stdout, 'has ended');
   const { stdout: processes } = await run('ps', ['-A', '-ww', '-o', 'args='], { maxBuffer: 2 ** 24 });
   assert.not.match(processes, head.temporaryDir);
   assert.not(existsSync(head.temporaryDir));
-  const refused = await hone('join', `127.0.0.1:${port}`).catch((error) => error);
+  const refused = await hone('join', `${host}:${port}`).catch((error) => error);
   assert.match(refused.stderr, 'Nothing answers at');
 });
 
