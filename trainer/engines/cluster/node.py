@@ -36,8 +36,8 @@ class NodeRank:
         self.world = world
         self.address = address
         self.store = Store()
-        self.folder = self.store.rank_folder()
-        self.outbox = Outbox(self.folder)
+        # A rank that is ended before it trains leaves no folder.
+        self.outbox = Outbox(self.store.root)
 
     def facts(self) -> dict[str, Any]:
         """What must be equal on all machines, where this rank would meet the others, and the bytes of disk
@@ -70,9 +70,10 @@ class NodeRank:
 
         place = self.number, self.world, 0, task["meeting"], interface_of(self.address)
         os.environ["HF_HUB_OFFLINE"] = "1"
+        folder = self.outbox.folder = self.store.rank_folder()
         try:
-            self.store.lay_out(self.folder, task["files"])
-            connection = keeper.ask(self.store.root, self.folder, place, task)
+            self.store.lay_out(folder, task["files"])
+            connection = keeper.ask(self.store.root, folder, place, task)
             if connection is not None:
                 return fork.hand_on(connection, self.outbox)
             return train_rank(self.outbox, place, task)
@@ -80,7 +81,7 @@ class NodeRank:
             return failed(error)
         finally:
             self.outbox.flush()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def environment() -> dict[str, str | None]:

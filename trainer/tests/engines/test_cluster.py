@@ -226,7 +226,7 @@ def test_cluster_that_cannot_be_used_ends_the_run_with_the_reason(machines, mode
 
     code, message = refusal(machines, make("unreachable"), HONE_CLUSTER=nowhere(machines))
     assert code == "cluster_unavailable" and "Nothing answers" in message
-    wrong = tmp_path / "token"
+    wrong = tmp_path / "wrong"
     wrong.write_text("0" * 64)
     code, message = refusal(machines, make("token"), HONE_CLUSTER_FILE=str(wrong))
     assert code == "cluster_unavailable" and "does not accept the token" in message
@@ -235,10 +235,10 @@ def test_cluster_that_cannot_be_used_ends_the_run_with_the_reason(machines, mode
     (tmp_path / "other" / "sitecustomize.py").write_text(
         "import platform\nplatform.python_version_tuple = lambda: ('3', '9', '0')\n"
     )
-    code, message = refusal(machines, make("other"), PYTHONPATH=path)
+    code, message = refusal(machines, make("different"), PYTHONPATH=path)
     assert code == "cluster_unavailable"
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"The environment of the node {machines.hosts[0]} differs: " in message
+    assert any(f"The environment of the node {host} differs: " in message for host in machines.hosts)
     assert f"Python {python} (here 3.9)" in message
     assert f"peft {metadata.version('peft')} (here 0.0.1)" in message
     assert is_clean(machines)
@@ -258,7 +258,8 @@ def test_node_without_room_for_the_model_is_named(machines, models, tmp_path, la
     spec = jobs.make(tmp_path / "job", tmp_path / "model", workers=2, max_steps=2, **STEP)
     code, message = refusal(machines, spec)
     assert code == {"disk": "disk_full", "memory": "out_of_memory_host"}[lack], message
-    assert f"The node {machines.hosts[0]} needs " in message and f"GB of {lack} for the model" in message
+    assert any(f"The node {host} needs " in message for host in machines.hosts), message
+    assert f" GB of {lack} for the model" in message
     assert is_clean(machines)
 
 
