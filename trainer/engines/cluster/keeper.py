@@ -25,6 +25,9 @@ SOCKET = "warm"
 # Memory that must be available for the libraries: what they take, and as much again for the ranks.
 WARM_BYTES = 2 << 30
 
+# How long the libraries wait for Ray, which must start within 30 s, unless a rank asks for them.
+RAY_FIRST_SECONDS = 10.0
+
 # How often folders of killed ranks are looked for.
 SWEEP_SECONDS = 30.0
 
@@ -36,6 +39,10 @@ def keep(arguments: list[str]) -> int:
     """Runs `ray start` with `arguments` until that ends, or this process is asked to end; returns its exit
     status."""
     return Keeper(arguments).keep()
+
+
+class Ended(BaseException):
+    """Ends the import of the libraries."""
 
 
 class Keeper:
@@ -55,14 +62,15 @@ class Keeper:
             env=environment,
             preexec_fn=(lambda: die_with(keeper, signal.SIGTERM)) if sys.platform == "linux" else None,
         )
+        self.loading = False
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-            signal.signal(getattr(signal, name), lambda *_: self.ray.terminate())
+            signal.signal(getattr(signal, name), lambda *_: self._end())
 
     def keep(self) -> int:
         """See the function."""
         listening = self._listen() if can_fork() else None
         try:
-            if listening is not None and warm.load(warm.LIBRARIES):
+            if listening is not None and self._load(listening):
                 self._serve(listening)
             elif listening is not None:
                 listening.close()
@@ -77,6 +85,23 @@ class Keeper:
                 os.waitpid(pid, 0)
             (self.store.root / SOCKET).unlink(missing_ok=True)
             self.store.sweep()
+
+    def _end(self) -> None:
+        self.ray.terminate()
+        if self.loading:
+            self.loading = False
+            raise Ended
+
+    def _load(self, listening: socket.socket) -> bool:
+        """Imports the libraries. False when this process was asked to end, or forking is not safe."""
+        self.loading = True
+        try:
+            select.select([listening], [], [], RAY_FIRST_SECONDS)
+            return warm.load(warm.LIBRARIES)
+        except Ended:
+            return False
+        finally:
+            self.loading = False
 
     def _listen(self) -> socket.socket:
         """Ranks may ask from now on, and wait until the libraries are there."""
