@@ -85,7 +85,7 @@ test('greedy answers and equal seeds are those of each request alone', async () 
 
 test('an answer joins others and leaves before them', async () => {
   const stopLong = new AbortController();
-  const long = await begun(ask([user('A long one')], endless), stopLong.signal);
+  const long = await begun(ask([user('A long one')], { ...endless, maxTokens: 8000 }), stopLong.signal);
   const short = await engine.generate(ask([user('A short one')], { ...endless, maxTokens: 3 }));
   assert.is(short.generatedTokens, 3);
   stopLong.abort();
