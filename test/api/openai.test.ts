@@ -30,10 +30,28 @@ test.before(async () => {
   assert.is((await untilEnded(service)).status, 'completed');
   client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
   name = (await client.models.list()).data[0]?.id ?? '';
+  short = { model: name, messages: question, max_tokens: 2 };
+  shortText = { model: name, prompt: 'Hello', max_tokens: 2 };
 });
 test.after(endAll);
 
+let short: { model: string; messages: typeof question; max_tokens: number };
+let shortText: { model: string; prompt: string; max_tokens: number };
 const question = [{ role: 'user' as const, content: 'My parcel has not come.' }];
+
+/** The usage without what depends on the request before. */
+const counts = (usage: OpenAI.CompletionUsage | null | undefined) => ({
+  ...usage,
+  prompt_tokens_details: null,
+});
+const refusal = async (call: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
+  const error = await call.then(
+    () => null,
+    (thrown) => thrown,
+  );
+  assert.instance(error, OpenAI.BadRequestError);
+  return error;
+};
 
 test('the stock client lists the model and finds it by name and by either id', async () => {
   assert.ok(name);
@@ -75,7 +93,7 @@ test('whole and streamed answers are the same text, with exact usage', async () 
   );
   assert.ok(['stop', 'length'].includes(whole.choices[0]?.finish_reason ?? ''));
   let streamed = '';
-  let usage = null;
+  let usage: OpenAI.CompletionUsage | null = null;
   let finish = null;
   for await (const chunk of await client.chat.completions.create({
     ...options,
@@ -88,7 +106,15 @@ test('whole and streamed answers are the same text, with exact usage', async () 
   }
   assert.is(streamed, text);
   assert.is(finish, whole.choices[0]?.finish_reason);
-  assert.equal({ ...usage }, { ...whole.usage });
+  assert.equal(counts(usage), counts(whole.usage));
+  const long = {
+    ...short,
+    messages: [{ role: 'user' as const, content: 'Where is my parcel? '.repeat(12) }],
+  };
+  await client.chat.completions.create(long);
+  const again = await client.chat.completions.create(long);
+  // Of the same prompt, only the last token is evaluated again.
+  assert.is(again.usage?.prompt_tokens_details?.cached_tokens, (again.usage?.prompt_tokens ?? 0) - 1);
   const [model] = (await service.call('GET', '/api/models/')).body;
   const playground = await service.call('POST', '/api/playground/new', {
     model_id: model.model_id,
@@ -144,7 +170,199 @@ test('errors are what the stock client expects', async () => {
     .create({ model: name, prompt: 'word '.repeat(5000), stream: true })
     .catch((error) => error);
   assert.instance(long, OpenAI.BadRequestError);
+  assert.equal([long.code, long.param], ['context_length_exceeded', 'prompt']);
   assert.match(long.message, /context/);
+});
+
+test('what would change the answer and is not supported is refused by name; null is not', async () => {
+  const create = (more: object) => client.chat.completions.create({ ...short, ...more });
+  const complete = (more: object) => client.completions.create({ ...shortText, ...more });
+  const nothing = { tools: null, functions: null, audio: null, web_search_options: null, logit_bias: null };
+  const harmless = {
+    ...{ user: 'a', metadata: { a: 'b' }, store: false, service_tier: 'auto', tool_choice: 'none' },
+    ...{ parallel_tool_calls: true, modalities: ['text'], safety_identifier: 'a', prompt_cache_key: 'a' },
+    ...{ response_format: { type: 'text' }, n: 1, presence_penalty: 0, logprobs: false },
+  };
+  await create({ ...nothing, ...harmless });
+  const again = { role: 'assistant', content: 'Yes.', refusal: null, tool_calls: null, annotations: [] };
+  await create({ messages: [...question, again, ...question] });
+  await complete({ best_of: 1, echo: false, suffix: null });
+  const tool = { type: 'function', function: { name: 'find' } };
+  const refused: [call: typeof create | typeof complete, more: object, param: string, code: string | null][] =
+    [
+      [create, { tools: [tool] }, 'tools', 'unsupported_parameter'],
+      [create, { reasoning_effort: 'low' }, 'reasoning_effort', 'unsupported_parameter'],
+      [create, { tool_choice: 'auto' }, 'tool_choice', 'unsupported_value'],
+      [create, { modalities: ['text', 'audio'] }, 'modalities.1', 'unsupported_value'],
+      [create, { store: true }, 'store', 'unsupported_value'],
+      [create, { top_k: 40 }, 'top_k', 'unknown_parameter'],
+      [
+        create,
+        { messages: [{ ...again, tool_calls: [{}] }] },
+        'messages.0.tool_calls',
+        'unsupported_parameter',
+      ],
+      [create, { n: 9 }, 'n', null],
+      [create, { n: 8, max_tokens: 1_000_000 }, 'n', null],
+      [create, { top_logprobs: 2 }, 'top_logprobs', null],
+      [create, { presence_penalty: 3 }, 'presence_penalty', null],
+      [create, { logit_bias: { word: 1 } }, 'logit_bias.word', null],
+      [create, { response_format: { type: 'xml' } }, 'response_format.type', null],
+      [complete, { suffix: 'end' }, 'suffix', 'unsupported_parameter'],
+      [complete, { best_of: 3 }, 'best_of', 'unsupported_value'],
+      [complete, { echo: true }, 'echo', 'unsupported_value'],
+      [complete, { logprobs: 6 }, 'logprobs', null],
+    ];
+  for (const [call, more, param, code] of refused) {
+    const error = await refusal(call(more));
+    assert.equal([error.param, error.code], [param, code], error.message);
+  }
+  const unknown = await refusal(create({ logit_bias: { 4000000000: 1 } }));
+  assert.match(unknown.message, '4000000000');
+});
+
+test('an answer is JSON of a schema; what the grammar cannot express is told by its place', async () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      urgent: { type: 'boolean' },
+      about: { enum: ['billing', 'shipping'] },
+    },
+    required: ['urgent', 'about'],
+    additionalProperties: false,
+  };
+  const ask = (json: object, more: object = {}) =>
+    client.chat.completions.create({
+      ...{ model: name, messages: question, max_tokens: 200, ...more },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'ticket', strict: true, schema: { ...json } },
+      },
+    });
+  for (const seed of [1, 2]) {
+    const answer = await ask(schema, { temperature: 1.5, seed });
+    const ticket = JSON.parse(answer.choices[0]?.message.content ?? '');
+    assert.equal(Object.keys(ticket).sort(), ['about', 'urgent']);
+    assert.type(ticket.urgent, 'boolean');
+    assert.ok(['billing', 'shipping'].includes(ticket.about));
+  }
+  const place = 'response_format.json_schema.schema';
+  const faulty = {
+    ...schema,
+    properties: { about: { type: 'string', pattern: '^a' }, urgent: { type: 'boolean' } },
+  };
+  const error = await refusal(ask(faulty));
+  assert.is(error.param, `${place}.properties.about.pattern`);
+  assert.match(error.message, 'pattern is not supported');
+  const object = await client.chat.completions.create({
+    ...short,
+    response_format: { type: 'json_object' },
+  });
+  assert.match(object.choices[0]?.message.content ?? '', /^\s*\{/);
+});
+
+test('several answers have their index and seed, together and streamed; the prompt counts once', async () => {
+  const options = { model: name, messages: question, temperature: 1.5, max_tokens: 10, seed: 3 };
+  const one = await client.chat.completions.create(options);
+  const all = await client.chat.completions.create({ ...options, n: 3 });
+  const texts = all.choices.map(({ message }) => message.content);
+  assert.equal(
+    all.choices.map(({ index }) => index),
+    [0, 1, 2],
+  );
+  assert.is(new Set(texts).size, 3);
+  assert.is(all.usage?.prompt_tokens, one.usage?.prompt_tokens);
+  assert.ok((all.usage?.completion_tokens ?? 0) > (one.usage?.completion_tokens ?? 0));
+  const streamed = ['', '', ''];
+  const ends: unknown[] = [];
+  let usage: OpenAI.CompletionUsage | null = null;
+  for await (const chunk of await client.chat.completions.create({
+    ...options,
+    ...{ n: 3, stream: true as const, stream_options: { include_usage: true } },
+  })) {
+    for (const { index, delta, finish_reason: end } of chunk.choices) {
+      streamed[index] += delta.content ?? '';
+      if (end) ends[index] = end;
+    }
+    usage = chunk.usage ?? usage;
+  }
+  assert.equal(streamed.map(Boolean), [true, true, true]);
+  assert.is(ends.filter(Boolean).length, 3);
+  assert.is(usage?.prompt_tokens, one.usage?.prompt_tokens);
+  assert.ok((usage?.completion_tokens ?? 0) > 10);
+});
+
+test('log-probabilities are those of the tokens of the text, whole and streamed', async () => {
+  const options = { ...short, max_tokens: 6, temperature: 0, logprobs: true, top_logprobs: 3 };
+  const [choice] = (await client.chat.completions.create(options)).choices;
+  const tokens = choice?.logprobs?.content ?? [];
+  assert.ok(tokens.length > 0);
+  const bytes = Buffer.from(tokens.flatMap((token) => token.bytes ?? []));
+  assert.is(bytes.toString().trimStart(), choice?.message.content?.trimStart());
+  for (const { token, logprob, top_logprobs: top } of tokens) {
+    assert.is(top.length, 3);
+    assert.equal([top[0]?.token, top[0]?.logprob], [token, logprob], 'the most likely token is taken');
+    assert.ok(logprob <= 0 && (top[2]?.logprob ?? 0) <= (top[1]?.logprob ?? -9));
+  }
+  const streamed: unknown[] = [];
+  for await (const { choices } of await client.chat.completions.create({ ...options, stream: true }))
+    streamed.push(...(choices[0]?.logprobs?.content ?? []).map(({ token }) => token));
+  assert.equal(
+    streamed,
+    tokens.map(({ token }) => token),
+  );
+  const plain = await client.completions.create({ ...shortText, max_tokens: 6, temperature: 0, logprobs: 2 });
+  const [text] = plain.choices;
+  const { logprobs } = text ?? {};
+  assert.is(logprobs?.text_offset?.[0], 0);
+  assert.is(logprobs?.tokens?.length, logprobs?.text_offset?.length);
+  for (const [index, token] of (logprobs?.tokens ?? []).entries()) {
+    assert.is(logprobs?.top_logprobs?.[index]?.[token], logprobs?.token_logprobs?.[index]);
+    if (token.startsWith('bytes:')) continue;
+    const at = logprobs?.text_offset?.[index] ?? -1;
+    assert.is([...(text?.text ?? '')].slice(at, at + [...token].length).join(''), token);
+  }
+});
+
+test('a bias chooses the tokens, and penalties keep an answer from repeating itself', async () => {
+  const options = { ...shortText, max_tokens: 8, temperature: 0, logprobs: 0 };
+  const tokensWith = async (more: object) =>
+    (await client.completions.create({ ...options, ...more })).choices[0]?.logprobs?.tokens ?? [];
+  const [first, other] = await Promise.all([300, 301].map((id) => tokensWith({ logit_bias: { [id]: 100 } })));
+  for (const tokens of [first, other]) assert.equal(tokens, Array(8).fill(tokens?.[0]));
+  assert.is.not(first?.[0], other?.[0]);
+  // Three tokens are much likelier than all others; a penalty makes them take turns.
+  const bias = { 300: 22, 301: 21, 302: 20 };
+  assert.is(new Set(await tokensWith({ logit_bias: bias, presence_penalty: 0 })).size, 1);
+  assert.ok(new Set(await tokensWith({ logit_bias: bias, frequency_penalty: 2 })).size > 1);
+});
+
+test('embeddings of texts and of tokens are of length 1; what is wrong is told by its index', async () => {
+  const input = ['A parcel', 'Another one', 'A parcel'];
+  const { data, usage } = await client.embeddings.create({ model: name, input });
+  assert.equal(
+    data.map(({ index }) => index),
+    [0, 1, 2],
+  );
+  const product = (a: number[] = [], b: number[] = []) =>
+    a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+  const [first, other, again] = data.map(({ embedding }) => embedding);
+  assert.ok(Math.abs(product(first, first) - 1) < 1e-5);
+  assert.ok(product(first, again) > 0.99999 && product(first, other) < 0.99999);
+  assert.ok(usage.prompt_tokens > 3 && usage.total_tokens === usage.prompt_tokens);
+  // The client asks for base64 by itself; as plain numbers it is the same vector.
+  const plain = await client.embeddings.create({ model: name, input: 'A parcel', encoding_format: 'float' });
+  assert.ok(product(plain.data[0]?.embedding, first) > 0.99999);
+  const ids = await client.embeddings.create({ model: name, input: [[5, 6, 7], [8]] });
+  assert.is(ids.data.length, 2);
+  assert.is((await client.embeddings.create({ model: name, input: [5, 6, 7] })).usage.prompt_tokens, 3);
+  const create = (more: object) => client.embeddings.create({ model: name, input, ...more });
+  const long = await refusal(create({ input: ['short', 'word '.repeat(5000)] }));
+  assert.equal([long.param, long.code], ['input.1', 'context_length_exceeded']);
+  const short = await refusal(create({ dimensions: 2 }));
+  assert.equal([short.param, short.code], ['dimensions', 'unsupported_parameter']);
+  for (const wrong of ['', [], [''], [[]], [1.5], [['a']], [4_000_000_000]])
+    assert.match((await refusal(create({ input: wrong }))).param ?? '', /^input/);
 });
 
 test('a client that goes away in the middle of a stream frees the model', async () => {
@@ -180,13 +398,20 @@ test('the stock Python client gets the same answers and errors', async () => {
   assert.is(got.model, name);
   assert.is(got.whole, whole.choices[0]?.message.content);
   assert.is(got.finish, whole.choices[0]?.finish_reason);
-  assert.equal(got.usage, { ...whole.usage });
+  assert.equal(counts(got.usage), counts(whole.usage));
   assert.is(got.streamed, got.whole);
-  assert.equal(got.streamed_usage, got.usage);
+  assert.equal(counts(got.streamed_usage), counts(got.usage));
+  assert.type(got.ticket.urgent, 'boolean');
+  assert.equal(got.logprobs.tokens.join('').trimStart(), got.whole.trimStart());
+  assert.is(got.logprobs.top, 2);
+  assert.equal(got.choices, [0, 1]);
+  assert.equal(got.vectors.lengths, [1, 1]);
+  assert.ok(got.vectors.size > 1);
   assert.ok(got.text);
   assert.is(got.text_streamed, got.text);
   assert.equal(got.missing, ['NotFoundError', 404, 'model_not_found', null]);
   assert.equal(got.invalid, ['BadRequestError', 400, null, 'messages']);
+  assert.equal(got.tools, ['BadRequestError', 400, 'unsupported_parameter', 'tools']);
 });
 
 test.run();

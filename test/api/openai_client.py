@@ -4,6 +4,7 @@ python openai_client.py BASE_URL MODEL
 """
 
 import json
+import math
 import sys
 
 import openai
@@ -19,6 +20,15 @@ deltas = [choice.delta.content or "" for chunk in chunks for choice in chunk.cho
 
 text = client.completions.create(model=model, prompt="Hello", temperature=0, max_tokens=8)
 pieces = client.completions.create(model=model, prompt="Hello", temperature=0, max_tokens=8, stream=True)
+
+schema = {"type": "object", "properties": {"urgent": {"type": "boolean"}}, "required": ["urgent"]}
+form = {"type": "json_schema", "json_schema": {"name": "ticket", "strict": True, "schema": schema}}
+ticket = client.chat.completions.create(
+    **{**options, "max_tokens": 200}, response_format=form
+)
+rated = client.chat.completions.create(**options, logprobs=True, top_logprobs=2).choices[0].logprobs.content
+both = client.chat.completions.create(**{**options, "temperature": 1}, n=2)
+vectors = [entry.embedding for entry in client.embeddings.create(model=model, input=["a", "b"]).data]
 
 
 def refusal(call):
@@ -41,6 +51,21 @@ json.dump(
         "streamed_usage": chunks[-1].usage.model_dump(exclude_none=True),
         "text": text.choices[0].text,
         "text_streamed": "".join(choice.text for piece in pieces for choice in piece.choices),
+        "ticket": json.loads(ticket.choices[0].message.content),
+        "logprobs": {
+            "tokens": [entry.token for entry in rated],
+            "top": len(rated[0].top_logprobs),
+        },
+        "choices": [choice.index for choice in both.choices],
+        "vectors": {
+            "lengths": [round(math.hypot(*vector), 4) for vector in vectors],
+            "size": len(vectors[0]),
+        },
+        "tools": refusal(
+            lambda: client.chat.completions.create(
+                **options, tools=[{"type": "function", "function": {"name": "find"}}]
+            )
+        ),
         "missing": refusal(
             lambda: client.chat.completions.create(model="no-such", messages=question)
         ),

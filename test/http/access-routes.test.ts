@@ -7,6 +7,7 @@ import type { Got } from './clients.ts';
 const free = new Set(['GET /api/health', 'GET /api/session', 'POST /api/session', 'DELETE /api/session']);
 const forInference = new Set([
   ...['GET /v1/models', 'GET /v1/models/{model}', 'POST /v1/chat/completions', 'POST /v1/completions'],
+  'POST /v1/embeddings',
 ]);
 
 testAccess((test, fixture, origins) => {

@@ -1,4 +1,4 @@
-import type { AppError, ErrorKind } from '../../errors.ts';
+import { AppError, type ErrorKind } from '../../errors.ts';
 import { statusOf } from '../../http/error-reply.ts';
 import { Reply } from '../../http/reply.ts';
 
@@ -8,23 +8,50 @@ const codes: Partial<Record<ErrorKind, string>> = {
   too_many: 'rate_limit_exceeded',
 };
 
+/** OpenAI's codes of what is wrong with a field, by the type of the issue. */
+const fieldCodes: Readonly<Record<string, string>> = {
+  extra_forbidden: 'unknown_parameter',
+  null_type: 'unsupported_parameter',
+  literal_type: 'unsupported_value',
+};
+
 /** OpenAI's libraries repeat a request that gets 409; here that would meet the same conflict. */
 const openAiStatus = (error: AppError): number => (error.kind === 'conflict' ? 400 : statusOf(error));
 
 /**
  * The error object of OpenAI's API reference: `{error: {message, type, param, code}}`. An error's `details` may name
- * the code.
+ * the code, and that of a field is the code of its issue.
  */
 export function errorBody(error: AppError) {
   const status = openAiStatus(error);
+  const [issue] = error.issues;
   return {
     error: {
       message: error.message,
       type: status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error',
-      param: error.issues[0]?.loc.slice(1).join('.') ?? null,
-      code: 'code' in error.details ? (error.details.code as string | null) : (codes[error.kind] ?? null),
+      param: issue?.loc.slice(1).join('.') ?? null,
+      code:
+        'code' in error.details
+          ? (error.details.code as string | null)
+          : (fieldCodes[issue?.type ?? ''] ?? codes[error.kind] ?? null),
     },
   };
+}
+
+/**
+ * An error about what a model was given, as one of the field of the request.
+ * @param isList whether the field is a list of inputs, so that the index of the faulty one is told.
+ */
+export function namingInput(thrown: unknown, field: string, isList = false): unknown {
+  if (!(thrown instanceof AppError) || thrown.kind !== 'invalid') return thrown;
+  const { kind, message, details } = thrown;
+  const { index, contextTokens } = details;
+  if (index === undefined && contextTokens === undefined) return thrown;
+  return new AppError(kind, message, {
+    cause: thrown,
+    issues: [{ loc: ['body', field, ...(isList ? [String(index)] : [])], msg: message, type: 'model_input' }],
+    details: { ...details, ...(contextTokens === undefined ? {} : { code: 'context_length_exceeded' }) },
+  });
 }
 
 export const presentError = (error: AppError): Reply => Reply.json(openAiStatus(error), errorBody(error));

@@ -1,6 +1,9 @@
 /** Example responses for the OpenAPI document. */
 const model = { id: 'Qwen3-0.6B-support', object: 'model', created: 1_795_262_400, owned_by: 'hone' };
-const usage = { prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 };
+const usage = {
+  ...{ prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
+  prompt_tokens_details: { cached_tokens: 0 },
+};
 const text = 'Shipping: We will trace your parcel today.';
 
 const file = {
@@ -86,7 +89,12 @@ export const examples: Readonly<Record<string, unknown>> = {
     object: 'chat.completion',
     created: 1_795_262_460,
     model: model.id,
-    choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+    choices: [
+      {
+        ...{ index: 0, logprobs: null, finish_reason: 'stop' },
+        message: { role: 'assistant', content: text, refusal: null },
+      },
+    ],
     usage,
   },
   'POST /v1/completions': {
@@ -94,7 +102,13 @@ export const examples: Readonly<Record<string, unknown>> = {
     object: 'text_completion',
     created: 1_795_262_460,
     model: model.id,
-    choices: [{ index: 0, text, finish_reason: 'stop' }],
+    choices: [{ index: 0, text, logprobs: null, finish_reason: 'stop' }],
     usage,
+  },
+  'POST /v1/embeddings': {
+    object: 'list',
+    data: [{ object: 'embedding', index: 0, embedding: [0.6, 0, -0.8] }],
+    model: model.id,
+    usage: { prompt_tokens: 6, total_tokens: 6 },
   },
 };

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { maximumPromptBytes } from './playground.ts';
 
 /** Bounds of the generation parameters; the model's context length limits them further. */
-const maximumContext = 1_048_576;
+export const maximumLength = 1_048_576;
 
 export const promptBound = v.pipe(
   v.string(),
@@ -14,7 +14,7 @@ export const lengthBound = v.pipe(
   v.number(),
   v.integer('must be a whole number'),
   v.minValue(1, 'must be at least 1'),
-  v.maxValue(maximumContext, `must be at most ${maximumContext}`),
+  v.maxValue(maximumLength, `must be at most ${maximumLength}`),
 );
 
 export const temperatureBound = v.pipe(

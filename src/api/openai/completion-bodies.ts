@@ -1,0 +1,141 @@
+import * as v from 'valibot';
+import {
+  lengthBound,
+  maximumLength,
+  promptBound,
+  stepBound,
+  temperatureBound,
+  topPBound,
+} from '../../domain/playground/generation-bounds.ts';
+import { responseFormat } from './response-format.ts';
+import { modelName, notList, or } from './schemas.ts';
+
+/** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
+export const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
+/** As many answers as a model gives together. */
+const mostAnswers = 8;
+/** Each token has an entry; OpenAI's own bound. */
+const mostBiases = 1024;
+
+const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
+const between = (least: number, most: number) =>
+  v.pipe(
+    v.number(),
+    v.minValue(least, `must be at least ${least}`),
+    v.maxValue(most, `must be at most ${most}`),
+  );
+const wholeBetween = (least: number, most: number) =>
+  v.pipe(between(least, most), v.integer('must be a whole number'));
+const logitBias = v.pipe(
+  v.intersect([
+    v.record(
+      v.pipe(v.string(), v.regex(/^\d{1,10}$/, 'must be the ID of a token, in digits')),
+      between(-100, 100),
+    ),
+    notList,
+  ]),
+  v.check((biases) => Object.keys(biases).length <= mostBiases, `must have at most ${mostBiases} tokens`),
+);
+/** A field of OpenAI's that would change the answer, but is not supported. */
+const unsupported = (what: string) => v.optional(v.null(`${what} not supported; leave it out`));
+const only = <const V extends string | number | boolean>(value: V, message: string) =>
+  or(v.literal(value, message));
+
+/** Fields shared by both kinds of completion. */
+const common = {
+  model: modelName,
+  max_tokens: or(lengthBound),
+  temperature: or(temperatureBound),
+  top_p: or(topPBound),
+  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
+  seed: or(v.pipe(v.number(), v.integer())),
+  n: or(wholeBetween(1, mostAnswers)),
+  presence_penalty: or(between(-2, 2)),
+  frequency_penalty: or(between(-2, 2)),
+  logit_bias: or(logitBias),
+  stream: or(v.boolean()),
+  stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
+  /** Hone's own field: answer with the weights of this step. */
+  checkpoint: or(stepBound),
+  /** It says who asks, and changes no answer. */
+  user: or(v.string()),
+};
+
+/** Whether all answers together keep to the bound of one. */
+const fits = (body: {
+  readonly n?: number | null | undefined;
+  readonly max_tokens?: number | null | undefined;
+  readonly max_completion_tokens?: number | null | undefined;
+}) => (body.n ?? 1) * (body.max_completion_tokens ?? body.max_tokens ?? defaults.maxTokens) <= maximumLength;
+const tooMuch = `n times the most tokens of an answer must be at most ${maximumLength}`;
+
+const textPart = v.object({ type: v.literal('text', 'only text is supported'), text: v.string() });
+/** With the fields of an answer, which clients send back. */
+const message = v.strictObject({
+  role: v.picklist(['system', 'developer', 'user', 'assistant']),
+  content: v.union([v.string(), v.array(textPart)], 'must be a text or a list of text parts'),
+  name: or(v.string()),
+  refusal: unsupported('refusals are'),
+  annotations: or(v.array(v.unknown())),
+  audio: unsupported('audio is'),
+  tool_calls: unsupported('tool calls are'),
+  function_call: unsupported('function calls are'),
+});
+
+export const chatBody = v.pipe(
+  v.strictObject({
+    ...common,
+    /** Hone's own field: answer with the base model. */
+    as_base: or(v.boolean()),
+    messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
+    max_completion_tokens: or(lengthBound),
+    logprobs: or(v.boolean()),
+    top_logprobs: or(wholeBetween(0, 20)),
+    response_format: or(responseFormat),
+    // Accepted, because they change no answer.
+    metadata: or(v.intersect([v.record(v.string(), v.unknown()), notList])),
+    store: only(false, 'must be false: answers are not stored'),
+    service_tier: or(v.string()),
+    parallel_tool_calls: or(v.boolean()),
+    safety_identifier: or(v.string()),
+    prompt_cache_key: or(v.string()),
+    prompt_cache_retention: or(v.string()),
+    modalities: or(v.array(v.literal('text', 'only text is supported'))),
+    tool_choice: only('none', 'must be none: tools are not supported'),
+    tools: unsupported('tools are'),
+    functions: unsupported('functions are'),
+    function_call: unsupported('function calls are'),
+    audio: unsupported('audio is'),
+    prediction: unsupported('predicted answers are'),
+    reasoning_effort: unsupported('a reasoning effort is'),
+    verbosity: unsupported('a verbosity is'),
+    web_search_options: unsupported('web search is'),
+  }),
+  v.forward(v.partialCheck([['n'], ['max_tokens'], ['max_completion_tokens']], fits, tooMuch), ['n']),
+  v.forward(
+    v.partialCheck(
+      [['logprobs'], ['top_logprobs']],
+      ({ logprobs, top_logprobs: top }) => top == null || logprobs === true,
+      'needs logprobs to be true',
+    ),
+    ['top_logprobs'],
+  ),
+);
+
+export const completionBody = v.pipe(
+  v.strictObject({
+    ...common,
+    prompt: v.union(
+      [promptBound, v.pipe(v.array(promptBound), v.length(1))],
+      'must be a text (or a list of one)',
+    ),
+    logprobs: or(wholeBetween(0, 5)),
+    best_of: only(1, 'must be 1: answers are not chosen among others'),
+    echo: only(false, 'must be false: the prompt is not repeated'),
+    suffix: unsupported('text after the answer is'),
+  }),
+  v.forward(v.partialCheck([['n'], ['max_tokens']], fits, tooMuch), ['n']),
+);
+
+export type ChatBody = v.InferOutput<typeof chatBody>;
+export type CompletionBody = v.InferOutput<typeof completionBody>;
