@@ -92,7 +92,10 @@ export function startChild(
 
   const process_ = startProgram(program);
   const channel = openChannel(process_, (raw) => {
-    if (gone === null) hear(v.parse(fromWorker, raw));
+    if (gone !== null) return;
+    const { success, output } = v.safeParse(fromWorker, raw);
+    if (success) hear(output);
+    else giveUp('sent a message that is not in its protocol');
   });
   for (const stream of channel.printed) {
     stream?.setEncoding('utf8');

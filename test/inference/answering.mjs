@@ -31,6 +31,7 @@ createInterface({ input: process.stdin })
     if (message.type !== 'generate') return;
     const { id, input } = message;
     if (input.text === 'crash') process.kill(process.pid, 'SIGKILL');
+    if (input.text === 'garbled') say({ type: 'text', id });
     if (input.text === 'silent') isSilent = true;
     else if (input.text === 'hold') held = id;
     else if (input.text === 'release') {

@@ -70,6 +70,13 @@ test('a crash is told to every open request, and the next one starts a new proce
   assert.is(processes.length, 2);
 });
 
+test('a process that sends what is no message is ended and told', async () => {
+  const error = await told(engine.generate(request('garbled')));
+  assert.is(error?.kind, 'unavailable');
+  assert.match(error?.message ?? '', 'sent a message that is not in its protocol');
+  assert.is((await engine.generate(request('again'))).text, 'again');
+});
+
 test('a silent process is ended and told, and the next request starts a new one', async () => {
   await engine.close();
   engine = create({ silenceMs: 2_000 });
