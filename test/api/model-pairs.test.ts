@@ -60,10 +60,11 @@ test('BART and T5 answer questions out of a context, from the start to the model
     const job: Json = (await service.call('GET', `/api/jobs/${body.job_id}`)).body;
     assert.type(job.metrics.f1, 'number');
     const model = (await service.call('GET', '/api/models')).body.models.at(-1);
-    const asked = { model_id: model.id, prompt: 'a', max_new_tokens: 4, temperature: 0, top_p: 1 };
+    const prompt = 'The parcel is in the hall.\n\nWhere is the parcel?';
+    const asked = { model_id: model.id, prompt, max_new_tokens: 4, temperature: 0, top_p: 1 };
     const answer = await service.call('POST', '/api/playground/generate', asked);
-    assert.ok(answer.status === 400 || answer.status === 422, JSON.stringify(answer));
-    assert.match(JSON.stringify(answer.body), 'no GGUF file');
+    assert.is(answer.status, 200, JSON.stringify(answer));
+    assert.type(answer.body.generated_text, 'string');
   }
 });
 
