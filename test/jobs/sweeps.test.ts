@@ -96,7 +96,8 @@ test('a sweep survives a killed service within and between trials, finds the sam
 });
 
 test('a sweep is stopped with its trial, and cannot be deleted before; a deleted or failed trial does not end it', async () => {
-  const changes = { trials: 3, culling: false, max_steps: 400, metric: 'mean_token_accuracy' };
+  // So many steps that no trial ends by itself.
+  const changes = { trials: 3, culling: false, max_steps: 20_000, metric: 'mean_token_accuracy' };
   const { sweep_id: name, direction } = (await ask('POST', '/api/sweeps', request(changes))).body;
   assert.is(direction, 'maximize');
   const trial = async (number: number) => (await sweepOf(name)).trials_started[number - 1];
@@ -155,7 +156,8 @@ test('a culled trial that is resumed goes on to its end, in a sweep that runs', 
 });
 
 test('a metric that trainings do not report after all ends the sweep, and names those that they do', async () => {
-  const { body } = await ask('POST', '/api/sweeps', request({ metric: 'entropy' }));
+  // The trial is evaluated after two seconds, and would end after 18.
+  const { body } = await ask('POST', '/api/sweeps', request({ metric: 'entropy', max_steps: 900 }));
   const sweep = await untilOver(body.sweep_id);
   assert.is(sweep.state, 'failed');
   assert.match(sweep.error, 'no metric entropy. It has eval_loss, mean_token_accuracy');
