@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,7 +34,7 @@ BATCH_CHARACTERS = 2**17
 # A row with its line (its number, in Parquet), or why it cannot be read.
 Rows = Iterator[tuple[int, "dict[str, Any] | BadRow"]]
 # Rows one by one, or many at once with the number of the first.
-Parts = Iterator[tuple[int, "dict[str, Any] | BadRow | Table"]]
+Parts = Iterator[tuple[int, "dict[str, Any] | BadRow | Table | Batch"]]
 
 
 class Table(NamedTuple):
@@ -45,16 +45,52 @@ class Table(NamedTuple):
     # Whether every value is a text.
     is_text: bool
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows one by one."""
-        return (dict(zip(self.names, values, strict=True)) for values in zip(*self.columns, strict=True))
+    def numbered(self, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows one by one, with their numbers."""
+        rows = zip(*self.columns, strict=True)
+        return (
+            (number, dict(zip(self.names, values, strict=True))) for number, values in enumerate(rows, first)
+        )
+
+    def has_any(self, columns: Sequence[str]) -> bool:
+        """Whether a row has one of these columns."""
+        return any(column in self.names for column in columns)
+
+    def texts(self, columns: list[str]) -> list[tuple[str, ...]] | None:
+        """The values of these columns row by row; None if some are no text."""
+        if not self.is_text:
+            return None
+        return list(zip(*(self.columns[self.names.index(column)] for column in columns), strict=True))
+
+
+class Batch(NamedTuple):
+    """Rows that follow each other at the same distance, in lines."""
+
+    rows: list[dict[str, Any]]
+    distance: int
+
+    def numbered(self, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows one by one, with their lines."""
+        return ((first + place * self.distance, row) for place, row in enumerate(self.rows))
+
+    def has_any(self, columns: Sequence[str]) -> bool:
+        """Whether a row has one of these columns."""
+        return any(column in row for column in columns for row in self.rows)
+
+    def texts(self, columns: list[str]) -> list[tuple[str, ...]] | None:
+        """The values of these columns row by row; None if some are no text."""
+        try:
+            found = [tuple([row[column] for column in columns]) for row in self.rows]
+        except KeyError:
+            return None
+        return found if all(type(value) is str for values in found for value in values) else None
 
 
 def read_rows(source: Source, scratch: Path, columns: list[str] | None = None) -> Rows:
     """The rows of a source one by one; otherwise as `read_parts`."""
     for number, part in read_parts(source, scratch, columns):
-        if isinstance(part, Table):
-            yield from enumerate(part.rows(), number)
+        if isinstance(part, Table | Batch):
+            yield from part.numbered(number)
         else:
             yield number, part
 
@@ -126,7 +162,7 @@ class _Window:
             self.more()
 
 
-def _json_array(source: Source) -> Rows:
+def _json_array(source: Source) -> Parts:
     decode = json.JSONDecoder().raw_decode
     cut_short = "the JSON array is cut short: its closing bracket is missing. Copy or download it again."
     with source.text() as file:
@@ -178,7 +214,7 @@ def _json_array(source: Source) -> Rows:
             )
 
 
-def _alike(window: _Window) -> Rows:
+def _alike(window: _Window) -> Parts:
     """The objects behind the one that ends at the window's place, as long as they begin as the next one does
     and take as many lines. They are decoded many at a time, which is three times as fast; the place is then
     behind the last of them."""
@@ -198,9 +234,8 @@ def _alike(window: _Window) -> Rows:
         if len(rows) != count:
             window.is_uneven = True
             return
-        for row in rows:
-            window.line += lines
-            yield window.line, row
+        yield window.line + lines, Batch(rows, lines)
+        window.line += lines * count
         window.at = end
         following = NEXT_OBJECT.match(text, end)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from trainer.importing.containers import Table, read_parts, read_rows
+from trainer.importing.containers import Batch, Table, read_parts, read_rows
 from trainer.importing.faults import BadRow, Fault
 from trainer.importing.shapes import Conversion, conversion_of, propose
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
@@ -141,14 +141,16 @@ class _Import:
                     self._progress(read_bytes + source.done_bytes())
 
         for start, part in read_parts(source, Path(self.request.scratch), columns):
-            rows: Iterable[dict[str, Any] | BadRow] = (part,)  # type: ignore[assignment]
-            if isinstance(part, Table):
-                lines = _lines(part, conversion)
-                if lines is not None:
-                    add(lines, len(part.columns[0]))
+            rows: Iterable[tuple[int, dict[str, Any] | BadRow]]
+            if isinstance(part, Table | Batch):
+                found = _lines(part, conversion)
+                if found is not None:
+                    add(*found)
                     continue
-                rows = part.rows()
-            for number, row in enumerate(rows, start):
+                rows = part.numbered(start)
+            else:
+                rows = ((start, part),)
+            for number, row in rows:
                 try:
                     if isinstance(row, BadRow):
                         raise row
@@ -182,21 +184,21 @@ class _Import:
         self.tell("progress", done_bytes=done_bytes, rows=self.rows, skipped=self.skipped)
 
 
-def _lines(table: Table, conversion: Conversion) -> bytes | None:
-    """The rows of a table as lines of JSON, which takes half as long as one by one.
+def _lines(part: Table | Batch, conversion: Conversion) -> tuple[bytes, int] | None:
+    """The rows of a part as lines of JSON, which takes half as long as one by one, and their number.
 
     @returns None where a row may be at fault.
     """
     fields = conversion.fields
-    if fields is None or not table.is_text:
+    texts = None if fields is None else part.texts(list(fields.values()))
+    if fields is None or texts is None or part.has_any(conversion.optional):
         return None
-    columns = (table.columns[table.names.index(column)] for column in fields.values())
-    rows = [dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True)]
+    rows = [dict(zip(fields, values, strict=True)) for values in texts]
     try:
         lines = msgspec.json.Encoder().encode_lines(rows)
     except UnicodeEncodeError:
         return None
-    return lines if len(lines) <= MAXIMUM_ROW_BYTES else None
+    return (lines, len(rows)) if len(lines) <= MAXIMUM_ROW_BYTES else None
 
 
 def _kind_of(rows: list[dict[str, Any]], name: str) -> str:

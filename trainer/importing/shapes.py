@@ -25,6 +25,8 @@ class Conversion:
     flat: bool = False
     # The columns of the fields, where a row of strings becomes one of the same strings.
     fields: dict[str, str] | None = None
+    # Columns that change what a row becomes, where only some rows have them.
+    optional: tuple[str, ...] = ()
 
 
 # Usual names of the columns of each field, best first. A shape is proposed if all of its fields are found.
@@ -103,6 +105,7 @@ def conversion_of(mapping: dict[str, Any] | None, columns: Sequence[str], first:
             fields,
             flat=not as_messages,
             fields=None if as_messages or has("input") else {"input": "instruction", "output": "output"},
+            optional=("input",),
         )
     if has("prompt") and has("completion"):
         if isinstance(first["prompt"], list):

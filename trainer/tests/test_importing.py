@@ -234,6 +234,23 @@ def test_a_row_without_a_value_is_told_by_its_number_and_the_others_are_converte
     assert told[-1] == {"event": "end", "rows": 8999, "skipped": 1, "problems": 1}
 
 
+def test_rows_of_an_array_are_converted_alike_one_by_one_or_many_at_once(tmp_path):
+    """Most are decoded many at a time; some have an input, a number, no answer, or no place in UTF-8."""
+    rows: list[dict[str, Any]] = [{"instruction": f"Say {place}", "output": "so"} for place in range(3000)]
+    rows[700]["input"] = "loudly"
+    rows[1400]["output"] = 7
+    rows[2100] = {"instruction": "Say nothing", "output": None}
+    rows[2800]["output"] = "\ud83d"
+    path = write(tmp_path, "[" + ",\n".join(map(json.dumps, rows)) + "]")
+    found, told = run_import(path)
+    wanted = [{"input": row["instruction"], "output": row["output"]} for row in rows]
+    wanted[700]["input"] += "\n\nloudly"
+    wanted[1400]["output"] = "7"
+    assert found == [row for place, row in enumerate(wanted) if place not in (2100, 2800)]
+    problems = [event["line"] for event in told if event["event"] == "problem"]
+    assert problems == [2101, 2801]
+
+
 def test_what_is_told_is_ascii(tmp_path):
     """Line separators of Unicode would divide a line for newer releases of Node."""
     path = write(tmp_path, json.dumps({"input": "a\u2028b", "output\u2029": "é"}, ensure_ascii=False))
