@@ -12,8 +12,8 @@ import { checkServing, servingComparisons, servingSides } from './harness/servin
  * A Llama architecture with random weights, quantized to Q4_0. `second turn`: time to the first token of a second
  * question after a long first one whose tokens are cached, compared with the same conversation without a cache.
  * `decode`: tokens per second of one answer, compared with transformers' generate in bfloat16. `beside a training`: the
- * same while a training uses every core, compared with node-llama-cpp and its own thread count. Several requests at once:
- * harness/serving.ts.
+ * same while a training uses every core, compared with node-llama-cpp and its own thread count. Several requests at
+ * once, with the F16 file that a training exports: harness/serving.ts.
  */
 
 const shapes: Record<
@@ -24,6 +24,8 @@ const shapes: Record<
   quick: { hidden: 512, layers: 8, words: 1400, tokens: 96, mostMs: 2_000 },
   test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
+/** As a training exports it, in F16. */
+const exported = (dir: string) => join(dir, 'model.gguf');
 const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
 const template = (dir: string) => join(dir, 'template.json');
 
@@ -87,7 +89,7 @@ export const scenario: Scenario = {
     const { dir, size } = input;
     const { hidden, layers } = shapes[size];
     await makeInputs('playground_inputs.py', [String(hidden), String(layers)], input);
-    const argv = [join(root, 'dist', 'quantize.js'), join(dir, 'model.gguf'), q4(dir), 'Q4_0'];
+    const argv = [join(root, 'dist', 'quantize.js'), exported(dir), q4(dir), 'Q4_0'];
     execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
   },
   sides: [
@@ -151,7 +153,7 @@ export const scenario: Scenario = {
         return { figures: { busy: rate }, answer: { beginning: text } };
       },
     },
-    ...servingSides(q4, template, (size) => shapes[size].tokens),
+    ...servingSides(exported, template, (size) => shapes[size].tokens),
   ],
   check: (answers) => {
     checkServing(answers);

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { threadsFor } from '../../src/inference/threads.ts';
 import { runMeasured } from './measured.ts';
@@ -13,12 +15,13 @@ interface Served {
   readonly promptTokens: number;
 }
 
+const requests = 8;
 const words = 'my parcel has not come and the box of order 482 was broken when I looked at it'.split(' ');
 /** 2,000 words are 3,666 tokens of the scenario's tokenizer. */
 const longWords: Record<Size, number> = { full: 2000, quick: 2000, test: 100 };
 const input = (size: Size) =>
   JSON.stringify({
-    prompts: [...'abcdefgh'].map((letter) => `The parcel ${letter} has`),
+    prompts: Array.from({ length: requests }, (_, at) => `The parcel ${'abcdefgh'[at]} has`),
     long: Array.from({ length: longWords[size] }, (_, at) => words[(at * 7) % words.length]).join(' '),
     short: 'My order?',
   });
@@ -54,8 +57,10 @@ export function servingSides(
       name: library,
       about: "node-llama-cpp's own batching of eight sequences with the engine's thread count",
       trial: async ({ dir, size }) => {
-        // The model is small, for which the engine takes one thread.
-        const threads = threadsFor({ bytes: 0, cores: 1, trainingActive: false });
+        const { size: bytes } = statSync(model(dir));
+        const threads = threadsFor({
+          ...{ bytes, tokens: requests, cores: availableParallelism(), trainingActive: false },
+        });
         const argv = ['--import', 'tsx', join(programs, 'serving_plain.ts'), model(dir)];
         const options = { input: input(size) };
         const run = await runMeasured(

@@ -15,6 +15,7 @@ const leastTokens = 512;
  *
  * @param longest the most tokens that the model supports
  * @param vocabulary the number of the model's tokens
+ * @param prepare called before each text with the number of its tokens
  * @param onStep called after each text
  */
 export function createEmbeddings(
@@ -22,6 +23,7 @@ export function createEmbeddings(
   model: LlamaModel,
   longest: number,
   vocabulary: number,
+  prepare: (tokens: number) => void,
   onStep: () => void,
 ) {
   let context: { tokens: number; vectors: LlamaEmbeddingContext } | undefined;
@@ -78,6 +80,7 @@ export function createEmbeddings(
     for (const tokens of asked) {
       if (signal.aborted) break;
       result.promptTokens += tokens.length;
+      prepare(tokens.length);
       const { vector } = await vectors.getEmbeddingFor(tokens);
       onStep();
       const length = Math.hypot(...vector);

@@ -74,8 +74,12 @@ function createLoadedModel(
     file.contextLength ?? unknownContextTokens,
     template.contextLength ?? Number.POSITIVE_INFINITY,
   );
-  const embeddings = createEmbeddings(llama, model, longest, file.tokens.length, onStep);
-  const turns = createTurns(createRooms(llama, model, longest), onStep);
+  let trainingActive = false;
+  const prepare = (tokens: number) => {
+    llama.maxThreads = threadsFor({ bytes, tokens, cores: llama.cpuMathCores, trainingActive });
+  };
+  const embeddings = createEmbeddings(llama, model, longest, file.tokens.length, prepare, onStep);
+  const turns = createTurns(createRooms(llama, model, longest), prepare, onStep);
 
   function promptOf(order: Order): Token[] {
     if (order.input.kind === 'messages') return model.tokenize(template.render(order.input.messages), true);
@@ -98,7 +102,8 @@ function createLoadedModel(
 
   return {
     setTraining(active) {
-      llama.maxThreads = threadsFor({ bytes, cores: llama.cpuMathCores, trainingActive: active });
+      trainingActive = active;
+      prepare(1);
     },
     embed: (inputs, signal) => embeddings.embed(inputs, signal),
     async generate(order, signal, onText) {

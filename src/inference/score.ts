@@ -36,7 +36,7 @@ export interface ScoreAnswer {
 export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
   const { size } = await stat(request.gguf);
-  const threads = threadsFor({ bytes: size, cores: llama.cpuMathCores, trainingActive: false });
+  const threads = threadsFor({ bytes: size, tokens: 1, cores: llama.cpuMathCores, trainingActive: false });
   llama.maxThreads = threads;
   const vocabOnly = request.vocabularyOnly;
   const model = await llama.loadModel({ modelPath: request.gguf, vocabOnly });

@@ -23,8 +23,11 @@ export interface Turns {
   answer(request: Request): Promise<Answer>;
 }
 
-/** @param onStep called after each step */
-export function createTurns(rooms: Rooms, onStep: () => void): Turns {
+/**
+ * @param prepare called before each step with the number of its tokens
+ * @param onStep called after each step
+ */
+export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onStep: () => void): Turns {
   const waiting: Waiting[] = [];
   let running: Running[] = [];
   let isActive = false;
@@ -84,6 +87,7 @@ export function createTurns(rooms: Rooms, onStep: () => void): Turns {
   async function step(members: Running[]): Promise<void> {
     members.sort((one, other) => one.answering.place.index - other.answering.place.index);
     const shares = shareOf(members.map(({ answering }) => answering.left()));
+    prepare(shares.reduce((sum, share) => sum + share, 0));
     await Promise.all(
       members.map(async (one, index) => {
         const share = shares[index] as number;
