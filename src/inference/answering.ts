@@ -1,5 +1,7 @@
-import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from 'node-llama-cpp';
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { choiceOf, type TokenChoice } from './choices.ts';
+import { createDraws, type Drawn, type Sampling } from './draws.ts';
+import { createGuesses, type Guesses } from './guesses.ts';
 import { type Place, priorityOf } from './rooms.ts';
 import type { TextStream } from './text-stream.ts';
 
@@ -9,6 +11,8 @@ export interface Answer {
   /** Tokens of the prompt that were kept from an earlier request. */
   cachedTokens: number;
   generatedTokens: number;
+  /** Those of them that were guessed and evaluated in the same step as the token before them. */
+  lookedUpTokens: number;
   finishReason: 'stop' | 'length' | 'aborted';
   timeToFirstTokenMs: number;
   durationMs: number;
@@ -19,19 +23,19 @@ export interface Answer {
 /** The answer to a request that was aborted before it began. */
 export const abortedAnswer = (): Answer => ({
   ...{ text: '', promptTokens: 0, cachedTokens: 0, generatedTokens: 0, finishReason: 'aborted' as const },
-  ...{ timeToFirstTokenMs: 0, durationMs: 0 },
+  ...{ lookedUpTokens: 0, timeToFirstTokenMs: 0, durationMs: 0 },
 });
 
 /** What one request evaluates. */
-export interface Question {
+export interface Question extends Sampling {
   readonly prompt: Token[];
   /** The most tokens of the answer. */
   readonly limit: number;
-  /** A function gets the tokens of the answer, which grow. */
-  sampling(answer: readonly Token[]): SequenceEvaluateOptions;
   readonly temperature: number;
   /** How many likely tokens are told for each token of the answer; `null`: not even its own probability. */
   readonly logprobs: number | null;
+  /** Whether tokens may be guessed from what the prompt has. The answer is the same. */
+  readonly lookup: boolean;
   /** Tokens that end the answer, besides the model's own. */
   readonly stopTokens: ReadonlySet<number>;
   readonly stream: TextStream;
@@ -47,8 +51,13 @@ export interface Answering {
   readonly place: Place;
   /** Tokens of the prompt that are left to evaluate; 1 while the answer is generated. */
   left(): number;
-  /** Evaluates `tokens` of the prompt, or continues the answer by one token. Returns whether the answer is complete. */
-  step(tokens: number): Promise<boolean>;
+  /** How many tokens of the answer it would guess in the next step. */
+  guesses(): number;
+  /**
+   * Evaluates `tokens` of the prompt, or continues the answer by one token, and by at most `guesses` more.
+   * Returns whether the answer is complete.
+   */
+  step(tokens: number, guesses: number): Promise<boolean>;
   /** Ends the answer, also before it is complete. */
   end(): Promise<Answer>;
 }
@@ -57,19 +66,25 @@ export interface Answering {
 export async function beginAnswer(place: Place, question: Question): Promise<Answering> {
   const { prompt, limit, stream, signal, logprobs } = question;
   const sequence: LlamaContextSequence = place.sequence;
-  const evaluationPriority = priorityOf(place);
   // The last token must be evaluated again.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
 
   const cachedTokens = sequence.nextTokenIndex;
-  let tokens: ReturnType<LlamaContextSequence['evaluateWithMetadata']> | undefined;
   const choices: TokenChoice[] = [];
   let told = 0;
   let text = '';
   let firstMs: number | null = null;
   let complete = false;
-  let generated = 0;
+  let lookedUpTokens = 0;
+  /** The tokens of the answer. */
   const before: Token[] = [];
+  const draws = createDraws(place, before, question);
+  let guesses: Guesses | null = null;
+  const guess = (most: number): Token[] => {
+    // Room for the token before them, and for the last one of the answer, which is not evaluated.
+    const room = place.room.tokens - 2 - sequence.nextTokenIndex;
+    return guesses?.next(Math.min(most, limit - before.length - 1, room)) ?? [];
+  };
   const show = (delta: string, isLast = false): void => {
     if (delta === '' && !(isLast && told < choices.length)) return;
     text += delta;
@@ -77,52 +92,63 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
     told = choices.length;
   };
 
+  /** Takes the next token of the answer; returns whether the answer is complete. */
+  function take({ token, probabilities }: Drawn): boolean {
+    firstMs ??= performance.now() - question.cameAt;
+    if (question.stopTokens.has(token)) {
+      complete = true;
+      return true;
+    }
+    const shown = stream.push(question.bytesOf(token, before.slice(-8)));
+    if (logprobs !== null && probabilities !== undefined && !shown.stopped) {
+      const bytesOf = (of: Token) => question.bytesOf(of, before.slice(-8));
+      choices.push(choiceOf(token, probabilities, question.temperature, logprobs, bytesOf));
+    }
+    before.push(token);
+    show(shown.text);
+    if (question.lookup && draws.guessable) {
+      guesses ??= createGuesses(prompt);
+      guesses.add(token);
+    }
+    complete = shown.stopped;
+    return complete || before.length >= limit;
+  }
+
   return {
     place,
-    left: () => (tokens === undefined ? prompt.length - sequence.nextTokenIndex : 1),
-    async step(count) {
+    left: () => (before.length === 0 ? prompt.length - sequence.nextTokenIndex : 1),
+    guesses: () => (before.length === 0 ? 0 : guess(Number.POSITIVE_INFINITY).length),
+    async step(count, most) {
       const from = sequence.nextTokenIndex;
-      if (tokens === undefined && from + count < prompt.length) {
+      if (before.length === 0 && from + count < prompt.length) {
         const part = prompt.slice(from, from + count);
-        await sequence.evaluateWithoutGeneratingNewTokens(part, { evaluationPriority });
+        await sequence.evaluateWithoutGeneratingNewTokens(part, { evaluationPriority: priorityOf(place) });
         return false;
       }
-      tokens ??= sequence.evaluateWithMetadata(
-        prompt.slice(from),
-        { probabilities: logprobs !== null },
-        { ...question.sampling(before), evaluationPriority },
+      const last = before.at(-1);
+      const { drawn, ended } = await draws.next(
+        last === undefined ? prompt.slice(from) : [last],
+        last === undefined ? [] : guess(most),
       );
-      const next = await tokens.next();
-      if (next.done) {
-        complete = true;
-        return true;
+      for (const [index, one] of drawn.entries()) {
+        const had = before.length;
+        const isComplete = take(one);
+        if (index > 0) lookedUpTokens += before.length - had;
+        if (isComplete) return true;
       }
-      firstMs ??= performance.now() - question.cameAt;
-      const { token, probabilities } = next.value as { token: Token; probabilities?: Map<Token, number> };
-      if (question.stopTokens.has(token)) {
-        complete = true;
-        return true;
-      }
-      generated += 1;
-      const shown = stream.push(question.bytesOf(token, before.slice(-8)));
-      if (logprobs !== null && probabilities !== undefined && !shown.stopped) {
-        const bytesOf = (of: Token) => question.bytesOf(of, before.slice(-8));
-        choices.push(choiceOf(token, probabilities, question.temperature, logprobs, bytesOf));
-      }
-      before.push(token);
-      show(shown.text);
-      complete = shown.stopped;
-      return complete || generated >= limit;
+      complete = ended;
+      return ended;
     },
     async end() {
-      await tokens?.return();
+      await draws.end();
       show(stream.end(), true);
       const durationMs = performance.now() - question.cameAt;
       return {
         text,
         promptTokens: prompt.length,
         cachedTokens,
-        generatedTokens: generated,
+        generatedTokens: before.length,
+        lookedUpTokens,
         finishReason: complete ? 'stop' : signal.aborted ? 'aborted' : 'length',
         timeToFirstTokenMs: firstMs ?? durationMs,
         durationMs,

@@ -30,6 +30,8 @@ export interface GenerateRequest {
   frequencyPenalty?: number;
   /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
   grammar?: { kind: 'json' } | { kind: 'json-schema'; schema: Readonly<Record<string, unknown>> };
+  /** Whether tokens may be guessed from what the prompt has, which changes the speed alone. Absent: yes. */
+  lookup?: boolean;
 }
 
 export interface EmbedRequest extends Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'templatePath'> {
@@ -47,6 +49,8 @@ export interface GenerateResult {
   /** Tokens of the prompt that were kept from an earlier request. */
   cachedTokens: number;
   generatedTokens: number;
+  /** Those of them that were guessed, and evaluated in the same step as the token before them. */
+  lookedUpTokens?: number;
   finishReason: 'stop' | 'length' | 'aborted';
   timeToFirstTokenMs: number;
   durationMs: number;
@@ -300,6 +304,7 @@ export function createEngine(options: EngineOptions): Engine {
             logitBias: Object.entries(request.logitBias ?? {}).map(([token, bias]) => [Number(token), bias]),
             logprobs: request.logprobs ?? null,
             grammar: request.grammar ?? null,
+            lookup: request.lookup ?? true,
           },
           onText,
           signal,

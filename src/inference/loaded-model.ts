@@ -130,6 +130,8 @@ function createLoadedModel(
         sampling,
         temperature: order.temperature,
         logprobs: order.logprobs,
+        hasGrammar: order.grammar !== null,
+        lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
         stream: createTextStream(stops, isAnswer ? lead : ''),
         bytesOf: (token, before) =>

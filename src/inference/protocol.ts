@@ -41,6 +41,8 @@ export const toWorker = v.variant('type', [
     logitBias: v.array(v.tuple([v.number(), v.number()])),
     logprobs: v.nullable(v.number()),
     grammar: v.nullable(grammar),
+    /** Whether tokens may be guessed from what the prompt has. */
+    lookup: v.optional(v.boolean(), true),
   }),
   /** Asks for the vectors of texts, or of tokens. */
   v.strictObject({
@@ -76,6 +78,7 @@ export const generateResult = v.strictObject({
   promptTokens: v.number(),
   cachedTokens: v.number(),
   generatedTokens: v.number(),
+  lookedUpTokens: v.exactOptional(v.number()),
   finishReason: v.picklist(['stop', 'length', 'aborted']),
   timeToFirstTokenMs: v.number(),
   durationMs: v.number(),

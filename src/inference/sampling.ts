@@ -51,6 +51,17 @@ function biasOf(order: Order, model: LlamaModel, vocabulary: number): TokenBias 
 }
 
 /**
+ * A seed for each token of an answer, by 32-bit mixing (the finalizer of MurmurHash3): a token is drawn the same whatever
+ * was evaluated before it and taken back. One bit is left out, since the library takes the highest seed for none.
+ */
+export function seedAt(seed: number, position: number): number {
+  let mixed = (seed ^ Math.imul(position + 1, 0x9e3779b9)) >>> 0;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 1;
+}
+
+/**
  * How the tokens of an answer are chosen.
  *
  * @param vocabulary the number of the model's tokens
@@ -65,11 +76,12 @@ export async function samplingOf(
   const tokenBias = biasOf(order, model, vocabulary);
   const grammar = order.grammar === null ? null : await grammarOf(order.grammar, llama);
   const { presencePenalty, frequencyPenalty, maxTokens } = order;
+  const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
   return (answer) => ({
     temperature: order.temperature,
     topP: order.topP,
     topK: 0,
-    seed: order.seed ?? Math.floor(Math.random() * 2 ** 32),
+    seed: seedAt(seed, answer.length),
     ...(tokenBias === undefined ? {} : { tokenBias }),
     ...(grammar === null
       ? {}

@@ -5,6 +5,19 @@ export const promptChunkTokens = 512;
 /** The same for the prompts of several requests together, and beside answers, which wait for each part. */
 const chunkTogether = 256;
 const chunkBesideAnswers = 128;
+/** The most tokens of a step in which answers guess. */
+const stepWithGuesses = 16;
+
+/**
+ * How many tokens each answer may guess in the next step. Guesses make a step longer for all in it, so there are none
+ * unless every request has some.
+ *
+ * @param wanted for each request the tokens that it would guess
+ */
+export function guessesEach(wanted: readonly number[]): number {
+  if (wanted.some((tokens) => tokens === 0)) return 0;
+  return Math.max(0, Math.floor(stepWithGuesses / wanted.length) - 1);
+}
 
 /**
  * How many tokens each request evaluates in the next step. Short prompts are not kept waiting by long ones: the step is

@@ -1,6 +1,6 @@
 import { type Answer, type Answering, abortedAnswer, beginAnswer, type Question } from './answering.ts';
 import type { Adapter, Room, Rooms } from './rooms.ts';
-import { mostRunning, shareOf } from './share.ts';
+import { guessesEach, mostRunning, shareOf } from './share.ts';
 
 export interface Request extends Question {
   readonly adapters: readonly Adapter[];
@@ -83,8 +83,8 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
   }
   const end = (one: Running) => leave(one, async () => one.resolve(await one.answering.end()));
 
-  /** Evaluates one batch of a context. */
-  async function step(members: Running[]): Promise<void> {
+  /** Evaluates one batch of a context, in which each answer may guess so many tokens. */
+  async function step(members: Running[], guesses: number): Promise<void> {
     members.sort((one, other) => one.answering.place.index - other.answering.place.index);
     const shares = shareOf(members.map(({ answering }) => answering.left()));
     prepare(shares.reduce((sum, share) => sum + share, 0));
@@ -92,7 +92,7 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
       members.map(async (one, index) => {
         const share = shares[index] as number;
         try {
-          if (await one.answering.step(share)) await end(one);
+          if (await one.answering.step(share, guesses)) await end(one);
         } catch (error) {
           await leave(one, () => Promise.reject(error));
         }
@@ -111,8 +111,9 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
         const { room } = one.answering.place;
         inRooms.set(room, [...(inRooms.get(room) ?? []), one]);
       }
+      const guesses = guessesEach(running.map(({ answering }) => answering.guesses()));
       // One after the other: the contexts share the same cores.
-      for (const members of inRooms.values()) await step(members);
+      for (const members of inRooms.values()) await step(members, guesses);
     }
   }
 

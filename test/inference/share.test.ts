@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { shareOf } from '../../src/inference/share.ts';
+import { guessesEach, shareOf } from '../../src/inference/share.ts';
 
 test('answers continue by one token beside any prompt', () => {
   assert.equal(shareOf([1, 4000, 1]), [1, 128, 1]);
@@ -24,6 +24,13 @@ test('nobody gets nothing, and a step stays within the batch', () => {
     assert.ok(shares.every((share) => share >= 1));
     assert.ok(shares.reduce((sum, share) => sum + share, 0) <= 512);
   }
+});
+
+test('guesses never make another request wait', () => {
+  assert.is(guessesEach([9]), 15);
+  assert.is(guessesEach([9, 1, 4, 2]), 3);
+  assert.is(guessesEach([9, 0, 4]), 0);
+  assert.is(guessesEach(Array.from({ length: 8 }, () => 5)), 1);
 });
 
 test.run();

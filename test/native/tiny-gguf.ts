@@ -9,6 +9,11 @@ interface Shape {
   readonly feedForward?: number;
   /** The most tokens of the context. */
   readonly context?: number;
+  /**
+   * The likely token after each, a permutation: at temperature 1 about 85 of 100 tokens are these, and the most likely
+   * one always is. Without it, weights are random.
+   */
+  readonly next?: (token: number) => number;
 }
 
 /**
@@ -17,7 +22,7 @@ interface Shape {
  */
 export function writeTinyGguf(
   file: string,
-  { width = 256, layers = 2, feedForward = 512, context = 128 }: Shape = {},
+  { width = 256, layers = 2, feedForward = 512, context = 128, next }: Shape = {},
 ): void {
   const tokens = ['<unk>', '<s>', '</s>'];
   for (let byte = 0; byte < 256; byte += 1)
@@ -71,10 +76,11 @@ export function writeTinyGguf(
   let offset = 0;
   for (const { name, shape } of tensors) {
     infos.push(text(name), u32(shape.length), ...shape.map(u64), u32(0), u64(offset));
-    const values = weights(
+    let values = weights(
       shape.reduce((a, b) => a * b, 1),
       shape.length === 1,
     );
+    if (next !== undefined) values = following(name, values, width, next);
     data.push(values);
     offset += values.length; // a multiple of 32 already, GGUF's alignment
   }
@@ -98,6 +104,20 @@ function weights(count: number, isNorm: boolean): Buffer {
     values[i] = isNorm ? 1 : (seed / 2 ** 32 - 0.5) * 0.1;
   }
   return Buffer.from(values.buffer);
+}
+
+/**
+ * The weights with which each token is followed by `next`: an embedding outweighs what the layers add to it, and is the
+ * output's row of the next token.
+ */
+function following(name: string, weights: Buffer, width: number, next: (token: number) => number): Buffer {
+  const values = new Float32Array(weights.buffer);
+  if (name === 'token_embd.weight') return Buffer.from(values.map((value) => value * 100).buffer);
+  if (name !== 'output.weight') return weights;
+  const rows = new Float32Array(values.length);
+  for (let token = 0; token < values.length / width; token += 1)
+    rows.set(values.subarray(token * width, (token + 1) * width), next(token) * width);
+  return Buffer.from(rows.buffer);
 }
 
 function u32(value: number): Buffer {

@@ -1,0 +1,50 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createGuesses } from '../../src/inference/guesses.ts';
+
+type Token = Parameters<ReturnType<typeof createGuesses>['add']>[0];
+const tokensOf = (text: string) => [...text].map((letter) => letter.charCodeAt(0) as Token);
+const textOf = (tokens: readonly Token[]) => String.fromCharCode(...tokens);
+
+/** The guesses before each token of an answer. */
+function guessed(prompt: string, answer: string, most = 100): string[] {
+  const guesses = createGuesses(tokensOf(prompt));
+  return tokensOf(answer).map((token) => {
+    const next = textOf(guesses.next(most));
+    guesses.add(token);
+    return next;
+  });
+}
+
+test('a copied passage is guessed further and further', () => {
+  const copied = guessed('the box of order 482 was broken when it came', 'order 482 was broken');
+  assert.equal(copied.slice(0, 5), ['', '', 'd', 'e', 'r ']);
+  const lengths = copied.map(({ length }) => length);
+  assert.ok(Math.max(...lengths) >= 8, String(lengths));
+});
+
+test('guesses end with what is worth it, and at the most that is allowed', () => {
+  assert.ok(guessed('abcdefghijklmnop', 'abcdefghijkl', 3).every(({ length }) => length <= 3));
+  assert.equal(guessed('abcdefghijklmnop', 'abcdefghijkl', 0).join(''), '');
+  // The answer itself is copied, too, up to its end.
+  assert.is(guessed('', 'abcdefgabcdefgabcdefg').at(-1)?.startsWith('g'), true);
+});
+
+test('text that does not go on as before is not guessed for long', () => {
+  // Each pair of letters occurs in the prompt, and is followed by another letter.
+  const pairs = 'abcdefghijklmnopqrstuvwxyz';
+  const prompt = [...pairs].map((letter, index) => `${letter}${pairs[index + 1]}-`).join('');
+  const lengths = guessed(prompt, pairs).map(({ length }) => length);
+  assert.ok(lengths.slice(0, 8).some((length) => length > 0));
+  assert.equal(Math.max(...lengths.slice(8)), 0);
+});
+
+test('guessing begins again where copying begins', () => {
+  const pairs = 'abcdefghijklmnopqrstuvwxyz';
+  const prompt = `${[...pairs].map((letter, index) => `${letter}${pairs[index + 1]}-`).join('')}0123456789ABCDEF`;
+  const lengths = guessed(prompt, `${pairs}0123456789ABCDEF`).map(({ length }) => length);
+  assert.equal(Math.max(...lengths.slice(8, 26)), 0);
+  assert.ok(Math.max(...lengths.slice(26)) >= 3, String(lengths));
+});
+
+test.run();
