@@ -35,7 +35,14 @@ interface Slot {
 }
 
 /** What only llama.cpp does. */
-const nothingMore = { presencePenalty: 0, frequencyPenalty: 0, logitBias: [], logprobs: null, grammar: null, lookup: false };
+const nothingMore = {
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  logitBias: [],
+  logprobs: null,
+  grammar: null,
+  lookup: false,
+};
 
 function refuseUnsupported(request: TrainedRequest): void {
   const asked = {

@@ -45,7 +45,11 @@ async function both(text: string, changes: Changes = {}) {
   return { plain, quick: await engine.generate(ask(text, changes)) };
 }
 function assertSame({ plain, quick }: { plain: GenerateResult; quick: GenerateResult }, about = ''): void {
-  const told = ({ text, generatedTokens, finishReason }: GenerateResult) => ({ text, generatedTokens, finishReason });
+  const told = ({ text, generatedTokens, finishReason }: GenerateResult) => ({
+    text,
+    generatedTokens,
+    finishReason,
+  });
   assert.equal(told(quick), told(plain), about);
 }
 const lookedUp = ({ lookedUpTokens = 0 }: GenerateResult) => lookedUpTokens;

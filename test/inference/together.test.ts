@@ -23,6 +23,8 @@ const templatePath = join(folder, 'template.json');
 const narrow = join(folder, 'narrow.gguf');
 /** A request alone has a context of its own. */
 const wide = join(folder, 'wide.gguf');
+/** Its likely tokens are clear, so that few draws depend on the last bits of sums. */
+const clear = join(folder, 'clear.gguf');
 let engine: Engine;
 
 const create = (maxPending = 64) =>
@@ -61,6 +63,7 @@ async function failure(promise: Promise<unknown>): Promise<AppError> {
 
 test.before(() => {
   writeTinyGguf(narrow, { context: 1024 });
+  writeTinyGguf(clear, { context: 1024, next: (token) => (token * 7 + 5) % 261 });
   writeTinyGguf(wide, { context: 8192 });
   const chat_template = "{% for message in messages %}{{ message['content'] }}|{% endfor %}";
   const rest = { bos_token: '<s>', eos_token: '</s>', stop: [], context_length: null, source: 'hone' };
@@ -75,11 +78,12 @@ test.after(async () => {
 test('greedy answers and equal seeds are those of each request alone', async () => {
   const asked = eight.flatMap((text, seed) => [
     ask([user(text)], { logprobs: 0 }),
-    ask([user(text)], { temperature: 0.8, topP: 0.9, seed }),
+    ask([user(text)], { modelKey: 'clear', ggufPath: clear, temperature: 1, topP: 0.98, seed }),
   ]);
   const alone: GenerateResult[] = [];
   for (const request of asked) alone.push(await engine.generate(request));
   await engine.unload('narrow');
+  await engine.unload('clear');
   const together = await Promise.all(asked.map((request) => engine.generate(request)));
   assert.equal(
     together.map(({ text }) => text),
