@@ -6,12 +6,14 @@ import type { Store } from './db/store.ts';
 import { createAccess } from './domain/access/access.ts';
 import { createAccessKeys } from './domain/access/access-keys.ts';
 import { cookieNameOf, createSessions } from './domain/access/sessions.ts';
+import { createLocalModels } from './domain/base-models/local-models.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import { createImports } from './domain/datasets/imports/imports.ts';
+import { findStarter } from './domain/datasets/starter-model.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
@@ -237,6 +239,7 @@ function composeTraining(
   const { jobsDir, logsDir, limits } = config;
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub });
+  const starterDirs = [config.cacheDir, config.dataDir];
   const { defaultBatchSize } = config;
   const settingsContext = createSettingsContext({
     machine,
@@ -275,11 +278,16 @@ function composeTraining(
     imports,
     examples: createExampleDatasets({
       dir: join(config.installDir, 'examples'),
-      starterDirs: [config.cacheDir, config.dataDir],
+      starterDirs,
       datasets,
       recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
     }),
     selection,
+    localModels: createLocalModels({
+      starter: () => findStarter(starterDirs),
+      trained: () =>
+        store.jobs.list({ states: [], limit: 200, offset: 0 }).jobs.map(({ modelName }) => modelName),
+    }),
     planner,
     previewer,
     datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),

@@ -13,8 +13,11 @@ export interface JobRow {
   readonly datasetName: string;
   readonly spec: unknown;
   readonly createdAt: string;
+  /** The start of the latest attempt. */
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  /** How long the attempts before the latest one ran, in seconds. */
+  readonly earlierSeconds: number;
   readonly pid: number | null;
   readonly pidStarted: string | null;
   readonly journalOffset: number;
@@ -59,6 +62,7 @@ const columnNames: Record<keyof JobRow, string> = {
   createdAt: 'created_at',
   startedAt: 'started_at',
   endedAt: 'ended_at',
+  earlierSeconds: 'earlier_seconds',
   pid: 'pid',
   pidStarted: 'pid_started',
   journalOffset: 'journal_offset',

@@ -2,6 +2,7 @@ import type { Settings } from '../contract/settings.ts';
 import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
+import type { LocalModels } from './base-models/local-models.ts';
 import type { Selection } from './base-models/selection.ts';
 import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
@@ -42,6 +43,7 @@ export interface Services {
   readonly hubPush: HubPush;
   readonly imports: Imports;
   readonly jobs: Jobs;
+  readonly localModels: LocalModels;
   readonly models: Models;
   readonly modelReferences: ModelReferences;
   readonly moving: Moving;

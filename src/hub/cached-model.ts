@@ -5,6 +5,21 @@ import { hubLibrary } from './library.ts';
 /** The user's shared hub cache. */
 export const sharedCache = async (): Promise<string> => (await hubLibrary()).getHFHubCachePath();
 
+/** The models in the shared cache that are complete, by name. */
+export async function listCached(): Promise<string[]> {
+  const names = await readdir(await sharedCache()).catch(() => []);
+  const found = await Promise.all(
+    names
+      .filter((name) => /^models--[^-].*--/.test(name))
+      .map(async (name) => {
+        // `models--owner--name`; neither part has two hyphens in a row.
+        const repository = name.slice('models--'.length).replace('--', '/');
+        return (await findCached(repository)) === null ? [] : [repository];
+      }),
+  );
+  return found.flat().sort((a, b) => a.localeCompare(b));
+}
+
 /**
  * Finds the newest complete revision of a model in the shared cache.
  * @returns its folder, or `null`.

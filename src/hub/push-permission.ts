@@ -26,24 +26,8 @@ interface Whoami {
  * @throws AppError `forbidden` without a token, or with one that may not write to the repository.
  */
 export async function checkPushPermission(access: HubAccess, repository: string): Promise<void> {
-  if (access.token === null) {
-    throw new AppError(
-      'forbidden',
-      `Pushing to the hub needs a token, but none is set. Create one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
-    );
-  }
-  let who: Whoami;
-  try {
-    const { whoAmI } = await hubLibrary();
-    who = (await whoAmI({
-      // `fetch` adds the token; the library does not get it.
-      accessToken: '',
-      hubUrl: access.endpoint,
-      fetch: createHubFetch(access, `asked whether the token may write to ${repository}`),
-    })) as Whoami;
-  } catch (error) {
-    throw toPushFailure(access, `say what the token may write to`, error);
-  }
+  requireToken(access);
+  const who = await askWho(access, `asked whether the token may write to ${repository}`);
   const refusal = reasonAgainst(who, repository);
   if (refusal !== null) {
     throw new AppError(
@@ -51,6 +35,53 @@ export async function checkPushPermission(access: HubAccess, repository: string)
       `The token in HUB_TOKEN may not write to ${repository}: ${refusal}. Manage tokens at ${access.endpoint}/settings/tokens.`,
     );
   }
+}
+
+/** @throws AppError `forbidden` without a token. */
+function requireToken(access: HubAccess): void {
+  if (access.token !== null) return;
+  throw new AppError(
+    'forbidden',
+    `Pushing to the hub needs a token, but none is set. Create one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
+  );
+}
+
+/** @param doing what the hub is asked, for messages. */
+async function askWho(access: HubAccess, doing: string): Promise<Whoami> {
+  try {
+    const { whoAmI } = await hubLibrary();
+    return (await whoAmI({
+      // `fetch` adds the token; the library does not get it.
+      accessToken: '',
+      hubUrl: access.endpoint,
+      fetch: createHubFetch(access, doing),
+    })) as Whoami;
+  } catch (error) {
+    throw toPushFailure(access, 'say what the token may write to', error);
+  }
+}
+
+/** The account of the token, and the organizations that it belongs to. */
+export interface HubAccount {
+  readonly name: string;
+  readonly organizations: readonly string[];
+}
+
+/**
+ * Asks whose token it is.
+ * @throws AppError `forbidden` without a token, with one that the hub rejects or that may only read; `upstream` if the
+ *   hub cannot be reached.
+ */
+export async function readAccount(access: HubAccess): Promise<HubAccount> {
+  requireToken(access);
+  const who = await askWho(access, 'asked for the account of the token');
+  if (who.auth?.accessToken?.role === 'read') {
+    throw new AppError(
+      'forbidden',
+      `The token in HUB_TOKEN may not write: it is a read token. Manage tokens at ${access.endpoint}/settings/tokens.`,
+    );
+  }
+  return { name: who.name, organizations: (who.orgs ?? []).map(({ name }) => name) };
 }
 
 /** Why a token cannot write, or `null` when it can, or when the hub does not say. */

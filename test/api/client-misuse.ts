@@ -34,7 +34,7 @@ export async function misuse(): Promise<void> {
   // @ts-expect-error a field of the body has the wrong type
   await call('POST /api/jobs/{job_id}/stop', { path, body: { discard: 'yes' } });
   // @ts-expect-error the route takes no body
-  await call('POST /api/jobs/{job_id}/resume', { path, body: {} });
+  await call('POST /api/models/{model_id}/push/cancel', { path: { model_id: 'm' }, body: {} });
   const request = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };
   // @ts-expect-error a training has no such setting
   await call('POST /api/finetune/start_training', { body: { ...request, lora_rank: 8 } });

@@ -385,9 +385,12 @@ test('who may not write is refused before anything is uploaded', async () => {
     assert.match(body.detail, words);
     assert.equal([uploads(), asked(/create|preupload|batch|commit/)], [0, 0]);
   };
+  const account = async () => (await service.call('GET', '/api/hub/account')).body;
   asRole('read');
+  assert.match((await account()).problem.message, /read token/);
   await expectRefusal('alice/refused', /read token/);
   asRole('write');
+  assert.equal(await account(), { name: 'alice', organizations: ['team', 'readers'], problem: null });
   await expectRefusal('stranger/refused', /alice, team, readers/);
   await expectRefusal('readers/refused', /only read access/);
   const fineGrained = (name: string, permissions: string[]) =>

@@ -174,7 +174,7 @@ test('a model that is deleted elsewhere is gone from every tab', async () => {
   await talk.getByLabel('Question').waitFor();
   assert.is((await service.call('DELETE', `/api/models/${questionId}`)).status, 200);
   await sees(list, '1 of 1');
-  await sees(detail, 'Model not found');
+  await sees(detail, 'This model was deleted');
   await sees(talk, 'Model not found');
 });
 

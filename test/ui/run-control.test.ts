@@ -135,7 +135,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   await service.call('POST', `/api/jobs/${jobId}/stop`);
   await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
   assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
-  await sees(run, 'Run not found');
+  await sees(run, 'This run was deleted');
   await sees(comparison, /There is no job/);
   await inTable.waitFor({ state: 'detached' });
   await until(async () => (await home.locator(`a[href="/training/${jobId}"]`).count()) === 0, 'it left home');

@@ -23,8 +23,10 @@ export const service = {
   examples: async () => (await call('GET /api/examples')).examples,
   /** Adds an example to the datasets. */
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
-  checkModel: (name: string, signal: AbortSignal) =>
-    call('POST /api/finetune/validate_custom_model', { body: { repo_name: name }, signal }),
+  /** The base models on this machine. */
+  baseModels: async () => (await call('GET /api/base_models')).models,
+  checkModel: (model: string, signal: AbortSignal) =>
+    call('POST /api/base_models/check', { body: { model }, signal }),
   /** A dataset with some of its rows: by default the first few. */
   dataset: (
     name: string,
@@ -66,7 +68,9 @@ export const service = {
   log: (jobId: string, bytes: number) =>
     call('GET /api/jobs/{job_id}/log', { path: { job_id: jobId }, query: { bytes } }),
   events: (jobId: string) => call('GET /api/jobs/{job_id}/events', { path: { job_id: jobId } }),
-  resume: (jobId: string) => call('POST /api/jobs/{job_id}/resume', { path: { job_id: jobId } }),
+  /** Resumes a job; with `queue` it waits for the one that is running. */
+  resume: (jobId: string, queue = false) =>
+    call('POST /api/jobs/{job_id}/resume', { path: { job_id: jobId }, body: { queue } }),
   removeJob: (jobId: string) => call('DELETE /api/jobs/{job_id}', { path: { job_id: jobId } }),
 
   sweeps: async () => (await call('GET /api/sweeps')).sweeps,
@@ -84,6 +88,7 @@ export const service = {
   quantize: (modelId: string, type: Body<'POST /api/models/{model_id}/quantize'>['type']) =>
     call('POST /api/models/{model_id}/quantize', { path: { model_id: modelId }, body: { type } }),
   push: (body: Body<'POST /api/hub/push'>) => call('POST /api/hub/push', { body }),
+  hubAccount: () => call('GET /api/hub/account'),
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

@@ -31,6 +31,13 @@ export function formatBytes(bytes: number | null | undefined): string {
   return `${size >= 100 || unit === 0 ? Math.round(size) : size.toPrecision(3)} ${byteUnits[unit]}`;
 }
 
+/** A size that is known to the kilobyte, in megabytes of 1000 kB. */
+export function formatMegabytes(megabytes: number): string {
+  const kilobytes = Math.round(megabytes * 1000);
+  if (kilobytes < 1) return 'under 1 kB';
+  return kilobytes < 100 ? `${kilobytes} kB` : formatBytes(megabytes * 1e6);
+}
+
 const bytesPerGib = 2 ** 30;
 
 /** Memory in powers of 1024, labelled GB as is customary. */
@@ -66,7 +73,17 @@ export function formatAgo(iso: string, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-/** How long a job has run, or ran. */
+/** How long a job has run, or ran, in all of its attempts, in seconds; `null` if it has not started. */
+export function jobSeconds(job: {
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly earlier_seconds: number;
+}): number | null {
+  const latest = spanSeconds(job.started_at, job.ended_at);
+  return latest === null ? job.earlier_seconds || null : job.earlier_seconds + latest;
+}
+
+/** The time between two moments, or since the first, in seconds. */
 export function spanSeconds(from: string | null, to: string | null): number | null {
   if (from === null) return null;
   return Math.max(0, ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000);

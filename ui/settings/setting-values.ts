@@ -49,7 +49,7 @@ export const emptyText = ({ empty }: Setting) => empty ?? 'automatic';
 export function settingText(value: unknown): string {
   if (value === null || value === undefined) return 'automatic';
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (Array.isArray(value)) return value.join(', ');
+  if (Array.isArray(value)) return value.join(value.some((one) => /[\s,]/.test(String(one))) ? '\n' : ', ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 

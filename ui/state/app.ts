@@ -49,6 +49,10 @@ export const choices = new Remote<Choices>(service.choices);
 export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new Remote<Model[]>(service.models);
+/** Whether a model is still there, as far as is known. */
+export const isKept = (modelId: string): boolean =>
+  models.value.value?.some((model) => model.model_id === modelId) ?? true;
+
 let historyLength = historyStart;
 export const jobs = new Remote<JobPage>(() => readJobs(historyLength));
 /** The current job: the running one, or the latest that was not reset. */
@@ -124,9 +128,10 @@ export function runOf(jobId: string): Run {
   return run;
 }
 
-/** Forgets a run that was deleted. */
-export function forgetRun(jobId: string): void {
-  runs.delete(jobId);
+/** Notes that a run was deleted. */
+export function forgetRun(jobId: string, how: 'deleted' | 'discarded'): void {
+  // It is kept, so that a page that still shows it does not ask for it again.
+  runs.get(jobId)?.forget(how);
   if (currentJobId.value === jobId) currentJobId.set(null);
   void jobs.refresh();
 }

@@ -1,5 +1,5 @@
 import type { ExportFrame, Frame, LogFrame } from '../api/frames.ts';
-import type { ServiceError } from '../api/request.ts';
+import { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { JobDetail } from '../api/types.ts';
 import { isEnded } from './job-words.ts';
@@ -14,6 +14,8 @@ const eventLimit = 1_000;
 export interface RunRecord {
   readonly job: JobDetail | null;
   readonly error: ServiceError | null;
+  /** How it was deleted while it was shown. */
+  readonly gone?: 'deleted' | 'discarded';
 }
 
 /** A run: its record, metrics and events, updated by frames. */
@@ -32,6 +34,7 @@ export class Run extends Store<RunRecord> {
 
   /** Loads the run; concurrent calls share one request. */
   load(): Promise<void> {
+    if (this.value.gone !== undefined) return Promise.resolve();
     this.#loading ??= this.#load().finally(() => {
       this.#loading = null;
     });
@@ -52,23 +55,36 @@ export class Run extends Store<RunRecord> {
       this.events.splice(0, this.events.length, ...stored.events);
       this.set({ job, error: null });
     } catch (error) {
-      this.set({ job: this.value.job, error: asServiceError(error) });
+      this.#fail(error);
     }
     const waiting = this.#waiting;
     this.#waiting = null;
     for (const frame of waiting ?? []) this.take(frame);
   }
 
+  #fail(error: unknown): void {
+    if (this.value.gone === undefined) this.set({ job: this.value.job, error: asServiceError(error) });
+  }
+
   async #refreshJob(): Promise<void> {
     try {
-      this.set({ job: await service.job(this.jobId), error: null });
+      const job = await service.job(this.jobId);
+      if (this.value.gone === undefined) this.set({ job, error: null });
     } catch (error) {
-      this.set({ job: this.value.job, error: asServiceError(error) });
+      this.#fail(error);
     }
+  }
+
+  /** Notes that it was deleted; nothing more is asked of the service. */
+  forget(how: 'deleted' | 'discarded'): void {
+    if (this.value.gone !== undefined) return;
+    const message = `${this.jobId} was ${how}.`;
+    this.set({ job: this.value.job, error: new ServiceError(404, message, message), gone: how });
   }
 
   /** Applies a frame of this run. */
   take(frame: Frame): void {
+    if (this.value.gone !== undefined) return;
     if (this.#waiting !== null) {
       this.#waiting.push(frame);
       return;
@@ -89,14 +105,16 @@ export class Run extends Store<RunRecord> {
       case 'status':
       case 'progress': {
         if (frame.type === 'status' && frame.state === 'deleted') {
-          void this.#refreshJob();
+          this.forget(frame.discarded ? 'discarded' : 'deleted');
           break;
         }
         if (job === null) break;
         const { progress, phase, phase_progress, detail } = frame;
         const state = frame.type === 'status' ? frame.state : job.state;
         this.set({ job: { ...job, state, progress, phase, phase_progress, detail }, error: null });
-        if (isEnded(state) || state !== job.state) void this.#refreshJob();
+        // A run that is being discarded is about to be deleted.
+        const isDiscarded = frame.type === 'status' && frame.discarded === true;
+        if (!isDiscarded && (isEnded(state) || state !== job.state)) void this.#refreshJob();
         break;
       }
       case 'log':

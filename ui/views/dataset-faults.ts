@@ -40,45 +40,33 @@ export class DatasetFaults extends LitElement {
     const { filename, validation, convertible } = this.detail;
     const { valid, errors, total_errors: total } = validation;
     if (valid && convertible === null) return nothing;
-    if (valid) {
+    const found = total === 1 ? '1 error' : `${formatCount(total)} errors`;
+    if (convertible !== null) {
       return html`<div class="row between wrap-row">
           <p class="warning wrap">
-            The rows look like ${detectedName(convertible) ?? 'another format'}. Import them, or only the fields that Hone knows are trained on.
+            The rows look like ${detectedName(convertible) ?? 'another format'}. ${
+              valid
+                ? 'Import them, or only the fields that Hone knows are trained on.'
+                : 'Import them to train on them, which chooses the columns.'
+            }
           </p>
           ${this._button()}
         </div>
+        ${
+          valid
+            ? nothing
+            : html`<details>
+                <summary>Why they cannot be used as they are</summary>
+                ${faultTable(errors, total)}
+              </details>`
+        }
         ${this._fault()}`;
     }
     return html`<div class="panel-error" role="alert">
-        <p class="panel-title">${nameText(filename)} has ${total === 1 ? '1 error' : `${formatCount(total)} errors`}</p>
-        <div class="scroll-box" tabindex="0" role="region" aria-label="Dataset errors">
-          <table class="rows">
-            <thead>
-              <tr><th scope="col" class="right">Line</th><th scope="col">Field</th><th scope="col">Error</th></tr>
-            </thead>
-            <tbody>
-              ${errors.slice(0, shown).map(
-                ({ line, field, message }) => html`<tr>
-                  <td class="right">${line ?? '–'}</td>
-                  <td><code>${field ?? '–'}</code></td>
-                  <td class="wrap"><bdi>${message.replace(/^Line \d+: /, '')}</bdi></td>
-                </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>
-        ${total > shown ? html`<p>And ${formatCount(total - shown)} more.</p>` : nothing}
-        <p>Fix these lines and upload the file again to replace it.</p>
-        ${
-          convertible !== null
-            ? html`<p>
-                Or import the rows, which chooses the columns to train on:
-                ${this._button()}
-              </p>`
-            : nothing
-        }
-      </div>
-      ${this._fault()}`;
+      <p class="panel-title">${nameText(filename)} has ${found}</p>
+      ${faultTable(errors, total)}
+      <p>Fix these lines and upload the file again to replace it.</p>
+    </div>`;
   }
 
   private _button(): TemplateResult {
@@ -94,4 +82,25 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-dataset-faults': DatasetFaults;
   }
+}
+
+/** The first errors by line and field. */
+function faultTable(errors: DatasetDetail['validation']['errors'], total: number): TemplateResult {
+  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Dataset errors">
+      <table class="rows">
+        <thead>
+          <tr><th scope="col" class="right">Line</th><th scope="col">Field</th><th scope="col">Error</th></tr>
+        </thead>
+        <tbody>
+          ${errors.slice(0, shown).map(
+            ({ line, field, message }) => html`<tr>
+              <td class="right">${line ?? '–'}</td>
+              <td><code>${field ?? '–'}</code></td>
+              <td class="wrap"><bdi>${message.replace(/^Line \d+: /, '')}</bdi></td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${total > shown ? html`<p>And ${formatCount(total - shown)} more.</p>` : nothing}`;
 }

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Job, JobDetail } from '../api/types.ts';
-import { formatCount, formatDuration, formatMemory, formatNumber, spanSeconds } from '../elements/format.ts';
+import { formatCount, formatDuration, formatMemory, formatNumber, jobSeconds } from '../elements/format.ts';
 import { errorPanel, figure, progressBar } from '../elements/parts.ts';
 import { isActive, phaseName, runStages, stateName } from '../state/job-words.ts';
 import type { Run } from '../state/run.ts';
@@ -66,7 +66,7 @@ export function runFigures(job: Job, run: Run): TemplateResult {
     ${figure('Learning rate', formatNumber(last?.learning_rate, 3))}
     ${figure('Gradient norm', formatNumber(last?.grad_norm, 3))}
     ${figure('Tokens/s', formatCount(last?.tokens_per_second), last?.tokens ? `${formatCount(last.tokens)} total` : null)}
-    ${figure('Elapsed', formatDuration(spanSeconds(job.started_at, job.ended_at)))}
+    ${figure('Elapsed', formatDuration(jobSeconds(job)))}
     ${figure('Memory', formatMemory(last?.memory_bytes))}
   </dl>`;
 }

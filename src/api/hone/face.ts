@@ -1,6 +1,7 @@
 import type { Services } from '../../domain/services.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { type Face, withExamples } from '../../http/route.ts';
+import { baseModelRoutes } from './base-models.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
 import { hardwareRoutes } from './hardware.ts';
@@ -25,6 +26,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...datasetRoutes(services),
         ...importRoutes(services),
         ...choiceRoutes(services),
+        ...baseModelRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),
         ...moveRoutes(services),

@@ -53,12 +53,21 @@ const standing = {
   name: v.string(),
 };
 
-const statusFrame = v.strictObject({ ...ofJob, type: v.literal('status'), state, ...standing });
+const statusFrame = v.strictObject({
+  ...ofJob,
+  type: v.literal('status'),
+  state,
+  ...standing,
+  /** It is deleted once it has ended. */
+  discarded: v.optional(v.literal(true)),
+});
 /** A job was deleted. */
 const deletedFrame = v.strictObject({
   ...ofJob,
   type: v.literal('status'),
   state: v.literal('deleted'),
+  /** It was stopped in order to be deleted. */
+  discarded: v.optional(v.literal(true)),
 });
 const progressFrame = v.strictObject({ ...ofJob, type: v.literal('progress'), ...standing });
 const metricsFrame = v.strictObject({

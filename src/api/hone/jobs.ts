@@ -77,9 +77,11 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       method: 'POST',
       path: '/api/jobs/{job_id}/resume',
       tag,
-      summary: 'Resume a job from its last checkpoint',
+      summary: 'Resume a job from its last checkpoint; with queue it waits for the one that is running',
+      body: s.resumeBody,
+      bodyExample: { queue: true },
       responses: { 200: { description: 'The job was resumed', schema: s.job }, 404: noJob, 409: conflict },
-      handle: async ({ params }) => presentJob(await store.resume(jobNumber(params.job_id))),
+      handle: async ({ params, body }) => presentJob(await store.resume(jobNumber(params.job_id), body)),
     }),
     route({
       method: 'POST',

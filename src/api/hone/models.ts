@@ -1,4 +1,5 @@
 import { findFile, listFiles } from '../../domain/models/downloads.ts';
+import { readVerified } from '../../domain/models/verified-files.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { sendFile } from '../../http/file-reply.ts';
@@ -75,8 +76,12 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       responses: { 200: { description: 'The lineage', schema: s.lineage }, 404: noModel },
       handle: async ({ params }) => {
         const model = models.find(params.model_id);
-        const [files, chatTemplate] = await Promise.all([listFiles(model), models.hasChatTemplate(model)]);
-        return presentLineage(model, files, chatTemplate);
+        const [files, chatTemplate, verified] = await Promise.all([
+          listFiles(model),
+          models.hasChatTemplate(model),
+          readVerified(model),
+        ]);
+        return presentLineage(model, files, { chatTemplate, verified });
       },
     }),
     route({

@@ -29,6 +29,7 @@ const job = {
   created_at: '2026-11-21T12:00:00.000Z',
   started_at: '2026-11-21T12:00:00.050Z',
   ended_at: null,
+  earlier_seconds: 0,
   phase: 'train',
   phase_progress: null,
   detail: null,
@@ -446,6 +447,14 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  'GET /api/base_models': {
+    models: [
+      { model: '/home/ada/.cache/hone/starter-a6c4bf7fbd56', kind: 'starter' },
+      { model: 'Qwen/Qwen3-0.6B', kind: 'hub' },
+    ],
+  },
+  'POST /api/base_models/check': { usable: true, problem: null, hub: { downloads: 1_204_377, likes: 512 } },
+  'GET /api/hub/account': { name: 'ada', organizations: ['analytical'], problem: null },
   'POST /api/estimate': {
     parameters: 600_000_000,
     precision: '4-bit',
@@ -498,8 +507,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     verification,
     chat_template: true,
     files: [
-      { ...files[0], kind: null, quantization: null },
-      { ...files[1], kind: 'gguf', quantization: 'Q8_0' },
+      { ...files[0], kind: null, quantization: null, verified: null },
+      { ...files[1], kind: 'gguf', quantization: 'Q8_0', verified: true },
     ],
   },
   'POST /api/playground/base': {

@@ -42,6 +42,7 @@ export function presentJob(job: Job) {
     created_at: job.createdAt,
     started_at: job.startedAt,
     ended_at: job.endedAt,
+    earlier_seconds: job.earlierSeconds,
     phase: job.phase,
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
@@ -194,7 +195,11 @@ export function presentRecommended(recommended: RecommendedModel) {
   return { model, why, parameters_billion: billionParameters, licence, memory_bytes: memoryBytes };
 }
 
-export function presentLineage(model: Model, files: readonly ModelFile[], chatTemplate: boolean) {
+export function presentLineage(
+  model: Model,
+  files: readonly ModelFile[],
+  { chatTemplate, verified }: { chatTemplate: boolean; verified: ReadonlyMap<string, boolean> },
+) {
   const kinds = new Map(model.artifacts.map((artifact) => [artifact.path, artifact]));
   return {
     model_id: model.modelId,
@@ -213,7 +218,9 @@ export function presentLineage(model: Model, files: readonly ModelFile[], chatTe
     chat_template: chatTemplate,
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);
-      return { name, bytes, kind: artifact?.kind ?? null, quantization: artifact?.quantization ?? null };
+      const { kind = null, quantization = null } = artifact ?? {};
+      const isVerified = kind === 'gguf' ? (verified.get(quantization ?? '') ?? null) : null;
+      return { name, bytes, kind, quantization, verified: isVerified };
     }),
   };
 }

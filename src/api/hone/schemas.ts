@@ -46,6 +46,8 @@ export const listQuery = v.object({
 });
 /** `discard` deletes the job instead of saving a checkpoint. */
 export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
+/** `queue` lets the job wait while there is no room for it. */
+export const resumeBody = v.optional(v.strictObject({ queue: v.optional(v.boolean(), false) }), {});
 export const metricsQuery = v.object({
   /** The maximum number of points; 0 for as many as one answer holds (50,000). */
   points: wholeNumber(0, 1_000_000),
@@ -93,6 +95,8 @@ export const job = v.object({
   created_at: v.string(),
   started_at: v.nullable(v.string()),
   ended_at: v.nullable(v.string()),
+  /** How long its attempts before the latest one ran; `started_at` is the start of the latest. */
+  earlier_seconds: v.number(),
   phase: v.nullable(v.picklist(phaseNames)),
   phase_progress: v.nullable(v.number()),
   detail: v.nullable(v.string()),
@@ -421,6 +425,26 @@ export const recommendations = v.object({
     }),
   ),
 });
+const problem = v.object({ kind: v.picklist(['invalid', 'forbidden', 'upstream']), message: v.string() });
+export type Problem = v.InferOutput<typeof problem>;
+export const localModels = v.object({
+  models: v.array(v.object({ model: v.string(), kind: v.picklist(['starter', 'hub', 'folder']) })),
+});
+export const checkedModelBody = v.strictObject({
+  model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+});
+/** `hub` is `null` for a local folder; its numbers are if only the cache is available. */
+export const checkedModel = v.object({
+  usable: v.boolean(),
+  problem: v.nullable(problem),
+  hub: v.nullable(v.object({ downloads: v.nullable(v.number()), likes: v.nullable(v.number()) })),
+});
+export const hubAccount = v.object({
+  name: v.nullable(v.string()),
+  organizations: v.array(v.string()),
+  /** Why nothing can be pushed. */
+  problem: v.nullable(problem),
+});
 export const lineage = v.object({
   model_id: v.string(),
   id: v.number(),
@@ -444,6 +468,8 @@ export const lineage = v.object({
       bytes,
       kind: v.nullable(v.string()),
       quantization: v.nullable(v.string()),
+      /** Whether the file passed its verification; `null` if it was not verified. */
+      verified: v.nullable(v.boolean()),
     }),
   ),
 });

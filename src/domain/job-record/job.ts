@@ -67,7 +67,9 @@ export function messageOf(job: Job): string {
     case 'completed':
       return 'Training completed';
     case 'stopped':
-      return `Training was stopped${job.lastMetric ? ` at step ${job.lastMetric.step}` : ''}; it can be resumed`;
+      return job.lastMetric === null
+        ? 'Training was stopped before its first step; it can be started again'
+        : `Training was stopped at step ${job.lastMetric.step}; it can be resumed`;
     case 'failed':
     case 'interrupted':
       return errorOf(job) ?? 'Training failed';

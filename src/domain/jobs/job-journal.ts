@@ -100,7 +100,7 @@ function withoutHead(line: JournalLine): Record<string, unknown> {
 
 /** The fields of a `status` frame. */
 export function statusPayload(job: Job): Record<string, unknown> {
-  return { state: job.state, ...progressPayload(job) };
+  return { state: job.state, ...progressPayload(job), ...(job.discardRequested ? { discarded: true } : {}) };
 }
 
 function progressPayload(job: Job): Record<string, unknown> {

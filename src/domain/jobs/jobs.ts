@@ -91,11 +91,17 @@ export interface Jobs extends JobReader, JobHistory {
 
 /** The columns from the last run that a resume clears. */
 const forgotten = {
-  ...{ stopRequested: false, discardRequested: false, acknowledged: false, endedAt: null },
+  ...{ stopRequested: false, discardRequested: false, acknowledged: false, startedAt: null, endedAt: null },
   ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
   ...{ exitCode: null, exitSignal: null, pid: null, pidStarted: null },
   ...{ phase: null, phaseProgress: null, phaseDetail: null },
 };
+
+/** How long a job that has ended ran, in all of its attempts. */
+const secondsSoFar = ({ earlierSeconds, startedAt, endedAt }: Job): number =>
+  startedAt === null || endedAt === null
+    ? earlierSeconds
+    : earlierSeconds + Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
 
 export function createJobs(options: JobsOptions): Jobs {
   const { store, frames, judges, places, waits, logger } = options;
@@ -224,7 +230,7 @@ export function createJobs(options: JobsOptions): Jobs {
     // Before the state changes: a queued job must not have an old stop request.
     await rm(join(folder(id), 'stop'), { force: true });
     refuseConflict();
-    move(id, 'queued', forgotten);
+    move(id, 'queued', { ...forgotten, earlierSeconds: secondsSoFar(job) });
     await runs.launchNext();
     return reader.get(id);
   }
@@ -236,11 +242,15 @@ export function createJobs(options: JobsOptions): Jobs {
       throw new AppError('conflict', `${jobName(id)} is ${job.state}. Stop it before deleting it.`);
     };
     await options.release(refuseUnfinished());
-    refuseUnfinished();
+    const { discardRequested } = refuseUnfinished();
     frames.commit((emit) => {
       store.jobs.remove(id);
       // Without a job id, because the stored frames of this job are deleted with it.
-      emit('status', null, { job_id: jobName(id), state: 'deleted' });
+      emit('status', null, {
+        job_id: jobName(id),
+        state: 'deleted',
+        ...(discardRequested ? { discarded: true } : {}),
+      });
     });
     await rm(folder(id), { recursive: true, force: true });
     if (places.logsDir !== null)

@@ -1,7 +1,7 @@
 import { AppError, asAppError } from '../../errors.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type PushProgress, pushFiles } from '../../hub/push-files.ts';
-import { checkPushPermission } from '../../hub/push-permission.ts';
+import { checkPushPermission, type HubAccount, readAccount } from '../../hub/push-permission.ts';
 import { openRepository } from '../../hub/push-repository.ts';
 import { isHubId } from '../base-models/base-model.ts';
 import type { FrameLog } from '../events/frame-log.ts';
@@ -32,6 +32,11 @@ export interface HubPush {
    * @throws AppError `not_found`, or `conflict` when the model is not being pushed.
    */
   cancel(reference: string): Promise<{ repository: string; cancelled: boolean }>;
+  /**
+   * The account that pushes go to.
+   * @throws AppError `forbidden` or `upstream`: why nothing can be pushed now.
+   */
+  account(): Promise<HubAccount>;
   /** @throws AppError `conflict` while the model is being pushed. */
   release(model: Model): void;
 }
@@ -138,6 +143,7 @@ export function createHubPush(options: {
       current.controller.abort();
       return { repository: current.repository, cancelled: !(await current.ended) };
     },
+    account: () => readAccount(hub),
     release: refuseSecond,
   };
 }

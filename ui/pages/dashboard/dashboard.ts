@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { HardwareSpecs, Job } from '../../api/types.ts';
-import { formatAgo, formatDuration, formatNumber, spanSeconds } from '../../elements/format.ts';
+import { formatAgo, formatDuration, formatNumber, jobSeconds } from '../../elements/format.ts';
 import {
   figure,
   modelName,
@@ -11,7 +11,7 @@ import {
   skeleton,
   stateBadge,
 } from '../../elements/parts.ts';
-import { choices, currentJobId, examples, hardware, jobs, runOf } from '../../state/app.ts';
+import { choices, currentJobId, examples, hardware, isKept, jobs, models, runOf } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { isActive, profileName } from '../../state/job-words.ts';
 import { paced } from '../../state/pace.ts';
@@ -36,7 +36,7 @@ export class Dashboard extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, currentJobId, jobs, hardware);
+    new Watch(this, choices, currentJobId, jobs, hardware, models);
   }
 
   protected override createRenderRoot(): this {
@@ -123,7 +123,7 @@ export class Dashboard extends LitElement {
       <footer class="row wrap-row">
         <a class="button" href="/training/${job.job_id}">Open the run</a>
         ${
-          job.state === 'completed' && job.export !== null
+          job.state === 'completed' && job.export !== null && isKept(job.model_id)
             ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`
             : nothing
         }
@@ -185,7 +185,7 @@ function recentRun(job: Job): TemplateResult {
       <span class="list-main">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
       <span class="list-figures">
         ${loss == null ? nothing : html`<span>loss ${formatNumber(loss)}</span>`}
-        <span>${formatDuration(spanSeconds(job.started_at, job.ended_at))}</span>
+        <span>${formatDuration(jobSeconds(job))}</span>
         <span>${formatAgo(job.created_at)}</span>
       </span>
       ${stateBadge(job.state)}

@@ -3,7 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail } from '../../api/types.ts';
-import { formatBytes, formatCount, formatMoment } from '../../elements/format.ts';
+import { formatCount, formatMegabytes, formatMoment } from '../../elements/format.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, router } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
@@ -90,7 +90,7 @@ export class DatasetPage extends LitElement {
               ? skeleton(2)
               : nothing
             : html`<dl class="figures-grid">
-                ${figure('Rows', formatCount(detail.num_examples))} ${figure('Size', formatBytes(detail.size_mb * 1e6))}
+                ${figure('Rows', formatCount(detail.num_examples))} ${figure('Size', formatMegabytes(detail.size_mb))}
                 ${figure('Fields', shape == null ? '–' : shapeFields(shape))}
                 ${figure('Uploaded', formatMoment(detail.uploaded_at))}
               </dl>`

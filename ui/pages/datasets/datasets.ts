@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Dataset, Uploaded } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
-import { formatBytes, formatCount, formatMoment } from '../../elements/format.ts';
+import { formatCount, formatMegabytes, formatMoment } from '../../elements/format.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, router } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
@@ -101,7 +101,7 @@ export class DatasetList extends LitElement {
         ${valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
         ${shape === null ? nothing : shapeFields(shape)}
       </td>
-      <td class="right spare">${formatBytes(size_mb * 1e6)}</td>
+      <td class="right spare">${formatMegabytes(size_mb)}</td>
       <td class="right spare">${formatMoment(uploaded_at)}</td>
       <td class="right">
         <button

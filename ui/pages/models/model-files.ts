@@ -1,5 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
+import { type Quantization, quantizations } from '../../../src/contract/quantizations.ts';
 import { service } from '../../api/service.ts';
 import type { ModelFile } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
@@ -35,6 +36,14 @@ export class ModelFiles extends LitElement {
       <ul class="list">
         ${own.map((file) => this._file(file))}
       </ul>
+      ${
+        larger(own).length === 0
+          ? nothing
+          : html`<p class="note">
+              ${larger(own).join(', ')} ${larger(own).length === 1 ? 'is' : 'are'} larger than usual: llama.cpp stores layers
+              whose width is not a multiple of 256 in a type with more bits.
+            </p>`
+      }
       ${this._adapter(this.files.filter(({ name }) => inAdapter(name)))}
       <hone-quantize-form .modelId=${this.modelId} .files=${this.files}></hone-quantize-form>
       <p class="path">
@@ -53,11 +62,13 @@ export class ModelFiles extends LitElement {
     </details>`;
   }
 
-  private _file({ name, bytes, kind, quantization }: ModelFile): TemplateResult {
+  private _file({ name, bytes, kind, quantization, verified }: ModelFile): TemplateResult {
     const what = inAdapter(name) || kind === null ? '' : (words[kind] ?? '');
+    const checked =
+      kind !== 'gguf' ? '' : verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
     return html`<li class="file">
       <span class="list-main">
-        ${nameText(name)}<small class="muted">${[what, quantization].filter(Boolean).join(', ')}</small>
+        ${nameText(name)}<small class="muted">${[what, quantization, checked].filter(Boolean).join(', ')}</small>
       </span>
       <span class="tabular">${formatBytes(bytes)}</span>
       <a class="button small" download href=${service.modelFilePath(this.modelId, name)}
@@ -65,6 +76,24 @@ export class ModelFiles extends LitElement {
       >
     </li>`;
   }
+}
+
+/** A quarter above the size that a type has where all layers fit it. */
+const surplus = 1.25;
+
+/** The types of files that are larger than their type is, compared with the largest of them. */
+function larger(files: readonly ModelFile[]): string[] {
+  const weight = ({ quantization }: ModelFile) => quantizations[quantization as Quantization]?.bytesPerWeight;
+  const known = files.filter((file) => weight(file) !== undefined);
+  const [largest] = known.toSorted((one, other) => other.bytes - one.bytes);
+  if (largest === undefined) return [];
+  const best = known.reduce(
+    (one, other) => ((weight(other) ?? 0) > (weight(one) ?? 0) ? other : one),
+    largest,
+  );
+  return known
+    .filter((file) => file.bytes / best.bytes > (surplus * (weight(file) ?? 0)) / (weight(best) ?? 1))
+    .map(({ quantization }) => quantization as string);
 }
 
 declare global {

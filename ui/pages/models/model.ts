@@ -1,6 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
+import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
@@ -55,7 +55,12 @@ export class ModelPage extends LitElement {
     const isListed = models.value.value?.some(({ model_id }) => model_id === this.modelId) ?? false;
     const isGone = this._wasListed && !isListed && !this._busy;
     this._wasListed = isListed;
-    if (this._read === this.modelId && !isGone) return;
+    if (isGone && this._read === this.modelId) {
+      this._shown = null;
+      this._error = new ServiceError(404, 'The model was deleted.', '');
+      return;
+    }
+    if (this._read === this.modelId) return;
     this._read = this.modelId;
     this._shown = null;
     this._error = null;
@@ -93,8 +98,8 @@ export class ModelPage extends LitElement {
             : this._error.status === 404
               ? html`<section class="card">
                   ${empty(
-                    'Model not found',
-                    html`It may have been deleted. <a href="/models">All models</a>`,
+                    this._error.detail === '' ? 'This model was deleted' : 'Model not found',
+                    html`${this._error.detail === '' ? '' : 'It may have been deleted.'} <a href="/models">All models</a>`,
                   )}
                 </section>`
               : serviceErrorPanel('Could not load the model', this._error)

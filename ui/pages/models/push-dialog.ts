@@ -3,8 +3,8 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { ModelFrame } from '../../api/frames.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { Lineage } from '../../api/types.ts';
-import { progressBar, serviceErrorPanel } from '../../elements/parts.ts';
+import type { HubAccount, Lineage } from '../../api/types.ts';
+import { errorPanel, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -43,6 +43,8 @@ export class PushDialog extends LitElement {
   @state() private _cancelling = false;
   @state() private _error: ServiceError | null = null;
   @state() private _url: string | null = null;
+  /** The account to push to; `null` until the service has told. */
+  @state() private _account: HubAccount | null = null;
 
   constructor() {
     super();
@@ -56,12 +58,44 @@ export class PushDialog extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     const owner = readStored('hub-owner', '');
-    if (owner !== '') this._name = `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
+    if (owner !== '') this._name = this._nameFor(owner);
+    void this._ask();
+  }
+
+  private _nameFor(owner: string): string {
+    return `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
+  }
+
+  /** Asks whether anything can be pushed, before the user tries. */
+  private async _ask(): Promise<void> {
+    try {
+      const account = await service.hubAccount();
+      this._account = account;
+      if (this._name === '' && account.name !== null) this._name = this._nameFor(account.name);
+    } catch (error) {
+      this._error = asServiceError(error);
+    }
+  }
+
+  /** Why the repository's name cannot be pushed to; `null` if it can, as far as is known. */
+  private get _wrongName(): string | null {
+    if (this._name === '') return null;
+    if (!repositoryName.test(this._name)) return 'The repository must be owner/name.';
+    const { name, organizations = [] } = this._account ?? {};
+    const owners = name == null ? [] : [name, ...organizations];
+    const owner = this._name.split('/')[0]?.toLowerCase();
+    return owners.length === 0 || owners.some((one) => one.toLowerCase() === owner)
+      ? null
+      : `The token belongs to ${owners.join(', ')}: choose a name that starts with ${owners.length === 1 ? 'it' : 'one of these'}.`;
+  }
+
+  private get _isReady(): boolean {
+    return !this._busy && this._account?.problem === null && repositoryName.test(this._name);
   }
 
   private async _push(event: Event): Promise<void> {
     event.preventDefault();
-    if (this._busy || !repositoryName.test(this._name)) return;
+    if (!this._isReady) return;
     this._busy = true;
     this._error = null;
     try {
@@ -96,6 +130,11 @@ export class PushDialog extends LitElement {
     const content =
       this._url === null
         ? html`<form @submit=${(event: Event) => this._push(event)}>
+            ${
+              this._account?.problem == null
+                ? nothing
+                : errorPanel({ title: 'Nothing can be pushed now', cause: this._account.problem.message })
+            }
             <div class="field">
               <label for="repository">Repository</label>
               <input
@@ -105,13 +144,17 @@ export class PushDialog extends LitElement {
                 autofocus
                 placeholder="owner/name"
                 autocomplete="off"
-                aria-describedby="repository-hint"
+                aria-describedby="repository-fault repository-hint"
+                aria-invalid=${this._wrongName === null ? nothing : 'true'}
                 .value=${this._name}
                 @input=${(event: Event) => {
                   this._name = (event.target as HTMLInputElement).value.trim();
                 }}
               />
-              <p class="hint" id="repository-hint">Created if it doesn't exist. HUB_TOKEN needs write access.</p>
+              <p class="hint" id="repository-hint">
+                Created if it doesn't exist. HUB_TOKEN needs write access${this._account?.name == null ? '' : html`; it belongs to <bdi>${this._account.name}</bdi>`}.
+              </p>
+              ${this._wrongName === null ? nothing : html`<p class="fault" id="repository-fault">${this._wrongName}</p>`}
             </div>
             <label class="check">
               <input
@@ -133,7 +176,7 @@ export class PushDialog extends LitElement {
                     </button>`
                   : nothing
               }
-              <button type="submit" class="primary" ?disabled=${this._busy || !repositoryName.test(this._name)}>
+              <button type="submit" class="primary" ?disabled=${!this._isReady}>
                 ${this._busy ? 'Pushing…' : 'Push'}
               </button>
             </div>

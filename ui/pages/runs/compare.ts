@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { JobDetail } from '../../api/types.ts';
 import type { ChartLine } from '../../elements/chart.ts';
-import { formatDuration, spanSeconds } from '../../elements/format.ts';
+import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
 import { choices, jobs, router, runOf } from '../../state/app.ts';
@@ -164,10 +164,14 @@ export class Compare extends LitElement {
             </tr>
           </thead>
           <tbody>
-            <tr>
-              <th scope="row">State</th>
-              ${found.map((job) => html`<td>${stateBadge(job.state)}</td>`)}
-            </tr>
+            ${
+              this._all || new Set(found.map(({ state }) => state)).size > 1
+                ? html`<tr>
+                    <th scope="row">State</th>
+                    ${found.map((job) => html`<td>${stateBadge(job.state)}</td>`)}
+                  </tr>`
+                : nothing
+            }
             ${shown.map(
               ({ label, values, differs }) => html`<tr class=${differs && this._all ? 'differs' : ''}>
                 <th scope="row">${label}</th>
@@ -235,7 +239,7 @@ function differences(found: readonly JobDetail[]): Difference[] {
     row('Task', (job) => job.task),
     row('Strategy', (job) => strategyName(job.strategy)),
     row('Provider', (job) => job.provider),
-    row('Duration', (job) => formatDuration(spanSeconds(job.started_at, job.ended_at))),
+    row('Duration', (job) => formatDuration(jobSeconds(job))),
     ...keys((job) => job.metrics).map((key) =>
       row(metricName(key), (job) => metricText(key, job.metrics?.[key])),
     ),

@@ -6,7 +6,7 @@ import {
   formatDuration,
   formatMoment,
   formatNumber,
-  spanSeconds,
+  jobSeconds,
 } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { jobs, readOlderJobs, router } from '../../state/app.ts';
@@ -152,7 +152,7 @@ export class History extends LitElement {
       <td class="right spare">${formatCount(last?.step)}</td>
       <td class="right spare-narrow">${formatNumber(job.metrics?.final_loss ?? last?.loss)}</td>
       <td class="right spare">${formatNumber(job.metrics?.eval_loss)}</td>
-      <td class="right spare">${formatDuration(spanSeconds(job.started_at, job.ended_at))}</td>
+      <td class="right spare">${formatDuration(jobSeconds(job))}</td>
       <td class="right spare">${formatMoment(job.created_at)}</td>
     </tr>`;
   }

@@ -5,7 +5,17 @@ import type { JobDetail } from '../../api/types.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
-import { choices, currentJobId, forgetRun, router, runOf, toasts } from '../../state/app.ts';
+import {
+  choices,
+  currentJobId,
+  forgetRun,
+  isKept,
+  jobs,
+  models,
+  router,
+  runOf,
+  toasts,
+} from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { isActive, isEnded, isStoppable } from '../../state/job-words.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -43,7 +53,7 @@ export class RunPage extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices);
+    new Watch(this, choices, jobs, models);
   }
 
   protected override createRenderRoot(): this {
@@ -105,7 +115,7 @@ export class RunPage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { job, error } = this._run.value;
+    const { job, error, gone } = this._run.value;
     // Another tab may have deleted it; one that is being deleted here is about to be left.
     const isLeaving = this._busy || this._dialog !== null;
     if (job === null || (error?.status === 404 && !isLeaving)) {
@@ -117,7 +127,14 @@ export class RunPage extends LitElement {
             ? html`<section class="card tall">${skeleton(9)}</section>`
             : error.status === 404
               ? html`<section class="card">
-                  ${empty('Run not found', html`<a href="/training/runs">All runs</a>`)}
+                  ${
+                    gone === undefined
+                      ? empty('Run not found', html`<a href="/training/runs">All runs</a>`)
+                      : empty(
+                          `This run was ${gone}`,
+                          html`Its checkpoints, charts and log are gone. <a href="/training/runs">All runs</a>`,
+                        )
+                  }
                 </section>`
               : serviceErrorPanel('Could not load the run', error)
         }
@@ -172,14 +189,16 @@ export class RunPage extends LitElement {
           : nothing
       }
       ${
-        job.state === 'completed'
+        job.state === 'completed' && isKept(job.model_id)
           ? html`${job.export === null ? nothing : html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`}
               <a class="button" href="/models/${job.model_id}">View model</a>`
           : nothing
       }
       ${
         job.resumable
-          ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>Resume</button>`
+          ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>
+              ${job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
+            </button>`
           : nothing
       }
       ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
@@ -189,6 +208,11 @@ export class RunPage extends LitElement {
           : nothing
       }
     `;
+  }
+
+  /** Another run that is running or queued. */
+  private get _other() {
+    return jobs.value.value?.jobs.find((job) => job.job_id !== this.jobId && isActive(job.state));
   }
 
   private _open(dialog: 'stop' | 'delete'): void {
@@ -227,8 +251,8 @@ export class RunPage extends LitElement {
 
   private async _resume(): Promise<void> {
     await this._do(async () => {
-      await service.resume(this.jobId);
-      currentJobId.set(this.jobId);
+      const { state: begun } = await service.resume(this.jobId, this._other !== undefined);
+      if (begun !== 'queued') currentJobId.set(this.jobId);
       await this._run.load();
     });
   }
@@ -244,7 +268,7 @@ export class RunPage extends LitElement {
     await this._do(async () => {
       const { message } = await service.removeJob(this.jobId);
       this._closeDialog();
-      forgetRun(this.jobId);
+      forgetRun(this.jobId, 'deleted');
       toasts.show(message);
       router.go('/training/runs');
     });

@@ -58,7 +58,7 @@ export class StopDialog extends LitElement {
       void runOf(job_id).load();
       return;
     }
-    forgetRun(job_id);
+    forgetRun(job_id, 'discarded');
     toasts.show(`${job_id} was stopped and deleted.`);
     router.go('/training/runs');
   }

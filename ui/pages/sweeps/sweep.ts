@@ -242,7 +242,7 @@ export class SweepPage extends LitElement {
 
   private async _resume(jobId: string): Promise<void> {
     await this._do(async () => {
-      await service.resume(jobId);
+      await service.resume(jobId, true);
       router.go(`/training/${jobId}`);
     });
   }

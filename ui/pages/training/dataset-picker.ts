@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail, Uploaded } from '../../api/types.ts';
-import { formatAgo, formatBytes, formatCount } from '../../elements/format.ts';
+import { formatAgo, formatCount, formatMegabytes } from '../../elements/format.ts';
 import { nameText, option, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, datasets } from '../../state/app.ts';
 import { shapeFields, shapesFor } from '../../state/choice-words.ts';
@@ -89,7 +89,7 @@ export class DatasetPicker extends LitElement {
           'dataset',
           entry.filename,
           html`${nameText(entry.filename)}${entry.valid ? nothing : html` <span class="badge" data-state="failed">invalid</span>`}`,
-          html`${formatCount(entry.num_examples)} rows, ${formatBytes(entry.size_mb * 1e6)}, ${formatAgo(entry.uploaded_at)}${
+          html`${formatCount(entry.num_examples)} rows, ${formatMegabytes(entry.size_mb)}, ${formatAgo(entry.uploaded_at)}${
             fits || !entry.valid || entry.shape === null
               ? nothing
               : html`<span class="mismatch">Has the fields ${shapeFields(entry.shape)}.</span>`

@@ -1,6 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
+import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { CheckedModel, Recommendation, Recommendations } from '../../api/types.ts';
 import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
@@ -12,10 +12,12 @@ import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 
 const typingPauseMs = 450;
+/** The statuses that a start would answer with. */
+const statuses = { invalid: 400, forbidden: 403, upstream: 502 } as const;
 
 type Check =
   | { readonly state: 'asking' }
-  | { readonly state: 'good'; readonly answer: CheckedModel }
+  | { readonly state: 'good'; readonly hub: CheckedModel['hub'] }
   | { readonly state: 'bad'; readonly error: ServiceError };
 
 /** Chooses the base model: a recommended one, or any other, checked as it is typed. */
@@ -25,6 +27,8 @@ export class ModelPicker extends LitElement {
   @state() private _error: ServiceError | null = null;
   @state() private _check: Check | null = null;
   private _task = '';
+  /** The model that was typed in last. */
+  private _typed = '';
   private _asked = '';
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _asking: AbortController | null = null;
@@ -46,7 +50,8 @@ export class ModelPicker extends LitElement {
   }
 
   protected override willUpdate(): void {
-    const { task, model } = draft.value;
+    const { task, model, custom } = draft.value;
+    if (custom) this._typed = model;
     if (task !== this._task) {
       this._task = task;
       void this._recommend(task);
@@ -83,7 +88,15 @@ export class ModelPicker extends LitElement {
     this._asking = asking;
     try {
       const answer = await service.checkModel(model, asking.signal);
-      if (this._asked === model) this._check = { state: 'good', answer };
+      if (this._asked !== model) return;
+      const { problem, hub } = answer;
+      this._check =
+        problem === null
+          ? { state: 'good', hub }
+          : {
+              state: 'bad',
+              error: new ServiceError(statuses[problem.kind], problem.message, problem.message),
+            };
     } catch (error) {
       if (this._asked === model && !asking.signal.aborted) {
         this._check = { state: 'bad', error: asServiceError(error) };
@@ -110,7 +123,7 @@ export class ModelPicker extends LitElement {
           ),
         )}
         ${option('model', 'custom', 'Other model', 'A hub ID or a local folder.', custom, () =>
-          draft.change({ custom: true, model: '' }),
+          draft.change({ custom: true, model: this._typed }),
         )}
       </div>
       ${
@@ -150,13 +163,13 @@ export class ModelPicker extends LitElement {
             : 'This model cannot be used';
       return serviceErrorPanel(title, check.error);
     }
-    const { model_info: found } = check.answer;
+    const { hub } = check;
     return html`<span class="good">✓ Model found</span>
       ${
-        found.author === ''
+        hub === null
           ? html`<span class="muted">local folder</span>`
           : html`<span class="muted tabular">
-              ${formatCount(found.downloads)} downloads, ${formatCount(found.likes)} likes
+              ${formatCount(hub.downloads)} downloads, ${formatCount(hub.likes)} likes
             </span>`
       }`;
   }

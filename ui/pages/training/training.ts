@@ -218,6 +218,7 @@ export class Training extends LitElement {
   /** A numeric setting's effective value, times a factor; `null` if unknown. */
   private _value(name: SettingName, factor: number | null = 1): number | null {
     const value = readSettings(draft.value, [name])[name] ?? settings.value.value?.[name];
+    if (draftFaults().some(({ field }) => field === name)) return null;
     return typeof value === 'number' && factor !== null ? value * factor : null;
   }
 
