@@ -21,6 +21,7 @@ import { createModelReferences } from './domain/fine-tuning/model-references.ts'
 import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createShare } from './domain/jobs/devices.ts';
+import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createClusterView } from './domain/machine/cluster.ts';
 import { createLive } from './domain/machine/live.ts';
@@ -248,7 +249,10 @@ function composeTraining(
     cluster: config.cluster !== null,
   });
   const judges = { registry, datasets, settingsContext, sizeOf: createModelSizes(hub) };
-  const planner = createPlanner({ ...judges, machine, selection, dataDir: config.dataDir });
+  const planner = createPlanner({
+    ...judges,
+    ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },
+  });
   const tools = {
     quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
     score: [process.execPath, join(config.installDir, 'dist', 'score.js')],

@@ -476,6 +476,10 @@ export const examples: Readonly<Record<string, unknown>> = {
       total_bytes: 2_359_180_800,
     },
     steps: { total: 150, at_least: false, held_out_rows: 0 },
+    time: {
+      ...{ total_seconds: 318.4, train_seconds: 262.1, prepare_seconds: 21.7, export_seconds: 34.6 },
+      ...{ basis: 'train_6', rough: false },
+    },
     available: { memory_bytes: 6_442_450_944, memory_of: 'gpu', disk_bytes: 228_000_000_000 },
     fits: true,
     advice: [

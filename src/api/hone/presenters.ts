@@ -103,6 +103,14 @@ export function presentPlan(plan: Plan) {
       ...{ total: plan.steps.total, at_least: plan.steps.isLeast },
       held_out_rows: plan.steps.heldOutRows,
     },
+    time: plan.time && {
+      total_seconds: Math.round(plan.time.totalSeconds * 10) / 10,
+      train_seconds: Math.round(plan.time.trainSeconds * 10) / 10,
+      prepare_seconds: Math.round(plan.time.prepareSeconds * 10) / 10,
+      export_seconds: Math.round(plan.time.exportSeconds * 10) / 10,
+      basis: plan.time.basis,
+      rough: plan.time.isRough,
+    },
     available: {
       memory_bytes: available.memoryBytes,
       memory_of: available.memoryOf,

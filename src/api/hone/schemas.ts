@@ -178,6 +178,19 @@ export const estimate = v.object({
       held_out_rows: v.pipe(v.number(), v.integer()),
     }),
   ),
+  /** By an earlier run of the same model here; `null` if there is none, or the dataset was not uploaded. */
+  time: v.nullable(
+    v.object({
+      total_seconds: v.number(),
+      train_seconds: v.number(),
+      prepare_seconds: v.number(),
+      export_seconds: v.number(),
+      /** The job that it is told by. */
+      basis: v.string(),
+      /** Whether that job differed in more than the amount of work. */
+      rough: v.boolean(),
+    }),
+  ),
   available: v.object({
     memory_bytes: bytes,
     memory_of: v.picklist(['gpu', 'ram']),

@@ -15,6 +15,7 @@ import { exportAdvice, fitAdvice } from './plan-advice.ts';
 import { type RunNeed, runNeed } from './run-need.ts';
 import { settingsOf } from './settings.ts';
 import { heldOutRows, mayBecomeSeveral, totalSteps } from './steps.ts';
+import { estimateTime, type TimedRun, type TimeEstimate } from './time-estimate.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /** What a run needs, what is available, and how to make it fit. */
@@ -35,6 +36,8 @@ export interface Plan {
    * sequences, which is known once the rows are tokenized.
    */
   readonly steps: { readonly heldOutRows: number; readonly total: number; readonly isLeast: boolean } | null;
+  /** `null` if the model was not trained here before, or the dataset does not exist yet. */
+  readonly time: TimeEstimate | null;
   readonly fits: boolean | null;
   readonly advice: readonly string[];
 }
@@ -66,6 +69,8 @@ export function createPlanner(
     readonly machine: () => Promise<Machine>;
     readonly selection: Selection;
     readonly dataDir: string;
+    /** What runs of a base model took on this machine, newest first. */
+    readonly earlierRuns: (modelName: string) => readonly TimedRun[];
   },
 ): Planner {
   /** The disk space that a run lacks, or `null` if it fits. */
@@ -100,6 +105,17 @@ export function createPlanner(
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
         diskBytes: here.facts.diskFreeBytes,
       };
+      const steps =
+        rows === null
+          ? null
+          : {
+              heldOutRows:
+                validation == null
+                  ? heldOutRows(rows, settings.eval_split)
+                  : (options.datasets.find(validation)?.numExamples ?? 0),
+              total: totalSteps(settings, strategy, rows),
+              isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
+            };
       const shortage = await shortageOf(need);
       const fits = bytes === null ? null : bytes <= available.memoryBytes && shortage === null;
       return {
@@ -108,17 +124,20 @@ export function createPlanner(
         fine,
         precision,
         available,
-        steps:
-          rows === null
+        steps,
+        time:
+          rows === null || steps === null
             ? null
-            : {
-                heldOutRows:
-                  validation == null
-                    ? heldOutRows(rows, settings.eval_split)
-                    : (options.datasets.find(validation)?.numExamples ?? 0),
-                total: totalSteps(settings, strategy, rows),
-                isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
-              },
+            : estimateTime(options.earlierRuns(request.model_name), {
+                ...{ strategy, settings, rows, dataset: request.dataset, heldOutRows: steps.heldOutRows },
+                provider: choices.provider,
+                steps: steps.total,
+                hasExport: exportTypes(request, whyNone).length > 0,
+                bytesPerRow: (name) => {
+                  const found = options.datasets.find(name);
+                  return found === null ? null : found.sizeBytes / Math.max(1, found.numExamples);
+                },
+              }),
         fits,
         advice: [
           ...exportAdvice(request, whyNone),

@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Estimate } from '../../api/types.ts';
-import { formatBytes, formatMemory } from '../../elements/format.ts';
+import { formatBytes, formatDuration, formatMemory } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';
 
 const editPauseMs = 350;
@@ -25,7 +25,7 @@ const diskParts = [
 ] as const;
 
 /**
- * The memory and disk space that a run needs, updated as the form changes. Fires `estimated` with each answer;
+ * The time, memory and disk space that a run needs, updated as the form changes. Fires `estimated` with each answer;
  * `null` means none.
  */
 @customElement('hone-estimate')
@@ -74,6 +74,7 @@ export class EstimateView extends LitElement {
     const { available, memory, disk, precision, simple_gb } = estimate;
     const needed = memory?.total_bytes ?? (simple_gb?.[precision] ?? 0) * bytesPerGb;
     return html`<div class="estimate" role="status">
+      ${time(estimate)}
       ${
         needed > 0
           ? html`${budget(`${available.memory_of === 'gpu' ? 'GPU memory' : 'Memory'}, ${precision}`, needed, available.memory_bytes, formatMemory)}
@@ -105,6 +106,27 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-estimate': EstimateView;
   }
+}
+
+/** How long the run will take, and by what this is told. */
+function time({ time: found, steps }: Estimate): TemplateResult | typeof nothing {
+  if (steps === null) return nothing;
+  if (found === null) return html`<p class="note">The time is known after a first run of this model here.</p>`;
+  const { total_seconds, train_seconds, prepare_seconds, export_seconds, basis, rough } = found;
+  return html`<p class="row between wrap-row">
+      <span>Time</span><span class="tabular">about ${formatDuration(total_seconds)}</span>
+    </p>
+    <p class="note">
+      ${rough ? 'Roughly, by' : 'By'} <a href="/training/${basis}">${basis}</a> on this machine:
+      ${[
+        ['preparing', prepare_seconds] as const,
+        ['training', train_seconds] as const,
+        ['exporting', export_seconds] as const,
+      ]
+        .filter(([, seconds]) => seconds > 0)
+        .map(([name, seconds]) => `${name} ${formatDuration(seconds)}`)
+        .join(', ')}.
+    </p>`;
 }
 
 function budget(

@@ -1,0 +1,66 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Settings } from '../../../src/contract/settings.ts';
+import { estimateTime, type PlannedRun, type TimedRun } from '../../../src/domain/training/time-estimate.ts';
+
+const settings = {
+  ...{ per_device_train_batch_size: 4, gradient_accumulation_steps: 2, max_seq_length: 512 },
+  ...{ eval_split: 0, eval_steps: null, workers: 1 },
+} as Settings;
+
+/** 100 steps of 8 rows with 50 tokens each took 200 s: 5 ms a token. */
+const earlier: TimedRun = {
+  ...{ name: 'train_1', strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl' },
+  ...{ rows: 400, heldOutRows: 0, steps: 100, trainSeconds: 200, tokens: 100 * 8 * 50 },
+  ...{ prepareSeconds: 10, exportSeconds: 30 },
+};
+const plan = (changes: Partial<PlannedRun> = {}): PlannedRun => ({
+  ...{ strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl', rows: 400, heldOutRows: 0 },
+  ...{ steps: 100, hasExport: true, bytesPerRow: (name) => (name === 'a.jsonl' ? 200 : 600) },
+  ...changes,
+});
+const trained = (changes: Partial<PlannedRun>, runs: readonly TimedRun[] = [earlier]) =>
+  estimateTime(runs, plan(changes))?.trainSeconds;
+
+test('the same run takes what it took, and the time follows the work', () => {
+  assert.equal(estimateTime([earlier], plan()), {
+    ...{ totalSeconds: 240, trainSeconds: 200, prepareSeconds: 10, exportSeconds: 30 },
+    ...{ basis: 'train_1', isRough: false },
+  });
+  assert.is(estimateTime([earlier], plan({ hasExport: false }))?.totalSeconds, 210);
+  assert.is(trained({ steps: 300 }), 600);
+  assert.is(trained({ settings: { ...settings, gradient_accumulation_steps: 4 } }), 400);
+  // Rows of another dataset are three times as long, but no longer than a sequence may be.
+  assert.is(trained({ dataset: 'b.jsonl' }), 600);
+  assert.is(trained({ dataset: 'b.jsonl', settings: { ...settings, max_seq_length: 100 } }), 400);
+});
+
+test('evaluations count by their rows', () => {
+  // Every 25 steps 60 rows: four times 20 rows' work besides the 800 of training.
+  const often = { ...settings, eval_steps: 25, eval_split: 0.15 };
+  const seconds = trained({ settings: often, heldOutRows: 60 }) as number;
+  assert.ok(Math.abs(seconds - 200 * (880 / 800)) < 1e-9, `${seconds}`);
+});
+
+test('the run that is most like it is the basis, and what differs in more than its work is rough', () => {
+  const larger: TimedRun = {
+    ...{ ...earlier, name: 'train_2', trainSeconds: 300, tokens: 100 * 32 * 50 },
+    settings: { ...settings, per_device_train_batch_size: 16 },
+  };
+  const runs = [larger, earlier];
+  assert.is(estimateTime(runs, plan())?.basis, 'train_1');
+  assert.is(estimateTime(runs, plan({ settings: larger.settings }))?.basis, 'train_2');
+  const two = estimateTime([earlier], plan({ settings: { ...settings, workers: 2 } }));
+  assert.is(two?.isRough, true);
+  assert.is(estimateTime([earlier], plan({ strategy: 'dpo' }))?.isRough, true);
+});
+
+test('runs without a step tell nothing, and what one run does not tell another may', () => {
+  assert.is(estimateTime([], plan()), null);
+  assert.is(estimateTime([{ ...earlier, steps: 0, tokens: 0, trainSeconds: 0 }], plan()), null);
+  const stopped = { ...earlier, name: 'train_3', exportSeconds: null };
+  const told = estimateTime([stopped, earlier], plan());
+  assert.equal([told?.basis, told?.exportSeconds], ['train_3', 30]);
+});
+
+test.run();
