@@ -93,8 +93,11 @@ export function isRefused(operation: Operation, answer: Answer, status: number |
   description.check(operation.method, operation.path, answer);
   const context = `${operation.method} ${operation.path} ${what}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
   if (status !== null) assert.is(answer.status, status, context);
-  // An estimate is given for what may not be there yet, a key may have any name, and a move tells how it went.
-  else if (answer.status !== 200 || !/^\/api\/(estimate|keys|move\/.*)$/.test(operation.path))
+  // An estimate is given for what may not be there yet, a key may have any name, and a check and a move tell what is wrong.
+  else if (
+    answer.status !== 200 ||
+    !/^\/api\/(estimate|keys|base_models\/check|move\/.*)$/.test(operation.path)
+  )
     assert.ok((answer.status >= 400 && answer.status < 500) || answer.status === 502, context);
 }
 
