@@ -136,7 +136,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
   assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
   await sees(run, 'This run was deleted');
-  await sees(comparison, /There is no job/);
+  await sees(comparison, /It was deleted/);
   await inTable.waitFor({ state: 'detached' });
   await until(async () => (await home.locator(`a[href="/training/${jobId}"]`).count()) === 0, 'it left home');
   // A tab that was not connected meanwhile hears of it once it is.

@@ -78,7 +78,7 @@ export class Run extends Store<RunRecord> {
   /** Notes that it was deleted; nothing more is asked of the service. */
   forget(how: 'deleted' | 'discarded'): void {
     if (this.value.gone !== undefined) return;
-    const message = `${this.jobId} was ${how}.`;
+    const message = `It was ${how}.`;
     this.set({ job: this.value.job, error: new ServiceError(404, message, message), gone: how });
   }
 
