@@ -111,7 +111,8 @@ declare global {
 /** How long the run will take, and by what this is told. */
 function time({ time: found, steps }: Estimate): TemplateResult | typeof nothing {
   if (steps === null) return nothing;
-  if (found === null) return html`<p class="note">The time is known after a first run of this model here.</p>`;
+  if (found === null)
+    return html`<p class="note">The time is known after a first run of this model here.</p>`;
   const { total_seconds, train_seconds, prepare_seconds, export_seconds, basis, rough } = found;
   return html`<p class="row between wrap-row">
       <span>Time</span><span class="tabular">about ${formatDuration(total_seconds)}</span>
