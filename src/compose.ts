@@ -10,6 +10,7 @@ import { createLocalModels } from './domain/base-models/local-models.ts';
 import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
+import { createSharedBases } from './domain/checkpoints/shared-bases.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import { createImports } from './domain/datasets/imports/imports.ts';
@@ -28,7 +29,7 @@ import { createLive } from './domain/machine/live.ts';
 import { createMachineReader } from './domain/machine/machine.ts';
 import { createTrainerRegistry } from './domain/machine/trainer-registry.ts';
 import { createHubPush } from './domain/models/hub-push.ts';
-import { createModelRemoval } from './domain/models/model-removal.ts';
+import { createModelRemoval, type RemoveModel } from './domain/models/model-removal.ts';
 import { createModels } from './domain/models/models.ts';
 import { createQuantizer } from './domain/models/quantizer.ts';
 import { createMoving } from './domain/moving/moving.ts';
@@ -111,7 +112,10 @@ export async function compose(
     ...training.jobs,
     stop: reserve.around(training.jobs.stop),
     discard: reserve.around(training.jobs.discard),
-    remove: reserve.around(training.jobs.remove),
+    remove: reserve.around(async (id: number) => {
+      await training.jobs.remove(id);
+      await models.playground.sweep();
+    }),
   };
   const fineTuning = composeFineTuning(ground, machine, { ...models, ...training, datasets, jobs });
   sweeps = createSweeps({
@@ -119,6 +123,7 @@ export async function compose(
     describe: training.judges.registry.get,
     judge: (request) => judgeRequest(request, training.judges),
   });
+  await models.playground.sweep();
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
   const { judges: _judges, ...trainingServices } = training;
@@ -216,8 +221,16 @@ function composeModels({ config, logger, store, frames, hub }: Ground, warm: War
       ...bounds,
     }),
   );
-  const checkpoints = createCheckpoints({ store, models, jobsDir: config.jobsDir, command: config });
-  const playground = createPlayground({ engine, store, models, checkpoints });
+  const bases = createSharedBases({ store, basesDir: config.basesDir, jobsDir: config.jobsDir });
+  const checkpoints = createCheckpoints({
+    store,
+    models,
+    bases,
+    jobsDir: config.jobsDir,
+    command: config,
+    logger,
+  });
+  const playground = createPlayground({ engine, store, models, checkpoints, bases });
   const hubPush = createHubPush({ hub, frames, models, logger });
   const quantizer = createQuantizer({
     store,
@@ -226,7 +239,12 @@ function composeModels({ config, logger, store, frames, hub }: Ground, warm: War
     command: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
     silenceMs: config.limits.quantizeSilenceMs,
   });
-  const removeModel = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
+  const remove = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
+  const removeModel: RemoveModel = async (reference) => {
+    const model = await remove(reference);
+    await playground.sweep();
+    return model;
+  };
   return { models, engine, checkpoints, playground, hubPush, quantizer, removeModel };
 }
 

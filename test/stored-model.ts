@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore } from '../src/db/store.ts';
 import { root } from './folders.ts';
-import { writeTinyGguf } from './native/tiny-gguf.ts';
+import { writeTinyAdapter, writeTinyGguf } from './native/tiny-gguf.ts';
 
 /** A model in the data directory of a service that has not been started yet. */
 export interface StoredModel {
@@ -15,13 +15,24 @@ export interface StoredModel {
   readonly gguf: string;
 }
 
+/** How a stored model was trained. */
+interface Trained {
+  /** The seed of its adapter (`writeTinyAdapter`). */
+  readonly adapter: number;
+  /** What its folder says of its base; nothing, if it is of an earlier version. */
+  readonly note?: { readonly base: string; readonly file: string };
+  readonly baseModel?: string;
+}
+
 /** Stores a tiny model of random weights with its template, without a training. */
-export function storeModel(dataDir: string, name = 'tiny'): StoredModel {
+export function storeModel(dataDir: string, name = 'tiny', trained?: Trained): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
   const gguf = join(path, 'model-F16.gguf');
   mkdirSync(path, { recursive: true });
-  writeTinyGguf(gguf);
+  writeTinyGguf(gguf, trained === undefined ? {} : { adapter: trained.adapter });
+  if (trained !== undefined) writeTinyAdapter(join(path, 'adapter.gguf'), trained.adapter);
+  if (trained?.note !== undefined) writeFileSync(join(path, 'base.json'), JSON.stringify(trained.note));
   const template = {
     chat_template: "{% for message in messages %}{{ message['content'] }}{% endfor %}",
     ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: 64, source: 'hone' },
@@ -29,11 +40,21 @@ export function storeModel(dataDir: string, name = 'tiny'): StoredModel {
   writeFileSync(join(path, 'template.json'), JSON.stringify(template));
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const id = store.models.insert({
-    ...{ modelId, name, path, jobId: null, baseModel: 'tiny', datasetName: 'none.jsonl' },
+    ...{
+      modelId,
+      name,
+      path,
+      jobId: null,
+      baseModel: trained?.baseModel ?? 'tiny',
+      datasetName: 'none.jsonl',
+    },
     ...{ task: 'text-generation', provider: 'standard', strategy: 'sft', config: {}, metrics: {} },
     ...{ createdAt: new Date().toISOString(), sizeBytes: 0, verification: null },
     artifacts: [
       { kind: 'gguf', path: 'model-F16.gguf', bytes: 0, quantization: 'F16' },
+      ...(trained === undefined
+        ? []
+        : [{ kind: 'adapter_gguf', path: 'adapter.gguf', bytes: 0, quantization: null }]),
       { kind: 'template', path: 'template.json', bytes: 0, quantization: null },
     ],
   });

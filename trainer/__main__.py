@@ -5,7 +5,7 @@ python -m trainer run SPEC                     trains one job, then becomes `exp
 python -m trainer export SPEC                  makes the GGUF files of a trained job
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
-python -m trainer checkpoint SPEC --step N …   makes a checkpoint's adapter GGUF, and on request its base's
+python -m trainer checkpoint SPEC …            makes a checkpoint's adapter GGUF, and its base's
 python -m trainer answer                       holds a trained model and answers requests
 python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
@@ -61,9 +61,10 @@ def main(argv: list[str]) -> int:
     rank.add_argument("parent", type=int)
     checkpoint = verbs.add_parser("checkpoint")
     checkpoint.add_argument("spec")
-    checkpoint.add_argument("--step", type=int, required=True)
+    checkpoint.add_argument("--step", type=int)
     checkpoint.add_argument("--template", required=True)
-    checkpoint.add_argument("--with-base", action="store_true")
+    checkpoint.add_argument("--bases")
+    checkpoint.add_argument("--named")
     verbs.add_parser("cluster")
     verbs.add_parser("answer")
     verbs.add_parser("warm")
@@ -104,7 +105,8 @@ def main(argv: list[str]) -> int:
     if arguments.verb == "checkpoint":
         from trainer.export.checkpoint import prepare
 
-        return prepare(arguments.spec, arguments.step, arguments.template, arguments.with_base)
+        named = arguments.named
+        return prepare(arguments.spec, arguments.step, arguments.template, arguments.bases, named)
     if arguments.verb == "answer":
         from trainer.answering.main import answer
 

@@ -16,7 +16,7 @@ import {
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
 type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
-type EmbedOrder = Extract<ToWorker, { type: 'embed' }>;
+type EmbedOrder = Omit<Extract<ToWorker, { type: 'embed' }>, 'type' | 'id'>;
 export type EmbedResult = v.InferOutput<typeof embedResult>;
 type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'> | TrainedLoad;
 
@@ -42,7 +42,7 @@ export interface Child {
   /** Whether the process has ended. */
   readonly ended: boolean;
   generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<ChildResult>;
-  embed(inputs: EmbedOrder['inputs'], signal?: AbortSignal): Promise<EmbedResult>;
+  embed(order: EmbedOrder, signal?: AbortSignal): Promise<EmbedResult>;
   setTraining(active: boolean): void;
   /** Ends the process; pending requests fail with `reason`. Resolves once the process has exited. */
   end(reason: AppError): Promise<void>;
@@ -199,7 +199,7 @@ export function startChild(
   tell({ type: 'load', ...order });
 
   async function ask(
-    order: GenerateOrder | Pick<EmbedOrder, 'inputs'>,
+    order: GenerateOrder | EmbedOrder,
     onText: OnText | undefined,
     signal: AbortSignal | undefined,
   ): Promise<ChildResult | EmbedResult> {
@@ -232,7 +232,7 @@ export function startChild(
       return gone !== null;
     },
     generate: async (order, onText, signal) => (await ask(order, onText, signal)) as ChildResult,
-    embed: async (inputs, signal) => (await ask({ inputs }, undefined, signal)) as EmbedResult,
+    embed: async (order, signal) => (await ask(order, undefined, signal)) as EmbedResult,
     setTraining(active) {
       tell({ type: 'training', active });
     },

@@ -13,7 +13,7 @@ const leastTokens = 512;
 /**
  * Makes vectors of texts: the hidden state after the last token, of length 1.
  *
- * @param longest the most tokens that the model supports
+ * @param contextTokens the most tokens that the model supports
  * @param vocabulary the number of the model's tokens
  * @param prepare called before each text with the number of its tokens
  * @param onStep called after each text
@@ -21,7 +21,7 @@ const leastTokens = 512;
 export function createEmbeddings(
   llama: Awaited<ReturnType<typeof getLlama>>,
   model: LlamaModel,
-  longest: number,
+  contextTokens: number,
   vocabulary: number,
   prepare: (tokens: number) => void,
   onStep: () => void,
@@ -35,7 +35,7 @@ export function createEmbeddings(
     if (context !== undefined && context.tokens > wanted) return context.vectors;
     await context?.vectors.dispose();
     context = undefined;
-    const tokens = Math.min(longest, Math.max(leastTokens, 2 ** Math.ceil(Math.log2(wanted + 1))));
+    const tokens = Math.min(contextTokens, Math.max(leastTokens, 2 ** Math.ceil(Math.log2(wanted + 1))));
     const most = llama.maxThreads;
     // The binding keeps the smaller of the two permanently, and a training may end soon.
     llama.maxThreads = Math.max(most, llama.cpuMathCores);
@@ -52,7 +52,7 @@ export function createEmbeddings(
     }
   }
 
-  function tokensOf(input: string | readonly number[], index: number): Token[] {
+  function tokensOf(input: string | readonly number[], index: number, longest: number): Token[] {
     // A string is text, not special tokens.
     const tokens = typeof input === 'string' ? model.tokenize(input) : (input.slice() as Token[]);
     if (tokens.length === 0)
@@ -73,8 +73,12 @@ export function createEmbeddings(
     return tokens;
   }
 
-  async function embed(inputs: readonly (string | number[])[], signal: AbortSignal): Promise<Embeddings> {
-    const asked = inputs.map(tokensOf);
+  async function embed(
+    inputs: readonly (string | number[])[],
+    longest: number,
+    signal: AbortSignal,
+  ): Promise<Embeddings> {
+    const asked = inputs.map((input, index) => tokensOf(input, index, longest));
     const result: Embeddings = { embeddings: [], promptTokens: 0 };
     const vectors = await contextFor(Math.max(...asked.map(({ length }) => length + 2)));
     for (const tokens of asked) {
@@ -90,8 +94,9 @@ export function createEmbeddings(
   }
 
   return {
-    embed(inputs: readonly (string | number[])[], signal: AbortSignal): Promise<Embeddings> {
-      const done = tail.then(() => embed(inputs, signal));
+    /** @param longest the most tokens that the model's template allows. */
+    embed(inputs: readonly (string | number[])[], longest: number, signal: AbortSignal): Promise<Embeddings> {
+      const done = tail.then(() => embed(inputs, longest, signal));
       tail = done.catch(() => undefined);
       return done;
     },

@@ -6,11 +6,14 @@ export type { OnText } from './child.ts';
 export type { RatedToken, TokenChoice } from './choices.ts';
 
 export interface GenerateRequest {
-  /** Identifies the model between requests; there is one child process per key. */
+  /** Identifies the file in memory between requests; there is one child process per key. */
   modelKey: string;
   ggufPath: string;
   templatePath: string;
-  /** Adapters to add to the model; the merged model with its own at scale −1 is the base model. */
+  /**
+   * Adapters to add to the file: a model's own to that of its base. The merged model with its own at scale −1 is the base
+   * model, too.
+   */
   adapters?: readonly { readonly path: string; readonly scale: number }[];
   input: { kind: 'messages'; messages: { role: string; content: string }[] } | { kind: 'text'; text: string };
   maxTokens: number;
@@ -110,7 +113,7 @@ export interface EngineOptions {
 /** Waiting requests are not told when there is room; after this time it is worth another attempt. */
 const retryAfterSeconds = 5;
 
-type ModelFiles = Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'templatePath'>;
+type ModelFiles = Pick<GenerateRequest, 'modelKey' | 'ggufPath'>;
 
 /** The error of a request that may not wait behind so many `others`. */
 export const tooMany = (others: number): AppError =>
@@ -123,7 +126,6 @@ export const tooMany = (others: number): AppError =>
 interface Slot {
   child: Child;
   ggufPath: string;
-  templatePath: string;
   /** Requests that hold the slot, from before they are sent until they are answered. */
   users: number;
   usedAt: number;
@@ -167,7 +169,7 @@ export function createEngine(options: EngineOptions): Engine {
   function start(key: string, request: ModelFiles): Slot {
     const child = startChild(
       workerPath,
-      { ggufPath: request.ggufPath, templatePath: request.templatePath, gpu, trainingActive },
+      { ggufPath: request.ggufPath, gpu, trainingActive },
       { silenceMs, stallMs },
       (line) => logger.debug({ model: key, line }, 'playground child'),
       () => {
@@ -183,7 +185,6 @@ export function createEngine(options: EngineOptions): Engine {
     const slot: Slot = {
       child,
       ggufPath: request.ggufPath,
-      templatePath: request.templatePath,
       users: 0,
       usedAt: ++clock,
       idle: undefined,
@@ -204,7 +205,7 @@ export function createEngine(options: EngineOptions): Engine {
         slots.delete(key);
         slot = undefined;
       }
-      const same = slot?.ggufPath === request.ggufPath && slot.templatePath === request.templatePath;
+      const same = slot?.ggufPath === request.ggufPath;
       if (slot !== undefined && (same || slot.users > 0)) {
         if (!same) {
           await freed(signal);
@@ -292,6 +293,7 @@ export function createEngine(options: EngineOptions): Engine {
         slot.child.generate(
           {
             input: request.input,
+            templatePath: request.templatePath,
             adapters: [...(request.adapters ?? [])],
             maxTokens: request.maxTokens,
             temperature: request.temperature,
@@ -313,7 +315,10 @@ export function createEngine(options: EngineOptions): Engine {
       return result ?? { ...aborted };
     },
     async embed(request, { signal } = {}) {
-      const result = await withSlot(request, signal, ({ child }) => child.embed(request.inputs, signal));
+      const { inputs, templatePath } = request;
+      const result = await withSlot(request, signal, ({ child }) =>
+        child.embed({ inputs, templatePath }, signal),
+      );
       return result ?? { embeddings: [], promptTokens: 0 };
     },
     isLoaded(modelKey) {

@@ -17,6 +17,7 @@ import { createTurns } from './turns.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 type Order = Extract<ToWorker, { type: 'generate' }>;
+type EmbedOrder = Pick<Extract<ToWorker, { type: 'embed' }>, 'inputs' | 'templatePath'>;
 
 /** The context of a model that does not tell its own, in tokens. */
 const unknownContextTokens = 8192;
@@ -24,26 +25,24 @@ const unknownContextTokens = 8192;
 /** The binding's grammars of JSON end with it; it cannot be in JSON, whose strings escape line breaks. */
 const endOfJson = '\n\n\n\n';
 
-/** A model in memory: its vocabulary, its template and, per adapter setting, cached sequences. */
+/** A model in memory: its vocabulary, templates and, per adapter setting, cached sequences. */
 export interface LoadedModel {
   /** Sets whether a training is running; takes effect at the next evaluation. */
   setTraining(active: boolean): void;
   /** Answers one request, together with others. @throws AppError `invalid` when the prompt is too long. */
   generate(order: Order, signal: AbortSignal, onText: Question['onText']): Promise<Answer>;
   /** The vectors of texts or tokens. @throws AppError `invalid` when one is empty or too long. */
-  embed(inputs: readonly (string | number[])[], signal: AbortSignal): Promise<Embeddings>;
+  embed(order: EmbedOrder, signal: AbortSignal): Promise<Embeddings>;
 }
 
 /** Loads a checked GGUF; calls `onStep` for each part that is loaded, and later evaluated. @throws AppError `invalid` when llama.cpp rejects it. */
 export async function loadModel(
   llama: Llama,
   ggufPath: string,
-  templatePath: string,
   trainingActive: boolean,
   onStep: () => void,
 ): Promise<LoadedModel> {
   const file = await readGguf(ggufPath);
-  const template = await readTemplate(templatePath);
   let model: LlamaModel;
   try {
     model = await llama.loadModel({ modelPath: ggufPath, onLoadProgress: onStep });
@@ -54,7 +53,7 @@ export async function loadModel(
     });
   }
   const { size } = await stat(ggufPath);
-  const loaded = createLoadedModel(llama, model, file, template, size, onStep);
+  const loaded = createLoadedModel(llama, model, file, size, onStep);
   loaded.setTraining(trainingActive);
   return loaded;
 }
@@ -63,25 +62,35 @@ function createLoadedModel(
   llama: Llama,
   model: LlamaModel,
   file: GgufFile,
-  template: StoredTemplate,
   bytes: number,
   onStep: () => void,
 ): LoadedModel {
   const pieces = createPieces(file);
   const encoder = new TextEncoder();
-  const lead = pieces === null ? '' : answerLead(template, (text) => model.tokenize(text, true), pieces);
-  const longest = Math.min(
-    file.contextLength ?? unknownContextTokens,
-    template.contextLength ?? Number.POSITIVE_INFINITY,
-  );
+  const contextTokens = file.contextLength ?? unknownContextTokens;
   let trainingActive = false;
   const prepare = (tokens: number) => {
     llama.maxThreads = threadsFor({ bytes, tokens, cores: llama.cpuMathCores, trainingActive });
   };
-  const embeddings = createEmbeddings(llama, model, longest, file.tokens.length, prepare, onStep);
-  const turns = createTurns(createRooms(llama, model, longest), prepare, onStep);
+  const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
+  const turns = createTurns(createRooms(llama, model, contextTokens), prepare, onStep);
+  const known = new Map<string, ReturnType<typeof readUsed>>();
 
-  function promptOf(order: Order): Token[] {
+  /** A template, what this model's answers to it begin with, and the most tokens of both. */
+  async function readUsed(path: string) {
+    const template = await readTemplate(path);
+    const lead = pieces === null ? '' : answerLead(template, (text) => model.tokenize(text, true), pieces);
+    return { template, lead, longest: Math.min(contextTokens, template.contextLength ?? contextTokens) };
+  }
+
+  function templateAt(path: string): ReturnType<typeof readUsed> {
+    const used = known.get(path) ?? readUsed(path);
+    known.set(path, used);
+    used.catch(() => known.delete(path));
+    return used;
+  }
+
+  function promptOf(order: Order, template: StoredTemplate): Token[] {
     if (order.input.kind === 'messages') return model.tokenize(template.render(order.input.messages), true);
     const tokens = model.tokenize(order.input.text, true);
     const { bos } = model.tokens;
@@ -105,10 +114,14 @@ function createLoadedModel(
       trainingActive = active;
       prepare(1);
     },
-    embed: (inputs, signal) => embeddings.embed(inputs, signal),
+    async embed({ inputs, templatePath }, signal) {
+      const { longest } = await templateAt(templatePath);
+      return embeddings.embed(inputs, longest, signal);
+    },
     async generate(order, signal, onText) {
       const cameAt = performance.now();
-      const prompt = promptOf(order);
+      const { template, lead, longest } = await templateAt(order.templatePath);
+      const prompt = promptOf(order, template);
       if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
       if (prompt.length >= longest) {
         throw new AppError(

@@ -18,7 +18,6 @@ export const toWorker = v.variant('type', [
   v.strictObject({
     type: v.literal('load'),
     ggufPath: v.string(),
-    templatePath: v.string(),
     gpu: v.union([v.literal('auto'), v.literal(false)]),
     trainingActive: v.boolean(),
   }),
@@ -26,6 +25,8 @@ export const toWorker = v.variant('type', [
     type: v.literal('generate'),
     id: v.number(),
     input,
+    /** Models that share a file have templates of their own. */
+    templatePath: v.string(),
     /** Adapters to add to the model; a negative scale subtracts one that is merged into it. */
     adapters: v.array(v.strictObject({ path: v.string(), scale: v.number() })),
     maxTokens: v.number(),
@@ -48,6 +49,7 @@ export const toWorker = v.variant('type', [
   v.strictObject({
     type: v.literal('embed'),
     id: v.number(),
+    templatePath: v.string(),
     inputs: v.array(v.union([v.string(), v.array(v.number())])),
   }),
   v.strictObject({ type: v.literal('abort'), id: v.number() }),

@@ -170,6 +170,7 @@ export function createTrainedEngine(
       return await child.generate(
         {
           input: request.input,
+          templatePath: request.templatePath,
           adapters: [...(request.adapters ?? [])],
           maxTokens: request.maxTokens,
           temperature: request.temperature,

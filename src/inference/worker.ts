@@ -35,7 +35,7 @@ function fail(id: number | null, error: unknown): void {
 
 async function load(message: Extract<ToWorker, { type: 'load' }>): Promise<LoadedModel> {
   const llama = await getLlama({ gpu: message.gpu, build: 'never', logLevel: LlamaLogLevel.error });
-  return loadModel(llama, message.ggufPath, message.templatePath, trainingActive, countStep);
+  return loadModel(llama, message.ggufPath, trainingActive, countStep);
 }
 
 /** Does `work` once the model is loaded. */
@@ -89,7 +89,7 @@ function take(message: ToWorker): void {
       const { id } = message;
       const none = { embeddings: [], promptTokens: 0 };
       void answer(id, { type: 'embedded', id, result: none }, async (loaded, signal) => ({
-        ...{ type: 'embedded', id, result: await loaded.embed(message.inputs, signal) },
+        ...{ type: 'embedded', id, result: await loaded.embed(message, signal) },
       }));
       return;
     }

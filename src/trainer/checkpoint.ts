@@ -3,29 +3,39 @@ import * as v from 'valibot';
 import { askTrainer } from './ask.ts';
 import type { TrainerCommand } from './supervisor.ts';
 
-const prepared = v.object({ adapter: v.string(), base: v.nullable(v.string()) });
+const prepared = v.object({ adapter: v.nullable(v.string()), base: v.nullable(v.string()) });
 
 /** The name of an adapter's GGUF in a checkpoint's folder. */
 export const checkpointAdapterName = 'adapter.gguf';
-/** The name of the base model's GGUF in a job folder. */
-export const baseGgufName = 'base.gguf';
+/** The file of a model's folder, and of a job's, that says what its base is (docs/job-folder.md). */
+export const baseNoteName = 'base.json';
 
 /**
- * Asks the trainer for the adapter of a checkpoint as a GGUF, and with `withBase` for the base model's.
+ * Asks the trainer for the adapter of a checkpoint as a GGUF, and for its base model's in `basesDir`; `null` for either
+ * leaves it out. What is there is not made again.
  * @returns the paths of both; they are complete.
  * @throws AppError as `askTrainer` does.
  */
 export function prepareCheckpoint(
   command: TrainerCommand,
   folder: string,
-  options: { step: number; templatePath: string; withBase: boolean; signal: AbortSignal },
+  options: {
+    step: number | null;
+    templatePath: string;
+    basesDir: string | null;
+    /** The name that the base's file must get. */
+    named?: string;
+    signal: AbortSignal;
+  },
 ): Promise<v.InferOutput<typeof prepared>> {
-  const { step, templatePath, withBase, signal } = options;
+  const { step, templatePath, basesDir, named, signal } = options;
   return askTrainer(command, {
     what: 'checkpoint',
     args: [
-      ...['checkpoint', join(folder, 'spec.json'), '--step', String(step), '--template', templatePath],
-      ...(withBase ? ['--with-base'] : []),
+      ...['checkpoint', join(folder, 'spec.json'), '--template', templatePath],
+      ...(step === null ? [] : ['--step', String(step)]),
+      ...(basesDir === null ? [] : ['--bases', basesDir]),
+      ...(named === undefined ? [] : ['--named', named]),
     ],
     answer: prepared,
     folder,

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { readBaseNote } from '../../src/domain/checkpoints/shared-bases.ts';
 import {
   type Answer,
   endAll,
@@ -57,7 +58,7 @@ test('a running training answers with its checkpoints, by the name of the job', 
 
 test('a stopped training answers, and is not deleted meanwhile', async () => {
   const folder = join(service.dataDir, 'jobs', 'train_1');
-  assert.ok(existsSync(join(folder, 'base.gguf')));
+  assert.match(readBaseNote(folder)?.file ?? '', /-Q8_0(-\d+)?\.gguf$/);
   const answer = ask('train_1', { checkpoint: 8 });
   // Its conversion imports libraries after it has made this folder.
   await until(() => existsSync(join(folder, 'checkpoint.partial')), 'the conversion began');
@@ -83,7 +84,7 @@ test('a completed training answers with the checkpoints that it kept, in every A
   const early = textOf(await ask(name, { checkpoint: 2 }));
   assert.is.not(early, tuned);
   assert.is(textOf(await ask(name, { checkpoint: 12 })), tuned, 'the last one is the model');
-  assert.not(existsSync(join(service.dataDir, 'jobs', 'train_2', 'base.gguf')), 'made of the merged file');
+  assert.not(existsSync(join(service.dataDir, 'jobs', 'train_2', 'base.json')), 'made of the merged file');
   const prompt = question.messages[0]?.content;
   const body = { prompt, temperature: 0, checkpoint: 2 };
   const [flat, other] = [

@@ -14,7 +14,21 @@ interface Shape {
    * one always is. Without it, weights are random.
    */
   readonly next?: (token: number) => number;
+  /** The seed of an adapter that is merged into the weights; none without it. */
+  readonly adapter?: number;
 }
+
+interface Tensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly values: Float32Array;
+}
+
+/** The rank of an adapter, and which weights of each layer it changes. */
+const rank = 4;
+const adapted = /attn_q|ffn_down/;
+/** Bytes, `<unk>`, `<s>`, `</s>` and two words. */
+const vocabulary = 261;
 
 /**
  * Writes a random-weight Llama of 32-bit floats as GGUF: byte-level SentencePiece vocabulary, widths divisible
@@ -22,7 +36,7 @@ interface Shape {
  */
 export function writeTinyGguf(
   file: string,
-  { width = 256, layers = 2, feedForward = 512, context = 128, next }: Shape = {},
+  { width = 256, layers = 2, feedForward = 512, context = 128, next, adapter }: Shape = {},
 ): void {
   const tokens = ['<unk>', '<s>', '</s>'];
   for (let byte = 0; byte < 256; byte += 1)
@@ -31,7 +45,7 @@ export function writeTinyGguf(
   const tokenTypes = tokens.map((_, i) => (i === 0 ? 2 : i < 3 ? 3 : i < 259 ? 6 : 1));
 
   const entries: Buffer[] = [];
-  const add = (key: string, type: number, value: Buffer) => entries.push(text(key), u32(type), value);
+  const add = addTo(entries);
   const addNumber = (key: string, value: number) => add(key, kind.uint32, u32(value));
   const addList = (key: string, type: number, items: Buffer[]) =>
     add(key, kind.array, Buffer.concat([u32(type), u64(items.length), ...items]));
@@ -55,9 +69,43 @@ export function writeTinyGguf(
   addNumber('tokenizer.ggml.bos_token_id', 1);
   addNumber('tokenizer.ggml.eos_token_id', 2);
 
-  const tensors: { name: string; shape: number[] }[] = [
-    { name: 'token_embd.weight', shape: [width, tokens.length] },
-    { name: 'output.weight', shape: [width, tokens.length] },
+  const tensors = layoutOf(width, layers, feedForward).map(({ name, shape }, index): Tensor => {
+    let values = weights(
+      shape.reduce((a, b) => a * b, 1),
+      shape.length === 1,
+    );
+    if (next !== undefined) values = following(name, values, width, next);
+    if (adapter !== undefined && adapted.test(name)) addProduct(values, factorsOf(shape, adapter + index));
+    return { name, shape, values };
+  });
+  writeGguf(file, entries, tensors);
+}
+
+/** Writes the adapter that `writeTinyGguf` merges for this seed, for the default shape. */
+export function writeTinyAdapter(file: string, seed: number): void {
+  const entries: Buffer[] = [];
+  const add = addTo(entries);
+  add('general.architecture', kind.string, text('llama'));
+  add('general.type', kind.string, text('adapter'));
+  add('adapter.type', kind.string, text('lora'));
+  // The factors include the scale.
+  add('adapter.lora.alpha', kind.float32, f32(0));
+  const tensors = layoutOf(256, 2, 512).flatMap(({ name, shape }, index): Tensor[] => {
+    if (!adapted.test(name)) return [];
+    const { a, b } = factorsOf(shape, seed + index);
+    const [from, to] = shape as [number, number];
+    return [
+      { name: `${name}.lora_a`, shape: [from, rank], values: a },
+      { name: `${name}.lora_b`, shape: [rank, to], values: b },
+    ];
+  });
+  writeGguf(file, entries, tensors);
+}
+
+function layoutOf(width: number, layers: number, feedForward: number): Pick<Tensor, 'name' | 'shape'>[] {
+  const tensors = [
+    { name: 'token_embd.weight', shape: [width, vocabulary] },
+    { name: 'output.weight', shape: [width, vocabulary] },
     { name: 'output_norm.weight', shape: [width] },
   ];
   for (let i = 0; i < layers; i += 1) {
@@ -70,19 +118,35 @@ export function writeTinyGguf(
     weight('ffn_up', width, feedForward);
     weight('ffn_down', feedForward, width);
   }
+  return tensors;
+}
 
+/** The factors of one weight's change, which is b·a. */
+function factorsOf([from = 0, to = 0]: readonly number[], seed: number) {
+  return { a: numbers(rank * from, seed, 0.5), b: numbers(to * rank, seed + 1000, 0.5) };
+}
+
+function addProduct(values: Float32Array, { a, b }: ReturnType<typeof factorsOf>): void {
+  const from = a.length / rank;
+  for (let index = 0; index < values.length; index += 1) {
+    const [row, column] = [Math.floor(index / from), index % from];
+    let sum = 0;
+    for (let k = 0; k < rank; k += 1) sum += (b[row * rank + k] as number) * (a[k * from + column] as number);
+    values[index] = (values[index] as number) + sum;
+  }
+}
+
+const addTo = (entries: Buffer[]) => (key: string, type: number, value: Buffer) =>
+  entries.push(text(key), u32(type), value);
+
+function writeGguf(file: string, entries: readonly Buffer[], tensors: readonly Tensor[]): void {
   const infos: Buffer[] = [];
   const data: Buffer[] = [];
   let offset = 0;
-  for (const { name, shape } of tensors) {
+  for (const { name, shape, values } of tensors) {
     infos.push(text(name), u32(shape.length), ...shape.map(u64), u32(0), u64(offset));
-    let values = weights(
-      shape.reduce((a, b) => a * b, 1),
-      shape.length === 1,
-    );
-    if (next !== undefined) values = following(name, values, width, next);
-    data.push(values);
-    offset += values.length; // a multiple of 32 already, GGUF's alignment
+    data.push(Buffer.from(values.buffer));
+    offset += values.byteLength; // a multiple of 32 already, GGUF's alignment
   }
   const header = Buffer.concat([
     Buffer.from('GGUF'),
@@ -96,28 +160,37 @@ export function writeTinyGguf(
 }
 
 /** Norms are ones, all else small pseudo-random numbers, the same in every run. */
-function weights(count: number, isNorm: boolean): Buffer {
+function weights(count: number, isNorm: boolean): Float32Array {
+  return isNorm ? new Float32Array(count).fill(1) : numbers(count, 12345 + count, 0.1);
+}
+
+/** Pseudo-random numbers around 0. */
+function numbers(count: number, first: number, span: number): Float32Array {
   const values = new Float32Array(count);
-  let seed = 12345 + count;
+  let seed = first;
   for (let i = 0; i < count; i += 1) {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    values[i] = isNorm ? 1 : (seed / 2 ** 32 - 0.5) * 0.1;
+    values[i] = (seed / 2 ** 32 - 0.5) * span;
   }
-  return Buffer.from(values.buffer);
+  return values;
 }
 
 /**
  * The weights with which each token is followed by `next`: an embedding outweighs what the layers add to it, and is the
  * output's row of the next token.
  */
-function following(name: string, weights: Buffer, width: number, next: (token: number) => number): Buffer {
-  const values = new Float32Array(weights.buffer);
-  if (name === 'token_embd.weight') return Buffer.from(values.map((value) => value * 100).buffer);
-  if (name !== 'output.weight') return weights;
+function following(
+  name: string,
+  values: Float32Array,
+  width: number,
+  next: (token: number) => number,
+): Float32Array {
+  if (name === 'token_embd.weight') return values.map((value) => value * 100);
+  if (name !== 'output.weight') return values;
   const rows = new Float32Array(values.length);
   for (let token = 0; token < values.length / width; token += 1)
     rows.set(values.subarray(token * width, (token + 1) * width), next(token) * width);
-  return Buffer.from(rows.buffer);
+  return rows;
 }
 
 function u32(value: number): Buffer {

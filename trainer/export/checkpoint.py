@@ -1,8 +1,8 @@
 """What llama.cpp needs to answer as a run was at one of its checkpoints: the adapter of that checkpoint as a
-GGUF, and for a run without a merged model its base model as a GGUF.
+GGUF, and the base model as a GGUF, which all runs of that base share.
 
 Both are made once, on demand, in a process of their own. The adapter lies in the checkpoint's folder and goes
-with it, the base in the job's folder.
+with it.
 """
 
 from __future__ import annotations
@@ -17,34 +17,39 @@ from typing import Any
 
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
-from trainer.export import weights
+from trainer.export import node_tools, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.publish import move
-from trainer.export.run import base_directory, choose_options, end_of_turn
+from trainer.export.run import choose_options, lossless_type
+from trainer.export.shared_base import NOTE, base_directory, base_type, end_of_turn, note
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.contracts import Spec, read_spec
+from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.training import checkpoints, disk_budget
 
 ADAPTER = "adapter.gguf"
-BASE = "base.gguf"
-# Smaller types need a second program; at 8 bits an answer differs little (docs/api.md, Checkpoints).
-BASE_TYPE = "Q8_0"
 
 
-def prepare(spec_path: str, step: int, template: str, with_base: bool) -> int:
-    """Makes the files for the checkpoint of `step` and prints their paths as JSON: `{"adapter": PATH, "base":
-    PATH or null}`. On failure it prints `{"failed": …}` with the fields of the journal's `failed`, and
-    returns exit status 1. `template` is the path of the run's `template.json`.
+def prepare(
+    spec_path: str, step: int | None, template: str, bases: str | None, named: str | None = None
+) -> int:
+    """Makes what is missing of the adapter of the checkpoint of `step`, if one is given, and of the base, in
+    the folder `bases`, if that is given; `named` is the name that its file must get.
+
+    Prints their paths as JSON: `{"adapter": PATH or null, "base": PATH or null}`. On failure it prints
+    `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1. `template` is the
+    path of the run's `template.json`.
     """
     try:
-        print(json.dumps(_prepare(read_spec(spec_path), step, Path(template), with_base)))
+        folder = None if bases is None else Path(bases)
+        print(json.dumps(_prepare(read_spec(spec_path), step, Path(template), folder, named)))
         return 0
     except Exception as error:
         print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
@@ -53,9 +58,11 @@ def prepare(spec_path: str, step: int, template: str, with_base: bool) -> int:
         sys.stdout.flush()
 
 
-def _prepare(spec: Spec, step: int, template: Path, with_base: bool) -> dict[str, Any]:
-    checkpoint = checkpoints.complete(spec.folder / "checkpoints", step)
-    if checkpoint is None:
+def _prepare(
+    spec: Spec, step: int | None, template: Path, bases: Path | None, named: str | None
+) -> dict[str, Any]:
+    kept = None if step is None else checkpoints.complete(spec.folder / "checkpoints", step)
+    if kept is None and step is not None:
         raise Failure("internal", f"The checkpoint of step {step} is incomplete or gone.", "Choose another.")
     if spec.tools is None:
         raise Failure("internal", "The job names no converter.", "Start the training again.")
@@ -69,57 +76,112 @@ def _prepare(spec: Spec, step: int, template: Path, with_base: bool) -> dict[str
         if not possible:
             raise Failure("unsupported", reason)
         tensors = weights.index_checkpoint(view)
-        _check_disk(spec, checkpoint.path, tensors if with_base else {})
-        adapter = adapters.load(
-            checkpoint.path, tensors, adapters.shares_embedding(config, tensors), ignore_embeddings=True
-        )
+        chosen = templates.load(template)
         source = scratch / "converter-input"
         source.mkdir()
-        chosen = templates.load(template)
         converter_input.build(view, source, chosen, config)
-        written = scratch / ADAPTER
-        obstacle = write_adapter(
-            converter_dir=converter, source=source, tensors=tensors, adapter=adapter, destination=written
-        )
-        if obstacle is not None:
-            raise Failure("unsupported", f"The checkpoint has no GGUF form: {obstacle}.")
-        base = None
-        if with_base:
-            base = spec.folder / BASE
-            tokenizer = load_tokenizer(view)
-            convert_model = partial(
-                convert,
-                converter_dir=converter,
-                source=source,
-                name=spec.model.name.rsplit("/", 1)[-1],
-                end_of_turn=end_of_turn(chosen, tokenizer),
-            )
-            texts, expected = sample_texts(spec, chosen, tokenizer)
-            convert_model(
-                tensors=tensors,
-                adapter=adapters.Adapter(),
-                destination=scratch / BASE,
-                quantization=_base_type(spec),
-                options=choose_options(
-                    spec.tools.score, view, texts, expected, convert_model, scratch, lambda: None
-                ),
-                on_progress=lambda share: None,
-            )
-            move(scratch / BASE, base)
-        moved = move(written, checkpoint.path / ADAPTER)
-        return {"adapter": str(moved), "base": None if base is None else str(base)}
+        written = None
+        if kept is not None and not (kept.path / ADAPTER).exists():
+            _check_disk(spec, {"adapter": _adapter_bytes(kept.path)})
+            written = _write_adapter(spec, kept.path, source, tensors, config, scratch / ADAPTER)
+        base = None if bases is None else _base(spec, bases, named, view, source, chosen, tensors, scratch)
+        if written is not None and kept is not None:
+            move(written, kept.path / ADAPTER)
+        return {
+            "adapter": None if kept is None else str(kept.path / ADAPTER),
+            "base": None if base is None else str(base),
+        }
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _check_disk(spec: Spec, checkpoint: Path, tensors: dict[str, weights.StoredTensor]) -> None:
-    """Failure `disk_full` unless the adapter and a base of `tensors` fit beside what is kept free."""
+def _write_adapter(
+    spec: Spec,
+    checkpoint: Path,
+    source: Path,
+    tensors: dict[str, weights.StoredTensor],
+    config: dict[str, Any],
+    destination: Path,
+) -> Path:
+    assert spec.tools is not None
+    adapter = adapters.load(
+        checkpoint, tensors, adapters.shares_embedding(config, tensors), ignore_embeddings=True
+    )
+    obstacle = write_adapter(
+        converter_dir=Path(spec.tools.converter),
+        source=source,
+        tensors=tensors,
+        adapter=adapter,
+        destination=destination,
+    )
+    if obstacle is not None:
+        raise Failure("unsupported", f"The checkpoint has no GGUF form: {obstacle}.")
+    return destination
+
+
+def _base(
+    spec: Spec,
+    bases: Path,
+    named: str | None,
+    view: Path,
+    source: Path,
+    chosen: templates.Template,
+    tensors: dict[str, weights.StoredTensor],
+    scratch: Path,
+) -> Path:
+    """The base's GGUF in the folder `bases`, made unless it is there; the job folder gets its note."""
+    assert spec.tools is not None
+    tokenizer = load_tokenizer(view)
+    described = note(spec, chosen, tokenizer)
+    if named not in (None, described["file"]):
+        raise Failure("bad_model", "The base model's files have changed since the training.", "")
+    write_json(spec.folder / NOTE, described)
+    base = bases / described["file"]
+    if base.exists():
+        return base
+    wanted = base_type(spec)
+    direct = wanted if wanted in DIRECT_TYPES else lossless_type(tensors)
     count = sum(tensor.size // weights.DTYPE_BYTES[tensor.dtype] for tensor in tensors.values())
-    # An F16 weight has 2 bytes, one of Q8_0 34 bytes for 32; the adapter is stored as float32 or smaller.
-    parts = {
-        "base": count * (2 if _base_type(spec) == "F16" else 34 / 32),
-        "adapter": 2 * (checkpoint / "adapter_model.safetensors").stat().st_size,
-    }
+    # Bytes of a weight: 2 of F16, 34/32 of Q8_0; a smaller type is made of an F16 file.
+    _check_disk(spec, {"base": count * (34 / 32 if wanted == "Q8_0" else 2 if direct == wanted else 3)})
+    convert_model = partial(
+        convert,
+        converter_dir=Path(spec.tools.converter),
+        source=source,
+        name=spec.model.name.rsplit("/", 1)[-1],
+        end_of_turn=end_of_turn(chosen, tokenizer),
+    )
+    texts, expected = sample_texts(spec, chosen, tokenizer)
+    bases.mkdir(parents=True, exist_ok=True)
+    partial_file = base.with_suffix(".partial")
+    converted = partial_file if direct == wanted else scratch / "base.gguf"
+    try:
+        convert_model(
+            tensors=tensors,
+            adapter=adapters.Adapter(),
+            destination=converted,
+            quantization=direct,
+            options=choose_options(
+                spec.tools.score, view, texts, expected, convert_model, scratch, lambda: None
+            ),
+            on_progress=lambda share: None,
+        )
+        if direct != wanted:
+            node_tools.quantize(
+                spec.tools.quantize, converted, partial_file, wanted, lambda share: None, lambda: None
+            )
+        return move(partial_file, base)
+    finally:
+        partial_file.unlink(missing_ok=True)
+
+
+def _adapter_bytes(checkpoint: Path) -> float:
+    """The adapter is stored as float32 or smaller."""
+    return 2 * (checkpoint / "adapter_model.safetensors").stat().st_size
+
+
+def _check_disk(spec: Spec, parts: dict[str, float]) -> None:
+    """Failure `disk_full` unless the parts (bytes) fit beside what is kept free."""
     advice = "(old models and checkpoints, the hub cache), and ask again."
     disk_budget.refuse_beyond_free(spec.folder, parts, spec.disk.spare_bytes if spec.disk else 0, advice)
 
@@ -137,9 +199,3 @@ def _config(spec: Spec, view: Path) -> dict[str, Any]:
     stored = spec.folder / "trained.json"
     trained = json.loads(stored.read_text("utf-8")) if stored.is_file() else {}
     return trained.get("config") or complete_config(view)
-
-
-def _base_type(spec: Spec) -> str:
-    """The type of the base: the first of the export's that the converter writes."""
-    wanted = [name.upper() for name in spec.export.quantizations] if spec.export else []
-    return next((name for name in wanted if name in DIRECT_TYPES), BASE_TYPE)

@@ -9,23 +9,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trainer.data.template import Template
 from trainer.data.template import load as load_template
 from trainer.export import adapter as adapters
-from trainer.export import node_tools, weights
+from trainer.export import node_tools, shared_base, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.publish import publish
+from trainer.export.shared_base import base_directory, end_of_turn
 from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.export.verification.verify import load_reference, verify
-from trainer.model.download import find_downloaded
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
-from trainer.protocol.contracts import Spec
+from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
@@ -116,7 +115,7 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
                 intermediate = next((ggufs[kind] for kind in ("F32", "F16") if kind in ggufs), None)
             if intermediate is None:
                 intermediate = scratch / "intermediate.gguf"
-                merge_into(intermediate, _lossless_type(tensors))
+                merge_into(intermediate, lossless_type(tensors))
             progress = job.track("quantize", name)
             node_tools.quantize(spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
         results[name] = verify(job, path, name, known, texts, expected)
@@ -130,6 +129,8 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
     if obstacle is not None:
         job.warn("no_adapter_gguf", f"The playground cannot compare this model with its base: {obstacle}.")
     job.stop.raise_if_requested()
+    if obstacle is None:
+        write_json(job.artifacts / shared_base.NOTE, shared_base.note(spec, template, tokenizer))
     return publish(
         job, scratch, ggufs, results, adapter_gguf if obstacle is None else None, template, tokenizer
     )
@@ -165,14 +166,7 @@ def choose_options(
     return tokenizer_options.choose(base, expected, tokenize)
 
 
-def base_directory(spec: Spec) -> Path:
-    """The base model's directory. It was downloaded before training; nothing is fetched here."""
-    if spec.model.path is not None:
-        return Path(spec.model.path)
-    return find_downloaded(spec.model.name)
-
-
-def _lossless_type(tensors: dict[str, weights.StoredTensor]) -> str:
+def lossless_type(tensors: dict[str, weights.StoredTensor]) -> str:
     """The smallest type that loses nothing between merging and quantizing."""
     stored = {tensor.dtype for tensor in tensors.values() if len(tensor.shape) > 1}
     return "BF16" if stored == {"BF16"} else "F16"
@@ -199,11 +193,3 @@ def _full_disk(error: OSError, folder: Path) -> Failure | None:
         "Free some disk space (old models and checkpoints, the hub cache), then resume.",
         f"{error}; {shutil.disk_usage(folder).free} bytes are free",
     )
-
-
-def end_of_turn(template: Template, tokenizer: Any) -> int | None:
-    """The token that ends an answer, when it is one token and not the end-of-text token."""
-    if not template.stop or template.stop[0] == template.eos_token:
-        return None
-    token = tokenizer.convert_tokens_to_ids(template.stop[0])
-    return token if isinstance(token, int) and token != tokenizer.unk_token_id else None

@@ -1,3 +1,4 @@
+import { weightsAsked } from '../../domain/playground/generation-bounds.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { route } from '../../http/route.ts';
@@ -47,7 +48,7 @@ export function playgroundRoutes({ playground }: Services) {
             temperature: body.temperature,
             topP: body.top_p,
             caller: exchange.peer.address,
-            ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
+            ...weightsAsked(body),
           },
           { signal: exchange.signal },
         );

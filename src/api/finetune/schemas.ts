@@ -1,8 +1,10 @@
 import * as v from 'valibot';
 import {
+  blendBound,
   generationDefaults,
   lengthBound,
   promptBound,
+  scaleBound,
   stepBound,
   temperatureBound,
   topPBound,
@@ -28,6 +30,10 @@ export const generateBody = v.object({
   top_p: v.optional(topPBound, generationDefaults.topP),
   /** Answer with the weights of this step of the model's training. */
   checkpoint: v.optional(stepBound),
+  /** The strength of what the training changed: 0 is the base model. */
+  scale: v.optional(scaleBound),
+  /** Adds the change of another model of the same base. */
+  blend: v.optional(blendBound),
 });
 
 const optionalText = v.optional(v.string());

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startedMessage } from '../../domain/job-record/job.ts';
+import { weightsAsked } from '../../domain/playground/generation-bounds.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingPaths, trainingRequest } from '../../domain/training/training-request.ts';
@@ -227,7 +228,7 @@ function models({ models: store, playground, removeModel }: Services) {
             temperature: body.temperature,
             topP: body.top_p,
             caller: exchange.peer.address,
-            ...(body.checkpoint === undefined ? {} : { checkpoint: body.checkpoint }),
+            ...weightsAsked(body),
           },
           { signal: exchange.signal },
         );

@@ -3,6 +3,7 @@ import {
   lengthBound,
   maximumLength,
   promptBound,
+  scaleBound,
   stepBound,
   temperatureBound,
   topPBound,
@@ -57,6 +58,10 @@ const common = {
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
   /** Hone's own field: answer with the weights of this step. */
   checkpoint: or(stepBound),
+  /** Hone's own field: the strength of what the training changed; 0 is the base model. */
+  scale: or(scaleBound),
+  /** Hone's own field: adds the change of another model, or of its checkpoint, of the same base. */
+  blend: or(v.strictObject({ model: modelName, checkpoint: or(stepBound), scale: or(scaleBound) })),
   /** It says who asks, and changes no answer. */
   user: or(v.string()),
 };

@@ -33,7 +33,7 @@ const options = (
   caller: exchange.peer.address,
   ...(body.seed == null ? {} : { seed: body.seed }),
   ...(body.stop == null ? {} : { stop: [body.stop].flat() }),
-  ...(body.checkpoint == null ? {} : { checkpoint: body.checkpoint }),
+  ...(body.scale == null ? {} : { scale: body.scale }),
   ...(body.presence_penalty == null ? {} : { presencePenalty: body.presence_penalty }),
   ...(body.frequency_penalty == null ? {} : { frequencyPenalty: body.frequency_penalty }),
   ...(body.logit_bias == null ? {} : { logitBias: body.logit_bias as Record<string, number> }),
@@ -45,7 +45,11 @@ const streaming = ({ stream, stream_options: more }: Pick<ChatBody, 'stream' | '
 export function completionRoutes({ modelReferences, playground }: Services) {
   /** A checkpoint is also found by its own name, and by that of its job, which may have no model yet. */
   const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
-    checkpoint == null ? modelReferences.resolve(model) : { model };
+    checkpoint == null ? modelReferences.resolve(model) : { model, checkpoint };
+  const blendOf = ({ blend }: Pick<ChatBody, 'blend'>) =>
+    blend == null
+      ? {}
+      : { blend: { ...modelOf(blend), ...(blend.scale == null ? {} : { scale: blend.scale }) } };
 
   return [
     route({
@@ -80,6 +84,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           input: { kind: 'messages' as const, messages },
           ...options(body, body.max_completion_tokens, exchange),
           ...modelOf(body),
+          ...blendOf(body),
           ...(body.as_base ? { asBase: true } : {}),
           ...(body.logprobs ? { logprobs: body.top_logprobs ?? 0 } : {}),
           ...(grammar === undefined ? {} : { grammar }),
@@ -111,6 +116,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           input: { kind: 'text' as const, text },
           ...options(body, null, exchange),
           ...modelOf(body),
+          ...blendOf(body),
           ...(body.logprobs == null ? {} : { logprobs: body.logprobs }),
         };
         const count = body.n ?? 1;

@@ -1,24 +1,20 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unfinishedStates } from '../../contract/jobs.ts';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
-import type { TrainedModel } from '../../inference/trained-engine.ts';
-import { baseGgufName, checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
+import { checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
-import type { Models } from '../models/models.ts';
+import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type Checkpoint, readCheckpoints } from './kept-checkpoints.ts';
+import { readBaseNote, type SharedBases } from './shared-bases.ts';
+import { type GgufWeights, type TrainedWeights, weightsOf } from './weights.ts';
 
 export type { Checkpoint } from './kept-checkpoints.ts';
-
-/** The files with which an engine answers as a run was at a checkpoint. */
-export type CheckpointFiles = {
-  readonly template: string;
-  readonly adapters: readonly { readonly path: string; readonly scale: number }[];
-} & ({ readonly gguf: string } | { readonly trained: TrainedModel });
 
 /** The checkpoints that jobs keep, while they run and after. */
 export interface Checkpoints {
@@ -34,25 +30,43 @@ export interface Checkpoints {
    * @throws AppError `not_found` with the steps that there are; `conflict` with the reason why it cannot answer;
    * `disk_full`.
    */
-  prepare(job: JobRow, step: number): Promise<CheckpointFiles>;
-  /** Ends a conversion. */
+  prepare(job: JobRow, step: number): Promise<GgufWeights | TrainedWeights>;
+  /**
+   * Begins to make the file of a model's base, where several models would share it and no training runs. Until it is
+   * complete, they answer with their merged files.
+   */
+  share(model: Model): void;
+  /** Ends a conversion in the folder of a job. */
+  release(job: JobRow): Promise<void>;
+  /** Ends all conversions. */
   close(): void;
 }
 
 export function createCheckpoints(options: {
   readonly store: Store;
   readonly models: Models;
+  readonly bases: SharedBases;
   readonly jobsDir: string;
   readonly command: TrainerCommand;
+  readonly logger: { warn(fields: object, message: string): void };
 }): Checkpoints {
-  const { store, models, jobsDir, command } = options;
+  const { store, models, bases, jobsDir, command, logger } = options;
   const folder = (job: { id: number }) => join(jobsDir, jobName(job.id));
   const closing = new AbortController();
+  /** Files of bases that are being made, or could not be. */
+  const begun = new Set<string>();
+  /** The base that is being made in the folder of a job. */
+  let making: { jobId: number; stop: AbortController; done: Promise<unknown> } | null = null;
   /** One conversion at a time, because each is a Python process that reads the base model. */
   let turn: Promise<unknown> = Promise.resolve();
 
   /** Jobs whose model llama.cpp cannot run; their checkpoints answer without a conversion. */
   const unconverted = new Set<number>();
+
+  function hasFile(model: Model, kind: string): boolean {
+    const path = models.fileOf(model, kind);
+    return path !== null && existsSync(path);
+  }
 
   const list = (jobId: number) => readCheckpoints(folder({ id: jobId }));
 
@@ -74,7 +88,7 @@ export function createCheckpoints(options: {
     return mine;
   }
 
-  async function prepare(job: JobRow, step: number): Promise<CheckpointFiles> {
+  async function prepare(job: JobRow, step: number): Promise<GgufWeights | TrainedWeights> {
     const kept = (await list(job.id)).find((one) => one.step === step);
     if (kept === undefined) throw await unknownStep(job, step);
     const model = store.models.byModelId(job.modelId);
@@ -84,21 +98,18 @@ export function createCheckpoints(options: {
         `The model of ${jobName(job.id)} was deleted, so its checkpoints cannot answer. Train it again.`,
       );
     }
-    const present = (path: string | null) => (path !== null && existsSync(path) ? path : null);
-    const merged = model && present(models.fileOf(model, 'gguf'));
-    const final = model && present(models.fileOf(model, 'adapter_gguf'));
     const template = model
       ? models.fileOf(model, 'template')
-      : present(join(folder(job), 'artifacts', 'template.json'));
-    if (template === null) {
+      : join(folder(job), 'artifacts', 'template.json');
+    if (template === null || !existsSync(template)) {
       throw new AppError('conflict', `${jobName(job.id)} has no prompt template, so it cannot answer.`);
     }
-    const own = join(folder(job), kept.path, checkpointAdapterName);
-    const base = join(folder(job), baseGgufName);
-    // The merged model minus its adapter is the base.
-    const isMerged = merged !== null && final !== null;
-    const withBase = () => !isMerged && !existsSync(base);
-    const isMissing = () => !unconverted.has(job.id) && (!existsSync(own) || withBase());
+    const adapter = join(folder(job), kept.path, checkpointAdapterName);
+    // With an adapter of its own, the model's file can be turned into the base.
+    const isMerged = model !== null && ['gguf', 'adapter_gguf'].every((kind) => hasFile(model, kind));
+    const note = () => readBaseNote(isMerged ? model.path : folder(job));
+    const withBase = () => !isMerged && bases.fileOf(note()) === null;
+    const isMissing = () => !unconverted.has(job.id) && (!existsSync(adapter) || withBase());
     if (isMissing()) {
       await inTurn(async () => {
         if (isMissing()) await convert(job, step, template, withBase());
@@ -108,26 +119,22 @@ export function createCheckpoints(options: {
       const adapters = [{ path: join(folder(job), kept.path), scale: 1 }];
       return { trained: trainedModelOf(job, folder(job)), template, adapters };
     }
-    if (isMerged) {
-      // Made while the run had no merged model.
-      await rm(base, { force: true }).catch(() => undefined);
-      return {
-        gguf: merged,
-        template,
-        adapters: [
-          { path: final, scale: -1 },
-          { path: own, scale: 1 },
-        ],
-      };
+    // Earlier versions made one for each job.
+    await rm(join(folder(job), 'base.gguf'), { force: true }).catch(() => undefined);
+    if (isMerged) return { ...weightsOf(model, template, models, bases), adapter };
+    const gguf = bases.fileOf(note());
+    if (gguf === null) {
+      throw new AppError('conflict', `The base model of ${jobName(job.id)} was just deleted. Ask again.`);
     }
-    return { gguf: base, template, adapters: [{ path: own, scale: 1 }] };
+    return { template, gguf, unmerge: [], adapter, base: note()?.base ?? null };
   }
 
   /** Makes the GGUF files of a checkpoint, or finds that llama.cpp cannot run its model. */
   async function convert(job: JobRow, step: number, templatePath: string, withBase: boolean): Promise<void> {
     try {
       const { signal } = closing;
-      await prepareCheckpoint(command, folder(job), { step, templatePath, withBase, signal });
+      const basesDir = withBase ? bases.dir : null;
+      await prepareCheckpoint(command, folder(job), { step, templatePath, basesDir, signal });
     } catch (error) {
       if (closing.signal.aborted) throw new AppError('unavailable', 'The service is shutting down.');
       // A run deletes old checkpoints when it saves new ones.
@@ -146,6 +153,35 @@ export function createCheckpoints(options: {
     }
   }
 
+  function share(model: Model): void {
+    const note = readBaseNote(model.path);
+    if (note === null || begun.has(note.file) || bases.fileOf(note) !== null) return;
+    if (store.jobs.inStates(unfinishedStates).length > 0) return;
+    const sharing = bases.modelsOf(note);
+    const source = sharing.find(
+      ({ jobId }) => jobId !== null && existsSync(join(folder({ id: jobId }), 'spec.json')),
+    );
+    const templatePath = source && models.fileOf(source, 'template');
+    if (sharing.length < 2 || !source?.jobId || !templatePath) return;
+    begun.add(note.file);
+    const jobId = source.jobId;
+    void inTurn(async () => {
+      const stop = new AbortController();
+      const signal = AbortSignal.any([stop.signal, closing.signal]);
+      const asked = { step: null, templatePath, basesDir: bases.dir, named: note.file, signal };
+      const done = prepareCheckpoint(command, folder({ id: jobId }), asked).then(
+        () => begun.delete(note.file),
+        (error: unknown) => {
+          if (signal.aborted) begun.delete(note.file);
+          else logger.warn({ error }, 'No file for the base model that several models share');
+        },
+      );
+      making = { jobId, stop, done };
+      await done;
+      making = null;
+    });
+  }
+
   return {
     list,
     jobOf(reference) {
@@ -161,6 +197,12 @@ export function createCheckpoints(options: {
       );
     },
     prepare,
+    share,
+    async release({ id }) {
+      if (making?.jobId !== id) return;
+      making.stop.abort();
+      await making.done;
+    },
     close: () => closing.abort(),
   };
 }

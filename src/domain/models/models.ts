@@ -47,20 +47,22 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
     }
   }
 
+  function find(reference: string): Model {
+    const model = /^\d{1,15}$/.test(reference)
+      ? store.models.byId(Number(reference))
+      : store.models.byModelId(reference);
+    if (model === null) throw missing(reference);
+    return model;
+  }
+
   return {
     list: (task) => store.models.list(task),
 
-    find(reference) {
-      const model = /^\d{1,15}$/.test(reference)
-        ? store.models.byId(Number(reference))
-        : store.models.byModelId(reference);
-      if (model === null) throw missing(reference);
-      return model;
-    },
+    find,
 
     findByName(reference) {
       const model = store.models.byName(reference) ?? store.models.byModelId(reference);
-      return model ?? this.find(reference);
+      return model ?? find(reference);
     },
 
     async adopt(job, jobDir) {

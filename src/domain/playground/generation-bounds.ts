@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { maximumPromptBytes } from './playground.ts';
+import { maximumPromptBytes, type PlaygroundRequest } from './playground.ts';
 
 /** Bounds of the generation parameters; the model's context length limits them further. */
 export const maximumLength = 1_048_576;
@@ -37,6 +37,37 @@ export const stepBound = v.pipe(
   v.integer('must be a whole number'),
   v.minValue(1, 'must be at least 1'),
 );
+
+/** The strength of an adapter. */
+export const scaleBound = v.pipe(
+  v.number(),
+  v.finite(),
+  v.minValue(0, 'must be at least 0 (the base model)'),
+  v.maxValue(2, 'must be at most 2'),
+);
+
+/** A second model or checkpoint of the same base, whose adapter is added. */
+export const blendBound = v.object({
+  model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+  checkpoint: v.optional(stepBound),
+  scale: v.optional(scaleBound),
+});
+
+/** The fields of a request that say which weights answer, besides the model. */
+export function weightsAsked(body: {
+  readonly checkpoint?: number | undefined;
+  readonly scale?: number | undefined;
+  readonly blend?: v.InferOutput<typeof blendBound> | undefined;
+}): Pick<PlaygroundRequest, 'checkpoint' | 'scale' | 'blend'> {
+  const { checkpoint, scale, blend } = body;
+  return {
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(scale === undefined ? {} : { scale }),
+    ...(blend === undefined
+      ? {}
+      : { blend: { model: blend.model, ...weightsAsked({ ...blend, blend: undefined }) } }),
+  };
+}
 
 /** Default generation parameters. */
 export const generationDefaults = { maxTokens: 256, temperature: 0.7, topP: 0.9 } as const;

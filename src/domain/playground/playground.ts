@@ -1,13 +1,15 @@
-import { existsSync } from 'node:fs';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import type { EmbedResult, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
 import type { Engines } from '../../inference/engines.ts';
-import type { CheckpointFiles, Checkpoints } from '../checkpoints/checkpoints.ts';
+import type { Checkpoints } from '../checkpoints/checkpoints.ts';
+import type { SharedBases } from '../checkpoints/shared-bases.ts';
+import { present, weightsOf } from '../checkpoints/weights.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
+import { mixed, type Source } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
@@ -23,10 +25,14 @@ export interface PlaygroundRequest {
   readonly topP: number;
   readonly seed?: number;
   readonly stop?: readonly string[];
-  /** Use the base model: the merged file minus its adapter. */
+  /** Use the base model. */
   readonly asBase?: boolean;
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
   readonly checkpoint?: number;
+  /** The strength of what the training changed: 0 is the base model, 1 the trained one, 2 twice the change. */
+  readonly scale?: number;
+  /** Adds the change of another model, or of its checkpoint, of the same base. */
+  readonly blend?: { readonly model: string; readonly checkpoint?: number; readonly scale?: number };
   /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
   readonly caller?: string;
   /** As `GenerateRequest` has them. */
@@ -39,7 +45,7 @@ export interface PlaygroundRequest {
 
 export interface Playground {
   /**
-   * @throws AppError `not_found`, `invalid` (no files, too long a prompt), `unavailable` (the engine crashed or hung),
+   * @throws AppError `not_found`, `invalid` (no files, too long a prompt, another base), `unavailable` (the engine crashed or hung),
    * `too_many` (too many requests wait for the model), and for a checkpoint those of `Checkpoints.prepare`.
    */
   generate(
@@ -55,6 +61,8 @@ export interface Playground {
   modelFile(reference: string): { model: Model; path: string };
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
   release(model: Model): Promise<void>;
+  /** Deletes and unloads the bases that nothing uses any more. */
+  sweep(): Promise<void>;
   /** Unloads the checkpoints of a job before it is deleted. @throws AppError `conflict` while one of them answers. */
   releaseCheckpoints(job: JobRow): Promise<void>;
 }
@@ -73,14 +81,18 @@ export function createPlayground(options: {
   store: Store;
   models: Models;
   checkpoints: Checkpoints;
+  bases: SharedBases;
 }): Playground {
-  const { engine, store, models, checkpoints } = options;
+  const { engine, store, models, checkpoints, bases } = options;
   /** Counts of requests that are being answered, by model. */
   const answering = new Map<string, number>();
   /** Those among them that use a checkpoint. */
   const answeringCheckpoint = new Map<string, number>();
 
-  async function counted<T>(modelId: string, isCheckpoint: boolean, work: () => Promise<T>): Promise<T> {
+  async function counted<T>(
+    { modelId, isCheckpoint }: Pick<Source, 'modelId' | 'isCheckpoint'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const counts = [answering, ...(isCheckpoint ? [answeringCheckpoint] : [])];
     for (const count of counts) count.set(modelId, (count.get(modelId) ?? 0) + 1);
     try {
@@ -94,50 +106,59 @@ export function createPlayground(options: {
     }
   }
 
-  /** A file that must exist. */
-  function present(model: Model, path: string): string {
-    if (existsSync(path)) return path;
-    throw new AppError(
-      'invalid',
-      `A file of the model ${model.name} is missing: ${path}. Restore it or delete the model.`,
-    );
-  }
-
-  /** The files of the model itself or of its base. */
-  function filesOf(model: Model, asBase: boolean): CheckpointFiles {
+  /** A model's own weights. */
+  function sourceOf(model: Model): Source {
     const template = models.fileOf(model, 'template');
-    const gguf = models.fileOf(model, 'gguf');
     const trained = models.fileOf(model, 'adapter');
-    if (template === null || (gguf === null && trained === null)) {
+    const isGguf = models.fileOf(model, 'gguf') !== null;
+    if (template === null || (!isGguf && trained === null)) {
       throw new AppError('invalid', `The model ${model.name} has neither a GGUF file nor an adapter.`);
     }
-    if (gguf === null) {
-      const adapters = asBase ? [] : [{ path: present(model, trained as string), scale: 1 }];
-      const job = model.jobId === null ? null : store.jobs.get(model.jobId);
-      return { trained: trainedModelOf(job ?? model, model.path), template, adapters };
+    const about = {
+      name: model.name,
+      baseModel: model.baseModel,
+      modelId: model.modelId,
+      isCheckpoint: false,
+    };
+    if (isGguf) {
+      checkpoints.share(model);
+      return { ...about, weights: weightsOf(model, template, models, bases) };
     }
-    const adapter = models.fileOf(model, 'adapter_gguf');
-    if (asBase && adapter === null) {
-      throw new AppError(
-        'invalid',
-        `The base model of ${model.name} is not available: its adapter could not be converted for llama.cpp.`,
-      );
+    const adapters = [{ path: present(model, trained as string), scale: 1 }];
+    const job = model.jobId === null ? null : store.jobs.get(model.jobId);
+    return { ...about, weights: { trained: trainedModelOf(job ?? model, model.path), template, adapters } };
+  }
+
+  /** What a reference stands for, and how its weights are made; those of a checkpoint may take a while. */
+  function find(reference: string, checkpoint: number | undefined, findModel = models.find) {
+    if (checkpoint === undefined) {
+      const model = findModel(reference);
+      return { modelId: model.modelId, isCheckpoint: false, prepare: async () => sourceOf(model) };
     }
-    const adapters = asBase && adapter !== null ? [{ path: adapter, scale: -1 }] : [];
-    return { gguf: present(model, gguf), template, adapters };
+    const job = checkpoints.jobOf(reference);
+    const about = { modelId: job.modelId, isCheckpoint: true };
+    const name = `step ${checkpoint} of ${jobName(job.id)}`;
+    const prepare = async (): Promise<Source> => ({
+      ...{ ...about, name, baseModel: job.modelName, weights: await checkpoints.prepare(job, checkpoint) },
+    });
+    return { ...about, prepare };
   }
 
   return {
     async generate(request, { onText, signal } = {}) {
       const { checkpoint } = request;
-      if (checkpoint !== undefined && request.asBase) {
-        throw new AppError('invalid', 'checkpoint and as_base exclude each other. Leave one of them out.');
+      for (const field of ['checkpoint', 'scale', 'blend'] as const) {
+        if (request.asBase && request[field] !== undefined)
+          throw new AppError('invalid', `${field} and as_base exclude each other. Leave one of them out.`);
       }
-      const answer = ({ template, adapters, ...weights }: CheckpointFiles, modelId: string) =>
-        engine.generate(
+      const other = request.blend && find(request.blend.model, request.blend.checkpoint, models.findByName);
+      const first = find(request.model, checkpoint);
+      const answer = async () => {
+        const [source, blended] = [await first.prepare(), await other?.prepare()];
+        const { template, adapters, ...weights } = mixed(source, request, blended);
+        return engine.generate(
           {
-            ...('gguf' in weights ? { ggufPath: weights.gguf } : weights),
-            modelKey: modelId,
+            ...weights,
             templatePath: template,
             adapters,
             input: request.input,
@@ -155,29 +176,27 @@ export function createPlayground(options: {
           },
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );
-      if (checkpoint === undefined) {
-        const model = models.find(request.model);
-        const files = filesOf(model, request.asBase === true);
-        return counted(model.modelId, false, () => answer(files, model.modelId));
-      }
-      const job = checkpoints.jobOf(request.model);
-      return counted(job.modelId, true, async () =>
-        answer(await checkpoints.prepare(job, checkpoint), job.modelId),
-      );
+      };
+      return counted(first, () => (other === undefined ? answer() : counted(other, answer)));
     },
     async embed({ model: reference, inputs }, { signal } = {}) {
       const model = models.find(reference);
-      const files = filesOf(model, false);
-      if (!('gguf' in files)) {
+      const gguf = models.fileOf(model, 'gguf');
+      const template = models.fileOf(model, 'template');
+      if (gguf === null || template === null) {
         throw new AppError('invalid', `The model ${model.name} has no GGUF file, which embeddings need.`);
       }
-      const key = { modelKey: model.modelId, ggufPath: files.gguf, templatePath: files.template };
-      return counted(model.modelId, false, () => engine.embed({ ...key, inputs }, signal ? { signal } : {}));
+      const path = present(model, gguf);
+      const files = { modelKey: path, ggufPath: path, templatePath: template };
+      const about = { modelId: model.modelId, isCheckpoint: false };
+      return counted(about, () => engine.embed({ ...files, inputs }, signal ? { signal } : {}));
     },
     modelFile(reference) {
       const model = models.find(reference);
-      const files = filesOf(model, false);
-      return { model, path: 'gguf' in files ? files.gguf : (files.adapters[0]?.path as string) };
+      const path = models.fileOf(model, 'gguf');
+      if (path !== null) return { model, path: present(model, path) };
+      const { weights } = sourceOf(model);
+      return { model, path: 'trained' in weights ? (weights.adapters[0]?.path as string) : weights.gguf };
     },
     async release(model) {
       if (answering.has(model.modelId)) {
@@ -187,6 +206,11 @@ export function createPlayground(options: {
         );
       }
       await engine.unload(model.modelId);
+      const merged = models.fileOf(model, 'gguf');
+      if (merged !== null) await engine.unload(merged);
+    },
+    async sweep() {
+      for (const path of await bases.sweep()) await engine.unload(path);
     },
     async releaseCheckpoints(job) {
       if (answeringCheckpoint.has(job.modelId)) {
@@ -196,6 +220,7 @@ export function createPlayground(options: {
         );
       }
       if (!answering.has(job.modelId)) await engine.unload(job.modelId);
+      await checkpoints.release(job);
     },
   };
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,17 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"spec": spec, "sequences": sequences, "said": [values.tolist() for values in said]}
 
 
-def prepare(job: dict[str, Any], capsys: pytest.CaptureFixture[str], step: int, with_base: bool) -> Any:
-    template = job["spec"].parent / "artifacts" / "template.json"
-    status = checkpoint.prepare(str(job["spec"]), step, str(template), with_base)
+def prepare(
+    job: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    step: int | None,
+    with_base: bool,
+    named: str | None = None,
+) -> Any:
+    folder = job["spec"].parent
+    bases = str(folder / "bases") if with_base else None
+    template = folder / "artifacts" / "template.json"
+    status = checkpoint.prepare(str(job["spec"]), step, str(template), bases, named)
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == int("failed" in answer)
     return answer
@@ -79,10 +88,17 @@ def test_the_answer_of_a_checkpoint_is_that_of_its_adapter(
 ) -> None:
     folder = job["spec"].parent
     made = prepare(job, capsys, 4, True)
+    noted = json.loads((folder / "artifacts" / "base.json").read_text("utf-8"))
     assert made == {
         "adapter": str(folder / "checkpoints" / "checkpoint-4" / "adapter.gguf"),
-        "base": str(folder / "base.gguf"),
+        "base": str(folder / "bases" / noted["file"]),
     }
+    assert json.loads((folder / "base.json").read_text("utf-8")) == noted
+    assert noted["file"].startswith(noted["base"] + "-F16")
+    assert os.listdir(folder / "bases") == [noted["file"]]
+    inode = os.stat(made["base"]).st_ino
+    assert prepare(job, capsys, None, True) == {"adapter": None, "base": made["base"]}
+    assert os.stat(made["base"]).st_ino == inode, "it is made once"
     assert not (folder / "checkpoint.partial").exists()
     assert checkpoints.complete(folder / "checkpoints", 4) is not None, "it can still be resumed from"
     final = folder / "artifacts" / "adapter.gguf"
@@ -110,6 +126,21 @@ def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureF
         assert failed["code"] == "model_not_accessible" and "nowhere" in failed["message"]
     finally:
         job["spec"].write_text(json.dumps(settings))
+
+
+def test_a_base_that_has_changed_since_the_training_is_not_used(
+    job: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = json.loads((job["spec"].parent / "artifacts" / "base.json").read_text("utf-8"))["file"]
+    weights = Path(json.loads(job["spec"].read_text())["model"]["path"]) / "model.safetensors"
+    before = weights.stat()
+    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    try:
+        failed = prepare(job, capsys, None, True, named)["failed"]
+        assert "have changed since the training" in failed["message"]
+    finally:
+        os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "failed" not in prepare(job, capsys, None, True, named)
 
 
 def test_frozen_copies_of_embeddings_are_ignored(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+import { AppError } from '../../errors.ts';
+import type { GenerateRequest } from '../../inference/engine.ts';
+import type { TrainedRequest } from '../../inference/trained-engine.ts';
+import { type GgufWeights, sumOf, type TrainedWeights } from '../checkpoints/weights.ts';
+import type { PlaygroundRequest } from './playground.ts';
+
+/** A model or a checkpoint that answers. */
+export interface Source {
+  readonly name: string;
+  readonly baseModel: string;
+  readonly modelId: string;
+  readonly isCheckpoint: boolean;
+  readonly weights: GgufWeights | TrainedWeights;
+}
+
+/** What an engine needs to know of the weights. */
+export type Mixture = { readonly template: string } & (
+  | Required<Pick<GenerateRequest, 'modelKey' | 'ggufPath' | 'adapters'>>
+  | Required<Pick<TrainedRequest, 'modelKey' | 'trained' | 'adapters'>>
+);
+
+const invalid = (message: string) => new AppError('invalid', message);
+
+/**
+ * The file and the adapters with which `source` answers as a request asks: with its strength, and with a second adapter.
+ * @throws AppError `invalid` if the source has no adapter for llama.cpp, or the second one is of another base.
+ */
+export function mixed(
+  source: Source,
+  { asBase, scale: asked = 1, blend }: Pick<PlaygroundRequest, 'asBase' | 'scale' | 'blend'>,
+  other: Source | undefined,
+): Mixture {
+  const { name, modelId, weights } = source;
+  const scale = asBase ? 0 : asked;
+  if ('trained' in weights) {
+    if (other !== undefined) throw invalid(`${name} cannot be blended: llama.cpp does not run it.`);
+    if (scale !== 0 && scale !== 1) {
+      throw invalid(`The scale of ${name} must be 0 or 1, because llama.cpp does not run it.`);
+    }
+    return { ...weights, modelKey: modelId, adapters: scale === 0 ? [] : weights.adapters };
+  }
+  const { template, gguf, unmerge, adapter } = weights;
+  const key = { template, modelKey: gguf, ggufPath: gguf };
+  const second =
+    other === undefined ? [] : [{ path: adapterBeside(source, other), scale: blend?.scale ?? 1 }];
+  if (adapter === null) {
+    if (scale !== 1) throw withoutAdapter(name, asBase === true);
+    return { ...key, adapters: second };
+  }
+  return { ...key, adapters: sumOf([...unmerge, { path: adapter, scale }, ...second]) };
+}
+
+function withoutAdapter(name: string, asBase: boolean): AppError {
+  const why = 'its adapter could not be converted for llama.cpp';
+  return invalid(
+    asBase
+      ? `The base model of ${name} is not available: ${why}.`
+      : `The scale of ${name} must be 1, because ${why}.`,
+  );
+}
+
+/** The path of the other's adapter. @throws AppError `invalid` unless it is known to fit. */
+function adapterBeside(source: Source, other: Source): string {
+  if ('trained' in other.weights || other.weights.adapter === null) {
+    throw invalid(`${other.name} cannot be blended: it has no adapter for llama.cpp.`);
+  }
+  if (source.modelId === other.modelId) return other.weights.adapter;
+  const bases = [source, other].map(({ weights }) => ('trained' in weights ? null : weights.base));
+  if (bases[0] === bases[1] && bases[0] !== null) return other.weights.adapter;
+  const unknown = [source, other].find((_, index) => bases[index] === null);
+  if (unknown !== undefined) {
+    throw invalid(
+      `${source.name} and ${other.name} cannot be blended, because an earlier version trained ${unknown.name} and did not record its base. Train it again.`,
+    );
+  }
+  const same = source.baseModel === other.baseModel ? ', whose files changed in between' : '';
+  throw invalid(
+    `${other.name} cannot be blended with ${source.name}: it was trained on ${other.baseModel}, the other on ${source.baseModel}${same}. Choose two models of the same base.`,
+  );
+}

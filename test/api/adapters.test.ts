@@ -1,0 +1,171 @@
+/** Models of one base answer from one file, with adapters of any strength. */
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { childrenOf } from '../children.ts';
+import { writeTinyGguf } from '../native/tiny-gguf.ts';
+import { type Answer, endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+import { type StoredModel, storeModel } from '../stored-model.ts';
+
+let service: TestService;
+let file: string;
+const models = new Map<string, StoredModel>();
+const note = { base: 'abc', file: 'abc-F32.gguf' };
+const named = (name: string) => models.get(name) as StoredModel;
+
+/** The log-probabilities of the first token's likeliest tokens, by their text. */
+async function probabilities(model: string, more: object = {}): Promise<Map<string, number>> {
+  const { status, body } = await complete(model, more);
+  assert.is(status, 200, JSON.stringify(body));
+  return new Map(
+    body.choices[0].logprobs.content[0].top_logprobs.map(
+      ({ bytes, logprob }: { bytes: number[]; logprob: number }) => [String(bytes), logprob],
+    ),
+  );
+}
+const complete = (model: string, more: object): Promise<Answer> =>
+  service.call('POST', '/v1/chat/completions', {
+    ...{ model, messages: [{ role: 'user', content: 'My parcel' }], max_tokens: 1, temperature: 0 },
+    ...{ logprobs: true, top_logprobs: 20, ...more },
+  });
+
+/** The largest difference of the tokens that both have among their likeliest. */
+function difference(one: Map<string, number>, other: Map<string, number>): number {
+  const both = [...one.keys()].filter((key) => other.has(key));
+  // The least likely of 20 may differ.
+  if (both.length < 15) return Number.POSITIVE_INFINITY;
+  return Math.max(...both.map((key) => Math.abs((one.get(key) ?? 0) - (other.get(key) ?? 0))));
+}
+/** llama.cpp keeps keys and values in 16 bits. */
+const same = 0.02;
+const children = () => childrenOf(service.process.pid, 'inference-worker.js');
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  models.set('a', storeModel(dataDir, 'a', { adapter: 1, note }));
+  models.set('b', storeModel(dataDir, 'b', { adapter: 500, note }));
+  const other = { base: 'other', file: 'other-F32.gguf' };
+  models.set('other', storeModel(dataDir, 'other', { adapter: 7, note: other, baseModel: 'another' }));
+  models.set('old', storeModel(dataDir, 'old', { adapter: 9 }));
+  models.set('plain', storeModel(dataDir, 'plain'));
+  mkdirSync(join(dataDir, 'bases'));
+  file = join(dataDir, 'bases', note.file);
+  writeTinyGguf(file);
+  service = await startService({ dataDir });
+});
+test.after(endAll);
+
+test('models of one base answer from its file in one process as their merged files do', async () => {
+  const shared = [await probabilities('a'), await probabilities('b')] as const;
+  assert.is(children().length, 1);
+  const base = await probabilities('a', { as_base: true });
+  assert.is(children().length, 1);
+  renameSync(file, `${file}.aside`);
+  const merged = [await probabilities('a'), await probabilities('b')] as const;
+  const unmerged = await probabilities('a', { as_base: true });
+  renameSync(`${file}.aside`, file);
+  for (const index of [0, 1] as const) assert.ok(difference(shared[index], merged[index]) < same);
+  assert.ok(difference(base, unmerged) < same);
+  assert.ok(difference(shared[0], shared[1]) > 0.1, 'the models differ');
+  assert.ok(difference(shared[0], base) > 0.1, 'and from their base');
+});
+
+test('the scale is the strength of the change', async () => {
+  const base = await probabilities('a', { as_base: true });
+  const tuned = await probabilities('a');
+  assert.ok(difference(await probabilities('a', { scale: 0 }), base) === 0);
+  assert.ok(difference(await probabilities('a', { scale: 1 }), tuned) === 0);
+  for (const scale of [0.5, 2]) {
+    const scaled = await probabilities('a', { scale });
+    assert.ok(difference(scaled, tuned) > same && difference(scaled, base) > same, String(scale));
+  }
+});
+
+test('two adapters are added with their scales, from the base and from a merged file', async () => {
+  const b = await probabilities('b');
+  const fromBase = await probabilities('a', { scale: 0.5, blend: { model: 'b', scale: 0.5 } });
+  assert.ok(difference(await probabilities('a', { scale: 0, blend: { model: 'b' } }), b) < same);
+  assert.ok(
+    difference(await probabilities('a', { blend: { model: 'b', scale: 0 } }), await probabilities('a')) <
+      same,
+  );
+  assert.ok(difference(fromBase, b) > same);
+  renameSync(file, `${file}.aside`);
+  const fromMerged = await probabilities('a', { scale: 0.5, blend: { model: 'b', scale: 0.5 } });
+  renameSync(`${file}.aside`, file);
+  assert.ok(difference(fromBase, fromMerged) < same);
+});
+
+test('every set has the fields', async () => {
+  const text = async (path: string, body: object, key: string): Promise<string> => {
+    const answer = await service.call('POST', path, { prompt: 'My parcel', temperature: 0, ...body });
+    assert.is(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body[key];
+  };
+  const blend = { model: named('b').modelId, scale: 1 };
+  for (const weights of [{ scale: 2 }, { scale: 0, blend }]) {
+    const { id, modelId } = named('a');
+    const flat = await text(
+      '/api/playground/generate',
+      { model_id: id, max_new_tokens: 8, ...weights },
+      'generated_text',
+    );
+    const other = await text(
+      '/api/playground/new',
+      { model_id: modelId, max_length: 8, ...weights },
+      'generated_text',
+    );
+    assert.is(flat, other);
+    assert.ok(flat.length > 0);
+  }
+  const completion = await service.call('POST', '/v1/completions', {
+    ...{ model: 'a', prompt: 'ab', max_tokens: 2, scale: 0, blend: { model: 'b' } },
+  });
+  assert.is(completion.status, 200);
+});
+
+test('a bad strength or a base that does not fit is refused', async () => {
+  for (const [more, param] of [
+    [{ scale: 2.1 }, 'scale'],
+    [{ scale: -0.1 }, 'scale'],
+    [{ scale: '1' }, 'scale'],
+    [{ blend: { model: 'b', scale: 3 } }, 'blend.scale'],
+    [{ blend: { scale: 1 } }, 'blend.model'],
+    [{ blend: { model: 'b', strength: 1 } }, 'blend.strength'],
+  ] as const) {
+    const { status, body } = await complete('a', more);
+    assert.is(status, 400, JSON.stringify(more));
+    assert.is(body.error.param, param);
+  }
+  const refused = async (model: string, more: object, words: RegExp, status = 400) => {
+    const answer = await complete(model, more);
+    assert.is(answer.status, status, JSON.stringify(answer.body));
+    assert.match(answer.body.error.message, words);
+  };
+  await refused(
+    'a',
+    { blend: { model: 'other' } },
+    /other cannot be blended with a: it was trained on another, the other on tiny/,
+  );
+  await refused('a', { blend: { model: 'old' } }, /did not record its base/);
+  await refused('a', { blend: { model: 'plain' } }, /plain cannot be blended: it has no adapter/);
+  await refused('plain', { scale: 0.5 }, /The scale of plain must be 1/);
+  await refused('a', { blend: { model: 'nobody' } }, /nobody/, 404);
+  for (const more of [{ scale: 1 }, { blend: { model: 'b' } }])
+    await refused('a', { as_base: true, ...more }, /as_base exclude each other/);
+  // Of itself, the strength of a model without a recorded base can be changed.
+  assert.is((await complete('old', { scale: 0.5 })).status, 200);
+});
+
+test('a base is deleted with its last model', async () => {
+  const remove = async (name: string) =>
+    assert.is((await service.call('DELETE', `/api/models/${named(name).id}`)).status, 200);
+  await remove('b');
+  assert.ok(existsSync(file));
+  assert.is((await complete('a', {})).status, 200);
+  await remove('a');
+  assert.not(existsSync(file));
+});
+
+test.run();
