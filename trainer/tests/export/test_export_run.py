@@ -81,6 +81,7 @@ def test_makes_every_type_verifies_it_and_tells_of_it(tmp_path: Path, base: Path
     assert made(spec) == [
         "Modelfile",
         "adapter.gguf",
+        "base.json",
         "model-F16.gguf",
         "model-Q4_K_M.gguf",
         "model-Q8_0.gguf",
