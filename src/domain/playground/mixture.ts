@@ -2,7 +2,16 @@ import { AppError } from '../../errors.ts';
 import type { GenerateRequest } from '../../inference/engine.ts';
 import type { TrainedRequest } from '../../inference/trained-engine.ts';
 import { type GgufWeights, sumOf, type TrainedWeights } from '../checkpoints/weights.ts';
-import type { PlaygroundRequest } from './playground.ts';
+
+/** How much of what was trained answers. */
+export interface Strength {
+  /** Use the base model. */
+  readonly asBase?: boolean;
+  /** The strength of what the training changed: 0 is the base model, 1 the trained one, 2 twice the change. */
+  readonly scale?: number;
+  /** Adds the change of another model, or of its checkpoint, of the same base. */
+  readonly blend?: { readonly model: string; readonly checkpoint?: number; readonly scale?: number };
+}
 
 /** A model or a checkpoint that answers. */
 export interface Source {
@@ -27,7 +36,7 @@ const invalid = (message: string) => new AppError('invalid', message);
  */
 export function mixed(
   source: Source,
-  { asBase, scale: asked = 1, blend }: Pick<PlaygroundRequest, 'asBase' | 'scale' | 'blend'>,
+  { asBase, scale: asked = 1, blend }: Strength,
   other: Source | undefined,
 ): Mixture {
   const { name, modelId, weights } = source;

@@ -9,13 +9,13 @@ import { present, weightsOf } from '../checkpoints/weights.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
-import { mixed, type Source } from './mixture.ts';
+import { mixed, type Source, type Strength } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
 
 /** A generation request. */
-export interface PlaygroundRequest {
+export interface PlaygroundRequest extends Strength {
   /** Digits for a flat id, a UUID otherwise. */
   readonly model: string;
   /** Messages are rendered with the training template; text is used as it is. */
@@ -25,14 +25,8 @@ export interface PlaygroundRequest {
   readonly topP: number;
   readonly seed?: number;
   readonly stop?: readonly string[];
-  /** Use the base model. */
-  readonly asBase?: boolean;
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
   readonly checkpoint?: number;
-  /** The strength of what the training changed: 0 is the base model, 1 the trained one, 2 twice the change. */
-  readonly scale?: number;
-  /** Adds the change of another model, or of its checkpoint, of the same base. */
-  readonly blend?: { readonly model: string; readonly checkpoint?: number; readonly scale?: number };
   /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
   readonly caller?: string;
   /** As `GenerateRequest` has them. */
