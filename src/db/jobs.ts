@@ -1,5 +1,6 @@
 import type { Statement } from 'better-sqlite3';
 import type { Db } from './open.ts';
+import { addSearch, type Facets, readFacets } from './search.ts';
 
 /** A stored training job, with JSON columns parsed. */
 export interface JobRow {
@@ -37,17 +38,22 @@ export interface JobRow {
   readonly errorEvidence: string | null;
   readonly exitCode: number | null;
   readonly exitSignal: string | null;
+  /** Empty for a job that was stored before its settings were known. */
+  readonly displayName: string;
+  readonly notes: string;
+  readonly tags: readonly string[];
 }
 
 export type NewJob = Pick<
   JobRow,
   'modelId' | 'state' | 'task' | 'provider' | 'strategy' | 'modelName' | 'datasetName' | 'createdAt'
->;
+> &
+  Partial<Pick<JobRow, 'displayName'>>;
 /** A job with a known number: one that is registered again. */
 export type KnownJob = NewJob & Pick<JobRow, 'id'>;
 export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt'>>;
 
-const jsonColumns = new Set(['spec', 'lastMetric', 'resultMetrics', 'verification', 'artifacts']);
+const jsonColumns = new Set(['spec', 'lastMetric', 'resultMetrics', 'verification', 'artifacts', 'tags']);
 const booleanColumns = new Set(['stopRequested', 'discardRequested', 'acknowledged']);
 const columnNames: Record<keyof JobRow, string> = {
   id: 'id',
@@ -82,6 +88,9 @@ const columnNames: Record<keyof JobRow, string> = {
   errorEvidence: 'error_evidence',
   exitCode: 'exit_code',
   exitSignal: 'exit_signal',
+  displayName: 'display_name',
+  notes: 'notes',
+  tags: 'tags',
 };
 
 function toRow(record: Record<string, unknown>): JobRow {
@@ -101,6 +110,10 @@ function toColumn(key: string, value: unknown): unknown {
   return value;
 }
 
+/** What is searched, as SQL. */
+const searched =
+  "display_name || ' ' || notes || ' ' || tags || ' ' || model_name || ' ' || dataset_name || ' ' || state";
+
 /** Columns that jobs can be listed by. */
 const filterColumns = {
   task: 'task',
@@ -113,6 +126,10 @@ const filterColumns = {
 /** Filters for `list`: states (any if empty) and values; newest first. */
 export interface JobFilter extends Partial<Record<keyof typeof filterColumns, string | undefined>> {
   readonly states: readonly string[];
+  /** Words that are all in the name, notes, tags, number, model, dataset or state; in upper or lower case. */
+  readonly search?: string | undefined;
+  /** Tags that it has, all of them. */
+  readonly tags?: readonly string[] | undefined;
   readonly limit: number;
   readonly offset: number;
 }
@@ -130,6 +147,7 @@ export interface JobStore {
   /** Jobs to be discarded. */
   toDiscard(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
+  facets(): Facets;
   remove(id: number): void;
   /** Caches a query until the table changes. */
   cached<T>(read: () => T): () => T;
@@ -147,9 +165,10 @@ export function createJobStore(db: Db): JobStore {
     }
     return statement;
   };
+  addSearch(db);
   const insert = db.prepare(
-    `INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at)
-     VALUES (@id, @modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt)`,
+    `INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at, display_name)
+     VALUES (@id, @modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt, @displayName)`,
   );
   const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
   const byModelId = db.prepare('SELECT * FROM jobs WHERE model_id = ?');
@@ -161,7 +180,7 @@ export function createJobStore(db: Db): JobStore {
   return {
     insert(job) {
       revision += 1;
-      return Number(insert.run({ id: null, ...job }).lastInsertRowid);
+      return Number(insert.run({ id: null, displayName: '', ...job }).lastInsertRowid);
     },
     update(id, change) {
       const keys = Object.keys(change) as (keyof JobChange)[];
@@ -189,7 +208,7 @@ export function createJobStore(db: Db): JobStore {
       const sql = `SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`;
       return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);
     },
-    list({ states, limit, offset, ...equals }) {
+    list({ states, search, tags = [], limit, offset, ...equals }) {
       const conditions = states.length === 0 ? [] : [`state IN (${marks(states.length)})`];
       const values: unknown[] = [...states];
       for (const [key, column] of Object.entries(filterColumns)) {
@@ -198,7 +217,24 @@ export function createJobStore(db: Db): JobStore {
         conditions.push(`${column} = ?`);
         values.push(value);
       }
+      for (const tag of tags) {
+        conditions.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)');
+        values.push(tag);
+      }
+      if (search !== undefined) {
+        conditions.push(`has_words('train_' || id || ' ' || ${searched}, ?)`);
+        values.push(search);
+      }
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+      if (search !== undefined || tags.length > 0) {
+        // The index has all that is searched, so that no specification is read for a run that is not shown.
+        const ids = prepared(`SELECT id FROM jobs INDEXED BY jobs_by_identity ${where}`)
+          .pluck()
+          .all(...values) as number[];
+        ids.sort((a, b) => b - a);
+        const shown = ids.slice(offset, limit < 0 ? undefined : offset + limit);
+        return { jobs: shown.map((id) => toRow(get.get(id) as Record<string, unknown>)), total: ids.length };
+      }
       const page = prepared(`SELECT * FROM jobs ${where} ORDER BY id DESC LIMIT ? OFFSET ?`);
       const records = page.all(...values, limit, offset) as Record<string, unknown>[];
       const { total } = prepared(`SELECT count(*) AS total FROM jobs ${where}`).get(...values) as {
@@ -208,6 +244,7 @@ export function createJobStore(db: Db): JobStore {
     },
     toDiscard: () => (toDiscard.all() as Record<string, unknown>[]).map(toRow),
     counts: () => counts.all() as { state: string; count: number }[],
+    facets: () => readFacets(db, 'jobs', 'model_name'),
     remove(id) {
       revision += 1;
       remove.run(id);

@@ -1,4 +1,5 @@
 import type { Db } from './open.ts';
+import { addSearch, type Facets, readFacets } from './search.ts';
 
 /** One file of a model, with its path relative to the model's folder. */
 export interface ModelArtifact {
@@ -28,14 +29,41 @@ export interface ModelRow {
   readonly metrics: Record<string, unknown>;
   readonly verification: Record<string, unknown> | null;
   readonly artifacts: readonly ModelArtifact[];
+  /** What people call it; `name` is what requests name it by. */
+  readonly displayName: string;
+  readonly notes: string;
+  readonly tags: readonly string[];
 }
 
+type Names = Pick<ModelRow, 'displayName' | 'notes' | 'tags'>;
+/** A model that is stored: its name is that of requests if it has no other. */
+export type NewModel = Omit<ModelRow, 'id' | keyof Names> & Partial<Names>;
+
+/** Filters for `page`: values of columns, words and tags. */
+export interface ModelFilter {
+  readonly task?: string | undefined;
+  readonly strategy?: string | undefined;
+  readonly baseModel?: string | undefined;
+  readonly datasetName?: string | undefined;
+  /** Words that are all in the names, notes, tags, base model or dataset; in upper or lower case. */
+  readonly search?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+/** What a list shows of a model. */
+export type ListedModel = Omit<ModelRow, 'config' | 'metrics' | 'verification' | 'artifacts' | 'provider'>;
+
 export interface ModelStore {
-  insert(model: Omit<ModelRow, 'id'>): number;
+  insert(model: NewModel): number;
   byId(id: number): ModelRow | null;
   byModelId(modelId: string): ModelRow | null;
   byName(name: string): ModelRow | null;
   list(task?: string): ModelRow[];
+  /** The models of a job, which are one at most. */
+  ofJob(jobId: number): ModelRow | null;
+  /** The models that a filter has, newest first, without what is only read of one. */
+  find(filter: ModelFilter): ListedModel[];
+  facets(): Facets;
+  setNames(id: number, names: Names): void;
   setArtifacts(id: number, artifacts: readonly ModelArtifact[], sizeBytes: number): void;
   remove(id: number): void;
 }
@@ -62,15 +90,48 @@ function toRow(record: Record<string, unknown>): ModelRow {
     metrics: json('metrics'),
     verification: json('verification'),
     artifacts: json('artifacts'),
+    ...toNames(record),
   };
 }
 
+const toNames = (record: Record<string, unknown>): Names => ({
+  displayName: (record.display_name as string) || (record.name as string),
+  notes: record.notes as string,
+  tags: JSON.parse(record.tags as string),
+});
+
+const toListed = (record: Record<string, unknown>): ListedModel => ({
+  id: record.id as number,
+  modelId: record.model_id as string,
+  jobId: record.job_id as number | null,
+  name: record.name as string,
+  baseModel: record.base_model as string,
+  task: record.task as string,
+  strategy: record.strategy as string,
+  datasetName: record.dataset_name as string,
+  createdAt: record.created_at as string,
+  sizeBytes: record.size_bytes as number,
+  path: record.path as string,
+  ...toNames(record),
+});
+
+/** What a list reads of a model. */
+const listed =
+  'id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, display_name, notes, tags';
+const filterColumns = {
+  task: 'task',
+  strategy: 'strategy',
+  baseModel: 'base_model',
+  datasetName: 'dataset_name',
+} as const;
+
 export function createModelStore(db: Db): ModelStore {
+  addSearch(db);
   const insert = db.prepare(
     `INSERT INTO models (model_id, job_id, name, base_model, task, provider, strategy, dataset_name,
-       created_at, size_bytes, path, config, metrics, verification, artifacts)
+       created_at, size_bytes, path, config, metrics, verification, artifacts, display_name, notes, tags)
      VALUES (@modelId, @jobId, @name, @baseModel, @task, @provider, @strategy, @datasetName,
-       @createdAt, @sizeBytes, @path, @config, @metrics, @verification, @artifacts)`,
+       @createdAt, @sizeBytes, @path, @config, @metrics, @verification, @artifacts, @displayName, @notes, @tags)`,
   );
   const one = (where: string) => {
     const statement = db.prepare(`SELECT * FROM models WHERE ${where} ORDER BY id DESC LIMIT 1`);
@@ -82,6 +143,7 @@ export function createModelStore(db: Db): ModelStore {
   const all = db.prepare('SELECT * FROM models ORDER BY id DESC');
   const ofTask = db.prepare('SELECT * FROM models WHERE task = ? ORDER BY id DESC');
   const setArtifacts = db.prepare('UPDATE models SET artifacts = ?, size_bytes = ? WHERE id = ?');
+  const setNames = db.prepare('UPDATE models SET display_name = ?, notes = ?, tags = ? WHERE id = ?');
   const remove = db.prepare('DELETE FROM models WHERE id = ?');
   return {
     insert: (model) =>
@@ -92,6 +154,9 @@ export function createModelStore(db: Db): ModelStore {
           metrics: JSON.stringify(model.metrics),
           verification: model.verification === null ? null : JSON.stringify(model.verification),
           artifacts: JSON.stringify(model.artifacts),
+          displayName: model.displayName ?? model.name,
+          notes: model.notes ?? '',
+          tags: JSON.stringify(model.tags ?? []),
         }).lastInsertRowid,
       ),
     byId: one('id = ?'),
@@ -99,6 +164,33 @@ export function createModelStore(db: Db): ModelStore {
     byName: one('name = ?'),
     list: (task) =>
       ((task === undefined ? all.all() : ofTask.all(task)) as Record<string, unknown>[]).map(toRow),
+    ofJob: one('job_id = ?'),
+    find({ search, tags = [], ...equals }) {
+      const conditions: string[] = [];
+      const values: unknown[] = [];
+      for (const [key, column] of Object.entries(filterColumns)) {
+        const value = equals[key as keyof typeof filterColumns];
+        if (value === undefined) continue;
+        conditions.push(`${column} = ?`);
+        values.push(value);
+      }
+      for (const tag of tags) {
+        conditions.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)');
+        values.push(tag);
+      }
+      if (search !== undefined) {
+        conditions.push(
+          "has_words(name || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || base_model || ' ' || dataset_name || ' ' || task, ?)",
+        );
+        values.push(search);
+      }
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+      const found = db.prepare(`SELECT ${listed} FROM models ${where} ORDER BY id DESC`);
+      return (found.all(...values) as Record<string, unknown>[]).map(toListed);
+    },
+    facets: () => readFacets(db, 'models', 'base_model'),
+    setNames: (id, { displayName, notes, tags }) =>
+      void setNames.run(displayName, notes, JSON.stringify(tags), id),
     setArtifacts: (id, artifacts, sizeBytes) =>
       void setArtifacts.run(JSON.stringify(artifacts), sizeBytes, id),
     remove: (id) => void remove.run(id),

@@ -61,7 +61,11 @@ export const service = {
   /** Stops a job and saves a checkpoint; with `discard`, deletes it after it has stopped. */
   stop: (jobId: string, discard = false) =>
     call('POST /api/jobs/{job_id}/stop', { path: { job_id: jobId }, body: { discard } }),
-  jobs: (limit: number, offset = 0) => call('GET /api/jobs', { query: { limit, offset } }),
+  jobs: (query: Input<'GET /api/jobs'>['query'], signal?: AbortSignal) =>
+    call('GET /api/jobs', { ...(query ? { query } : {}), ...(signal ? { signal } : {}) }),
+  jobFacets: () => call('GET /api/jobs/facets'),
+  identifyJob: (jobId: string, body: Body<'PATCH /api/jobs/{job_id}'>) =>
+    call('PATCH /api/jobs/{job_id}', { path: { job_id: jobId }, body }),
   job: (jobId: string) => call('GET /api/jobs/{job_id}', { path: { job_id: jobId } }),
   series: (jobId: string, points: number) =>
     call('GET /api/jobs/{job_id}/metrics', { path: { job_id: jobId }, query: { points } }),
@@ -79,7 +83,10 @@ export const service = {
   stopSweep: (id: string) => call('POST /api/sweeps/{sweep_id}/stop', { path: { sweep_id: id } }),
   removeSweep: (id: string) => call('DELETE /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
 
-  models: () => call('GET /api/models/'),
+  models: async () => (await call('GET /api/catalog')).models,
+  modelFacets: () => call('GET /api/catalog/facets'),
+  identifyModel: (modelId: string, body: Body<'PATCH /api/catalog/{model_id}'>) =>
+    call('PATCH /api/catalog/{model_id}', { path: { model_id: modelId }, body }),
   model: (modelId: string) => call('GET /api/models/{model_id}', { path: { model_id: modelId } }),
   lineage: (modelId: string) => call('GET /api/models/{model_id}/lineage', { path: { model_id: modelId } }),
   modelFilePath: (modelId: string, name: string) =>

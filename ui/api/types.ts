@@ -9,7 +9,10 @@ export type AccessKey = Answer<'GET /api/keys'>['keys'][number];
 export type NewKey = Answer<'POST /api/keys'>;
 export type Info = Answer<'GET /api/info'>;
 export type Dataset = Answer<'GET /api/datasets'>['datasets'][number];
-export type Model = Answer<'GET /api/models/'>[number];
+export type Model = Answer<'GET /api/catalog'>['models'][number];
+/** What a run or a model is called. */
+export type Identity = Pick<Job, 'display_name' | 'notes' | 'tags'>;
+export type Facets = Answer<'GET /api/jobs/facets'>;
 export type ModelDetail = Answer<'GET /api/models/{model_id}'>;
 export type HardwareSpecs = Answer<'GET /api/finetune/hardware_specs'>;
 export type RecommendedSettings = Answer<'GET /api/finetune/load_settings'>;

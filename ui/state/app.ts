@@ -79,9 +79,9 @@ export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
 
 /** The newest runs, loaded in pages. */
 async function readJobs(count: number): Promise<JobPage> {
-  const { jobs: found, total } = await service.jobs(Math.min(count, historyPage));
+  const { jobs: found, total } = await service.jobs({ limit: Math.min(count, historyPage) });
   for (let offset = found.length; offset < Math.min(count, total); offset += historyPage) {
-    const older = (await service.jobs(Math.min(count - offset, historyPage), offset)).jobs;
+    const older = (await service.jobs({ limit: Math.min(count - offset, historyPage), offset })).jobs;
     // A run that was started in between has shifted the others.
     const known = new Set(found.map(({ job_id }) => job_id));
     found.push(...older.filter(({ job_id }) => !known.has(job_id)));

@@ -1,7 +1,7 @@
 import type { ExportFrame, Frame, LogFrame } from '../api/frames.ts';
 import { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { JobDetail } from '../api/types.ts';
+import type { Identity, JobDetail } from '../api/types.ts';
 import { isEnded } from './job-words.ts';
 import { asServiceError } from './remote.ts';
 import { RunSeries } from './series.ts';
@@ -80,6 +80,12 @@ export class Run extends Store<RunRecord> {
     if (this.value.gone !== undefined) return;
     const message = `It was ${how}.`;
     this.set({ job: this.value.job, error: new ServiceError(404, message, message), gone: how });
+  }
+
+  /** Takes over a new name, notes or tags. */
+  identify(identity: Identity): void {
+    const { job, error } = this.value;
+    if (job !== null) this.set({ job: { ...job, ...identity }, error });
   }
 
   /** Applies a frame of this run. */

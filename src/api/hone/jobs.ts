@@ -3,6 +3,7 @@ import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';
 import { Reply } from '../../http/reply.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
+import * as i from './identity-schemas.ts';
 import { presentJob, presentJobDetail } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
@@ -28,11 +29,30 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       query: s.listQuery,
       responses: { 200: { description: 'The jobs', schema: s.jobs } },
       handle: ({ query }) => {
-        const { state, model_name: modelName, dataset: datasetName, ...rest } = query;
-        const filter = { ...rest, modelName, datasetName, states: state ?? [] };
+        const { state, model_name: modelName, dataset: datasetName, tag: tags, ...rest } = query;
+        const filter = { ...rest, modelName, datasetName, tags, states: state ?? [] };
         const { jobs: found, total } = store.list(filter);
         return { jobs: found.map(presentJob), total };
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/facets',
+      tag,
+      summary: 'The tags, base models and datasets that jobs can be filtered by, the most frequent first',
+      responses: { 200: { description: 'The values with their numbers of jobs', schema: i.facets } },
+      handle: () => store.facets() as i.Facets,
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'Change the name, notes or tags of a job',
+      body: i.identityBody,
+      bodyExample: i.identityExample,
+      responses: { 200: { description: 'The changed job', schema: s.job }, 404: noJob },
+      handle: async ({ params, body }) =>
+        presentJob(await store.identify(jobNumber(params.job_id), i.readIdentity(body))),
     }),
     route({
       method: 'GET',

@@ -4,7 +4,8 @@ import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { sendFile } from '../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
-import { presentLineage } from './presenters.ts';
+import * as i from './identity-schemas.ts';
+import { presentCatalogued, presentLineage } from './presenters.ts';
 import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
@@ -14,6 +15,37 @@ const damaged: ResponseDoc = { description: 'Invalid request, or a damaged file'
 /** A model's lineage, files, quantizations and base model answers. */
 export function modelRoutes({ hubPush, models, playground, quantizer }: Services) {
   return [
+    route({
+      method: 'GET',
+      path: '/api/catalog',
+      tag,
+      summary: 'List models with their names, notes and tags, newest first, with optional filters',
+      query: i.catalogQuery,
+      responses: { 200: { description: 'The models', schema: i.catalog } },
+      handle: ({ query }) => {
+        const { base_model: baseModel, dataset: datasetName, tag: tags, ...rest } = query;
+        return { models: models.search({ ...rest, baseModel, datasetName, tags }).map(presentCatalogued) };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/catalog/facets',
+      tag,
+      summary: 'The tags, base models and datasets that models can be filtered by, the most frequent first',
+      responses: { 200: { description: 'The values with their numbers of models', schema: i.facets } },
+      handle: () => models.facets() as i.Facets,
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/catalog/{model_id}',
+      tag,
+      summary: 'Change the displayed name, notes or tags of a model; the name that requests use stays',
+      body: i.identityBody,
+      bodyExample: i.identityExample,
+      responses: { 200: { description: 'The changed model', schema: i.catalogued }, 404: noModel },
+      handle: async ({ params, body }) =>
+        presentCatalogued(await models.identify(params.model_id, i.readIdentity(body))),
+    }),
     route({
       method: 'POST',
       path: '/api/models/{model_id}/quantize',

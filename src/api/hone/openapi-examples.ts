@@ -37,6 +37,9 @@ const job = {
   metrics: null,
   verification: null,
   resumable: false,
+  display_name: 'support · 3 epochs · 2e-4',
+  notes: 'With the new replies of October.',
+  tags: ['support', 'candidate'],
 };
 const trial = {
   number: 4,
@@ -215,6 +218,26 @@ const signedOut = {
   scope: null,
 };
 
+const facets = {
+  tags: [{ value: 'support', count: 2 }],
+  models: [{ value: job.model_name, count: 3 }],
+  datasets: [{ value: job.dataset, count: 3 }],
+};
+const catalogued = {
+  model_id: job.model_id,
+  id: 1,
+  name: 'Qwen3-0.6B-support',
+  ...{ display_name: job.display_name, notes: job.notes, tags: job.tags },
+  base_model: job.model_name,
+  task: job.task,
+  strategy: job.strategy,
+  dataset: job.dataset,
+  job_id: job.job_id,
+  created_at: '2026-11-21T12:09:00.000Z',
+  size_mb: 640.5,
+  path: `/home/ada/.local/share/hone/model_checkpoints/${job.model_id}`,
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
   'GET /api/jobs/{job_id}': {
@@ -222,6 +245,10 @@ export const examples: Readonly<Record<string, unknown>> = {
     row_shape: 'input-output',
     validation_dataset: null,
     settings,
+    request: {
+      ...{ task: job.task, model_name: job.model_name, dataset: job.dataset, provider: job.provider },
+      ...{ strategy: job.strategy, ...settings },
+    },
     export: { quantizations: ['Q8_0'] },
     artifacts: [],
     checkpoints: [
@@ -241,6 +268,11 @@ export const examples: Readonly<Record<string, unknown>> = {
       cpu_mean_percent: 12.4,
     },
   },
+  'PATCH /api/jobs/{job_id}': job,
+  'GET /api/jobs/facets': facets,
+  'GET /api/catalog': { models: [catalogued] },
+  'GET /api/catalog/facets': facets,
+  'PATCH /api/catalog/{model_id}': catalogued,
   'GET /api/jobs/{job_id}/metrics': {
     train: [{ ...point, progress: 47.5, time: '2026-11-21T12:03:45.000Z' }],
     eval: [
@@ -506,6 +538,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     created_at: '2026-11-21T12:09:00.000Z',
     dataset: job.dataset,
     job_id: job.job_id,
+    display_name: job.display_name,
+    notes: job.notes,
+    tags: job.tags,
     settings,
     metrics: { final_loss: 0.412, eval_loss: 0.534, perplexity: 1.706 },
     verification,

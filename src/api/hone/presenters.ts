@@ -8,12 +8,20 @@ import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
 import type { ImportNote } from '../../domain/datasets/files/import-note.ts';
 import type { RowPage } from '../../domain/datasets/rows/row-page.ts';
 import type { Consumption } from '../../domain/events/consumption.ts';
-import { type Job, jobName, lastPointOf, messageOf, progressOf } from '../../domain/job-record/job.ts';
+import {
+  displayNameOf,
+  type Job,
+  jobName,
+  lastPointOf,
+  messageOf,
+  progressOf,
+} from '../../domain/job-record/job.ts';
 import type { Machine } from '../../domain/machine/machine.ts';
 import type { ModelFile } from '../../domain/models/downloads.ts';
-import type { Model } from '../../domain/models/models.ts';
+import type { ListedModel, Model } from '../../domain/models/models.ts';
 import type { Analysis } from '../../domain/training/dataset-analysis.ts';
 import type { Plan, RecommendedModel } from '../../domain/training/planner.ts';
+import { repeatedRequest } from '../../domain/training/repeated-request.ts';
 import type { hardware, Verification } from './schemas.ts';
 
 export function presentJob(job: Job) {
@@ -50,6 +58,28 @@ export function presentJob(job: Job) {
     metrics: job.resultMetrics,
     verification: job.verification as Verification | null,
     resumable: resumableStates.includes(job.state),
+    display_name: displayNameOf(job),
+    notes: job.notes,
+    tags: [...job.tags],
+  };
+}
+
+export function presentCatalogued(model: ListedModel) {
+  return {
+    model_id: model.modelId,
+    id: model.id,
+    name: model.name,
+    display_name: model.displayName,
+    notes: model.notes,
+    tags: [...model.tags],
+    base_model: model.baseModel,
+    task: model.task,
+    strategy: model.strategy,
+    dataset: model.datasetName,
+    job_id: model.jobId === null ? null : jobName(model.jobId),
+    created_at: model.createdAt,
+    size_mb: Math.round(model.sizeBytes / 1e4) / 100,
+    path: model.path,
   };
 }
 
@@ -65,6 +95,7 @@ export function presentJobDetail(job: Job, consumption: Consumption, checkpoints
     row_shape: spec?.dataset?.shape ?? null,
     validation_dataset: spec?.validation?.name ?? null,
     settings: spec?.settings ?? {},
+    request: repeatedRequest(job),
     export: spec?.export ?? null,
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
@@ -220,6 +251,9 @@ export function presentLineage(
     created_at: model.createdAt,
     dataset: model.datasetName,
     job_id: model.jobId === null ? null : jobName(model.jobId),
+    display_name: model.displayName,
+    notes: model.notes,
+    tags: [...model.tags],
     settings: model.config,
     metrics: model.metrics as Readonly<Record<string, number | null>>,
     verification: model.verification as Verification | null,

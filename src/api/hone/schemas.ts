@@ -15,6 +15,7 @@ import {
 } from '../../domain/playground/generation-bounds.ts';
 import { trainingRequest } from '../../domain/training/training-request.ts';
 import { exportFrame, lastPoint, logFrame } from './frame-schemas.ts';
+import { identity, searchQuery } from './identity-schemas.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
   v.pipe(
@@ -41,6 +42,7 @@ export const listQuery = v.object({
   /** The base model as named in the request. */
   model_name: filterText,
   dataset: filterText,
+  ...searchQuery.entries,
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
@@ -104,6 +106,7 @@ export const job = v.object({
   metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
   verification: v.nullable(verification),
   resumable: v.boolean(),
+  ...identity,
 });
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
 export const jobDetail = v.object({
@@ -113,6 +116,8 @@ export const jobDetail = v.object({
   /** The dataset that it validates on, if that is not a part of `dataset`. */
   validation_dataset: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),
+  /** The training request that starts it again, with every setting; `null` if the settings are unknown. */
+  request: v.nullable(v.record(v.string(), v.unknown())),
   export: v.nullable(v.looseObject({})),
   artifacts: v.array(v.looseObject({})),
   /** Those that are kept, by step; the playground answers with each. */
@@ -470,6 +475,7 @@ export const lineage = v.object({
   dataset: v.string(),
   /** `null` after the job was deleted. */
   job_id: v.nullable(v.string()),
+  ...identity,
   settings: v.record(v.string(), v.unknown()),
   metrics: v.record(v.string(), v.nullable(v.number())),
   verification: v.nullable(verification),

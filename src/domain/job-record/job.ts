@@ -2,6 +2,7 @@ import { type JobState, type Phase, phases, phasesOf } from '../../contract/jobs
 import type { LineOf, Verification } from '../../contract/journal.ts';
 import type { JobRow } from '../../db/jobs.ts';
 import { inSentences } from '../../errors.ts';
+import { defaultName } from './identity.ts';
 
 export { fieldSchemas, verification } from '../../trainer/protocol.ts';
 
@@ -24,6 +25,12 @@ export function lastPointOf(job: Job): Omit<LineOf<'metric'>, 'seq' | 'time' | '
 
 /** A job's ID in the API. */
 export const jobName = (jobId: number) => `train_${jobId}`;
+
+/** What a job is called; its default name if it was stored without one. */
+export function displayNameOf({ displayName, datasetName, spec }: Job): string {
+  const { settings = {} } = (spec ?? {}) as { readonly settings?: Readonly<Record<string, unknown>> };
+  return displayName || defaultName(datasetName, settings);
+}
 
 /** Progress of the phases before and after training, in percent. */
 const preparation = phasesOf('Prepare');

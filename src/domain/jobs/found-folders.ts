@@ -9,9 +9,11 @@ import type { ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
 import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
+import { defaultName } from '../job-record/identity.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import { readModelFile } from '../models/model-file.ts';
 import { readAsked } from './asked-file.ts';
+import { readIdentity } from './identity-file.ts';
 import { applyLines } from './job-journal.ts';
 import { type EndLine, outcomeOf } from './run-outcome.ts';
 
@@ -84,10 +86,13 @@ export async function registerFolders(places: Places, also: () => void): Promise
     for (const { id } of goneModels) store.models.remove(id);
     const outdated = jobs.filter((job) => isOutdated(store, job));
     for (const job of outdated) registerJob(places, job, models);
+    for (const { id, folder } of jobs) store.jobs.update(id, readIdentity(folder) ?? {});
     const lost = models.filter(({ modelId }) => store.models.byModelId(modelId) === null);
-    for (const { modelId, artifacts, sizeBytes } of models) {
+    for (const { modelId, artifacts, sizeBytes, ...model } of models) {
       const row = store.models.byModelId(modelId);
-      if (row !== null) store.models.setArtifacts(row.id, artifacts, sizeBytes);
+      if (row === null) continue;
+      store.models.setArtifacts(row.id, artifacts, sizeBytes);
+      store.models.setNames(row.id, model);
     }
     for (const model of lost) {
       const jobId = model.jobId !== null && store.jobs.get(model.jobId) !== null ? model.jobId : null;
@@ -137,7 +142,9 @@ function registerJob(
     modelName: found.spec.model.name,
     datasetName: found.spec.dataset.name,
     createdAt: before?.createdAt ?? found.createdAt,
+    displayName: before?.displayName || defaultName(found.spec.dataset.name, found.spec.settings),
   });
+  if (before !== null) store.jobs.update(id, { notes: before.notes, tags: before.tags });
   const asked = store.fineTuning.getJob(id) ?? readAsked(folder, id);
   if (asked !== null) store.fineTuning.putJob(asked);
   store.jobs.update(id, { spec: found.spec, stopRequested: existsSync(join(folder, 'stop')) });

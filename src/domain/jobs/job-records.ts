@@ -1,5 +1,6 @@
 import { activeStates, type JobState, unfinishedStates } from '../../contract/jobs.ts';
 import type { JobChange, JobFilter } from '../../db/jobs.ts';
+import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
@@ -12,6 +13,8 @@ export interface JobReader {
   /** @throws AppError `not_found`. */
   get(id: number): Job;
   list(filter: JobFilter): { jobs: Job[]; total: number };
+  /** The values that jobs can be filtered by. */
+  facets(): Facets;
   /** The number of jobs in each state. */
   counts(): { readonly state: string; readonly count: number }[];
   /**
@@ -65,6 +68,7 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
       const { jobs, total } = store.jobs.list(filter);
       return { jobs: jobs as Job[], total };
     },
+    facets: () => store.jobs.facets(),
     counts: () => store.jobs.counts(),
     current: store.jobs.cached(() => {
       const job = unfinished() ?? (store.jobs.newest() as Job | null);

@@ -10,6 +10,7 @@ import type { Launcher } from '../../trainer/launcher.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { endsWithin, findTrainer, killTrainer, stopTrainer } from '../../trainer/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
+import { defaultName } from '../job-record/identity.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
@@ -19,6 +20,7 @@ import { writeAsked } from './asked-file.ts';
 import type { Share } from './devices.ts';
 import type { Waits } from './follower.ts';
 import { createJobHistory, type JobHistory } from './job-history.ts';
+import { createJobIdentity, type IdentifyJob } from './job-identity.ts';
 import { statusPayload } from './job-journal.ts';
 import { createJobRecords, type JobReader } from './job-records.ts';
 import { recoverRuns } from './job-recovery.ts';
@@ -81,6 +83,7 @@ export interface Jobs extends JobReader, JobHistory {
    */
   resume(id: number, options?: { readonly queue?: boolean }): Promise<Job>;
   remove(id: number): Promise<void>;
+  readonly identify: IdentifyJob;
   /** Acknowledges a finished job. Returns false, and changes nothing, while a job is unfinished. */
   acknowledge(): boolean;
   /** Finds the trainers started by an earlier service, and ends the jobs whose trainer is gone. */
@@ -164,6 +167,7 @@ export function createJobs(options: JobsOptions): Jobs {
         modelName: request.model_name,
         datasetName: judged.data.name,
         createdAt: new Date().toISOString(),
+        displayName: defaultName(judged.data.name, judged.settings),
       });
       also({ id: inserted, modelId });
       return inserted;
@@ -276,6 +280,7 @@ export function createJobs(options: JobsOptions): Jobs {
     },
     resume: (id, { queue = false } = {}) => resume(id, queue),
     remove,
+    identify: createJobIdentity(options, reader.get, folder),
     acknowledge() {
       if (reader.unfinished() !== null) return false;
       const newest = store.jobs.newest();

@@ -31,6 +31,10 @@ const modelFile = v.object({
   artifacts: v.array(
     v.object({ kind: text, path: inside, bytes: v.number(), quantization: v.nullable(text) }),
   ),
+  /** Absent in files of earlier releases. */
+  display_name: v.optional(text),
+  notes: v.optional(text, ''),
+  tags: v.optional(v.array(text), []),
 });
 
 /** Writes a model's description to its folder; without disk space or the folder, it does nothing. */
@@ -50,6 +54,9 @@ export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void>
     metrics: model.metrics,
     verification: model.verification,
     artifacts: [...model.artifacts],
+    display_name: model.displayName,
+    notes: model.notes,
+    tags: [...model.tags],
   };
   const path = join(model.path, modelFileName);
   try {
@@ -101,5 +108,8 @@ export async function readModelFile(folder: string): Promise<Omit<ModelRow, 'id'
     metrics: found.metrics,
     verification: found.verification,
     artifacts: found.artifacts,
+    displayName: found.display_name ?? found.name,
+    notes: found.notes,
+    tags: found.tags,
   };
 }

@@ -1,18 +1,27 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { ModelArtifact, ModelRow } from '../../db/models.ts';
+import type { ListedModel, ModelArtifact, ModelFilter, ModelRow } from '../../db/models.ts';
+import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
-import type { Job } from '../job-record/job.ts';
+import { defaultName, type IdentityChange } from '../job-record/identity.ts';
+import { displayNameOf, type Job } from '../job-record/job.ts';
 import { writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
+export type { ListedModel } from '../../db/models.ts';
 
 export interface Models {
   list(task?: string): Model[];
+  /** The models of a filter, newest first, as a list shows them. */
+  search(filter: ModelFilter): ListedModel[];
+  /** The values that they can be filtered by. */
+  facets(): Facets;
+  /** Changes what people call a model; the name that requests use stays. @throws AppError `not_found`. */
+  identify(reference: string, change: IdentityChange): Promise<Model>;
   /** Digits are a flat id, anything else a UUID. @throws AppError `not_found`. */
   find(reference: string): Model;
   /** By name or either ID, as in `/v1`. @throws AppError `not_found`. */
@@ -57,6 +66,17 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
 
   return {
     list: (task) => store.models.list(task),
+    search: (filter) => store.models.find(filter),
+    facets: () => store.models.facets(),
+
+    async identify(reference, change) {
+      const before = this.find(reference);
+      const { displayName, notes = before.notes, tags = before.tags } = change;
+      const model: Model = { ...before, displayName: nameOf(before, displayName), notes, tags };
+      store.models.setNames(model.id, model);
+      await writeModelFile(model);
+      return model;
+    },
 
     find,
 
@@ -95,6 +115,9 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
           bytes,
           quantization,
         })),
+        displayName: displayNameOf(job),
+        notes: '',
+        tags: job.tags,
       };
       await writeModelFile(model);
       return model;
@@ -127,6 +150,10 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
     },
   };
 }
+
+/** The name after a change, of which `null` is the default. */
+const nameOf = (model: Model, wanted: string | null | undefined) =>
+  wanted === null ? defaultName(model.datasetName, model.config) : (wanted ?? model.displayName);
 
 async function folderBytes(path: string): Promise<number> {
   let bytes = 0;

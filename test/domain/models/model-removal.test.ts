@@ -22,6 +22,7 @@ function setUp() {
     ...{ modelId: 'uuid', jobId: null, name: '', baseModel: 'a/b', datasetName: 'rows.jsonl', path },
     ...{ task: 'text-generation', provider: 'standard', strategy: 'sft', sizeBytes: 1 },
     ...{ createdAt: '2026-01-01T00:00:00.000Z', config: {}, metrics: {}, verification: null, artifacts: [] },
+    ...{ displayName: 'Name', notes: '', tags: [] },
   });
   const train = (modelName: string) =>
     store.jobs.insert({

@@ -2,13 +2,14 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
+import type { Identity, JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, models, pushed, router, runOf, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
+import '../../views/identity.ts';
 import './model-files.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
 import { lossChart, metricFigures } from '../../views/run-charts.ts';
@@ -113,7 +114,14 @@ export class ModelPage extends LitElement {
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${formatMoment(lineage.created_at)} · ${formatBytes(detail.size_mb * 1e6)}</p>
-          <h1>${nameText(lineage.name)}</h1>
+          <hone-identity
+            .modelId=${lineage.model_id}
+            .of=${lineage}
+            @identified=${({ detail: named }: CustomEvent<Identity>) => {
+              this._shown = { detail, lineage: { ...lineage, ...named } };
+            }}
+          ></hone-identity>
+          <p class="muted">Its name in the API is ${nameText(lineage.name)}.</p>
         </div>
         <div class="actions">
           ${verificationBadge(lineage.verification)}
@@ -179,7 +187,7 @@ export class ModelPage extends LitElement {
         <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete model</button>
       </div>`;
     return html`<hone-dialog
-      heading="Delete ${lineage.name}?"
+      heading="Delete ${lineage.display_name}?"
       .content=${content}
       @dismiss=${this._dismiss}
     ></hone-dialog>`;

@@ -1,9 +1,9 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
-import type { JobDetail } from '../../api/types.ts';
+import type { Identity, JobDetail } from '../../api/types.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
-import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
+import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
 import {
   choices,
@@ -28,6 +28,7 @@ import { runData } from '../../views/run-data.ts';
 import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
+import '../../views/identity.ts';
 import '../../views/live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
@@ -145,7 +146,11 @@ export class RunPage extends LitElement {
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
-          <h1>${modelName(job.model_name)}</h1>
+          <hone-identity
+            .jobId=${job.job_id}
+            .of=${job}
+            @identified=${({ detail }: CustomEvent<Identity>) => this._run.identify(detail)}
+          ></hone-identity>
           <p class="muted">
             ${taskName(job.task)} on
             ${nameText(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${nameText(job.validation_dataset)}`}
@@ -233,7 +238,7 @@ export class RunPage extends LitElement {
           <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete run</button>
         </div>`;
       return html`<hone-dialog
-        heading="Delete ${job.job_id}?"
+        heading="Delete ${job.display_name} (${job.job_id})?"
         .content=${content}
         @dismiss=${this._dismiss}
       ></hone-dialog>`;

@@ -1,0 +1,182 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import { identityBounds } from '../../src/contract/identity.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { Identity } from '../api/types.ts';
+import { nameText, serviceErrorPanel } from '../elements/parts.ts';
+import { jobs, models } from '../state/app.ts';
+import { asServiceError } from '../state/remote.ts';
+import '../elements/dialog.ts';
+
+/** The tags of a text with commas between them, each once. */
+export const readTags = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter(Boolean),
+  ),
+];
+
+/** What the service would refuse about tags; `null` if nothing. */
+export function tagsFault(tags: readonly string[]): string | null {
+  if (tags.length > identityBounds.tags) return `There must be at most ${identityBounds.tags} tags.`;
+  const long = tags.find((tag) => tag.length > identityBounds.tag);
+  return long === undefined
+    ? null
+    : `“${long.slice(0, 20)}…” is longer than ${identityBounds.tag} characters.`;
+}
+
+/** The tags of a run or a model. */
+export function tagList(tags: readonly string[]): TemplateResult | typeof nothing {
+  return tags.length === 0
+    ? nothing
+    : html`<span class="tags">${tags.map((tag) => html`<span class="tag"><bdi>${tag}</bdi></span>`)}</span>`;
+}
+
+/** The heading of a run's or a model's page, with its tags and notes, and a dialog to change them. Fires `identified`. */
+@customElement('hone-identity')
+export class IdentityHead extends LitElement {
+  /** The run, by its ID; or else the model. */
+  @property() jobId: string | null = null;
+  @property() modelId: string | null = null;
+  @property({ attribute: false }) of!: Identity;
+  @state() private _open = false;
+  @state() private _busy = false;
+  @state() private _error: ServiceError | null = null;
+  @state() private _tagsFault: string | null = null;
+  private _name = '';
+  private _tags = '';
+  private _notes = '';
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  private _edit(): void {
+    this._name = this.of.display_name;
+    this._tags = this.of.tags.join(', ');
+    this._notes = this.of.notes;
+    this._error = null;
+    this._tagsFault = null;
+    this._open = true;
+  }
+
+  private async _save(event: Event): Promise<void> {
+    event.preventDefault();
+    const tags = readTags(this._tags);
+    this._tagsFault = tagsFault(tags);
+    if (this._busy || this._tagsFault !== null) return;
+    this._busy = true;
+    this._error = null;
+    const name = this._name.trim();
+    const change = {
+      display_name: name === '' ? null : name,
+      tags,
+      notes: this._notes,
+    };
+    try {
+      const named =
+        this.jobId === null
+          ? await service.identifyModel(this.modelId ?? '', change)
+          : await service.identifyJob(this.jobId, change);
+      this.querySelector('dialog')?.close();
+      this.dispatchEvent(
+        new CustomEvent<Identity>('identified', {
+          detail: { display_name: named.display_name, tags: named.tags, notes: named.notes },
+        }),
+      );
+      void jobs.refresh();
+      void models.refresh();
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const { display_name, tags, notes } = this.of;
+    return html`<div class="identity">
+      <div class="row wrap-row">
+        <h1>${nameText(display_name)}</h1>
+        <button type="button" class="small" @click=${this._edit}>
+          Edit<span class="off-screen"> name, tags and notes</span>
+        </button>
+      </div>
+      ${tagList(tags)}
+      ${notes.trim() === '' ? nothing : html`<p class="identity-notes" dir="auto" tabindex="0" role="region" aria-label="Notes">${notes}</p>`}
+      ${this._open ? this._dialog() : nothing}
+    </div>`;
+  }
+
+  private _dialog(): TemplateResult {
+    const content = html`<form novalidate @submit=${(event: Event) => this._save(event)}>
+      <div class="field">
+        <label for="identity-name">Name</label>
+        <input
+          id="identity-name"
+          type="text"
+          autofocus
+          autocomplete="off"
+          maxlength=${identityBounds.displayName}
+          aria-describedby="identity-name-hint"
+          .value=${this._name}
+          @input=${(event: Event) => {
+            this._name = (event.target as HTMLInputElement).value;
+          }}
+        />
+        <p class="hint" id="identity-name-hint">
+          Leave it empty for the default name: dataset, epochs and learning rate.
+        </p>
+      </div>
+      <div class="field">
+        <label for="identity-tags">Tags</label>
+        <input
+          id="identity-tags"
+          type="text"
+          autocomplete="off"
+          aria-describedby="identity-tags-hint identity-tags-fault"
+          aria-invalid=${this._tagsFault === null ? nothing : 'true'}
+          .value=${this._tags}
+          @input=${(event: Event) => {
+            this._tags = (event.target as HTMLInputElement).value;
+          }}
+        />
+        <p class="hint" id="identity-tags-hint">With commas between them, such as: support, candidate.</p>
+        <p class="fault" id="identity-tags-fault">${this._tagsFault ?? nothing}</p>
+      </div>
+      <div class="field">
+        <label for="identity-notes">Notes</label>
+        <textarea
+          id="identity-notes"
+          rows="5"
+          maxlength=${identityBounds.notes}
+          .value=${this._notes}
+          @input=${(event: Event) => {
+            this._notes = (event.target as HTMLTextAreaElement).value;
+          }}
+        ></textarea>
+      </div>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not save', this._error)}
+      <div class="row end">
+        <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
+        <button type="submit" class="primary" ?disabled=${this._busy}>${this._busy ? 'Saving…' : 'Save'}</button>
+      </div>
+    </form>`;
+    return html`<hone-dialog
+      heading="Name, tags and notes"
+      .content=${content}
+      @dismiss=${() => {
+        this._open = false;
+      }}
+    ></hone-dialog>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-identity': IdentityHead;
+  }
+}
