@@ -15,12 +15,13 @@ import { writeSpec } from './harness/training.ts';
 /*
  * Two workers on a cluster of this machine whose head runs: the time from the start of the trainer to its first step, at
  * a model whose steps take no time. The peer is the trainer that starts its two workers itself, cold, as the cluster's
- * driver is. Both must have the same losses. Apart from that, what two workers exchange in a step, without the step.
+ * driver is. Both must have the same losses. Apart from that, what two workers agree on in a step, without
+ * the step and its gradients.
  */
 
 const run = promisify(execFile);
 const changes = { workers: 2, per_device_train_batch_size: 4, gradient_accumulation_steps: 2 };
-const exchanges: Record<Size, number> = { full: 1000, quick: 300, test: 20 };
+const agreements: Record<Size, number> = { full: 1000, quick: 300, test: 20 };
 const pollMs = 10;
 
 /** The seconds from the start of the job's trainer to its first step, and the losses of all steps. */
@@ -97,10 +98,10 @@ export const scenario: Scenario = {
         const { seconds, losses } = await onCluster(input);
         const { stdout } = await runMeasured(
           python,
-          [join(programs, 'agreement.py'), String(exchanges[input.size])],
+          [join(programs, 'agreement.py'), String(agreements[input.size])],
           { env: { PYTHONPATH: root } },
         );
-        return { figures: { seconds, exchange: summarize(JSON.parse(stdout)).median }, answer: losses };
+        return { figures: { seconds, agreement: summarize(JSON.parse(stdout)).median }, answer: losses };
       },
     },
     {
@@ -122,7 +123,7 @@ export const scenario: Scenario = {
       ...{ peer: 'local workers', goal: null },
     },
     {
-      ...{ metric: 'exchange of a step', figure: 'exchange', unit: 'ms', better: 'less', peer: null },
+      ...{ metric: 'agreement of a step', figure: 'agreement', unit: 'ms', better: 'less', peer: null },
       goal: { atMost: 3 },
     },
   ],

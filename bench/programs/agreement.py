@@ -1,7 +1,7 @@
-"""What two ranks on this machine exchange in a step, without the step: `python agreement.py STEPS`.
+"""What two ranks on this machine agree on in a step, without the step: `python agreement.py STEPS`.
 
-As the trainer does: the gradients of an adapter of 100,000 weights, the stop and save decisions, the number of tokens,
-and the figures of the journal. Prints the milliseconds of each step as JSON.
+As the trainer does: the number of tokens before it; after it, in one message, the decision to stop or save, the loss
+and the metrics. Gradients are not part of it: see the scenario `workers`. Prints the milliseconds of each step as JSON.
 """
 
 import json
@@ -11,28 +11,25 @@ import sys
 import time
 
 from trainer.engines.rank import Rank
+from trainer.training.shared_figures import SharedFigures
 
-WEIGHTS = 100_000
-FIGURES = {"train": {"entropy": [1.0], "mean_token_accuracy": [0.5], "num_tokens": [1000.0]}}
+# What TRL's trainer counts of a micro-batch.
+METRICS = {"entropy": [1.0], "mean_token_accuracy": [0.5], "num_tokens": [1000.0]}
 
 
-def exchange(number: int, meeting: str, steps: int) -> list[float]:
+def agree(number: int, meeting: str, steps: int) -> list[float]:
     """The seconds of each step at the rank `number` of two."""
     import torch
-    from torch import distributed
 
     torch.set_num_threads(1)
     rank = Rank(number, 2, 0, meeting, "lo" if sys.platform == "linux" else None, alone=True)
     rank.join("cpu")
-    gradients = torch.ones(WEIGHTS)
+    figures = SharedFigures(rank)
     seconds = []
     for _ in range(steps):
         begun = time.perf_counter()
-        distributed.all_reduce(gradients)
-        rank.decide(0)
         rank.total(1000)
-        rank.total(1000)
-        rank.gather(FIGURES)
+        figures.share([0, 2.5, 1e12, 1000, 1000], METRICS)
         seconds.append(time.perf_counter() - begun)
     rank.leave()
     return seconds
@@ -44,9 +41,9 @@ def main(steps: int) -> None:
         meeting = f"tcp://127.0.0.1:{server.getsockname()[1]}"
     other = os.fork()
     if other == 0:
-        exchange(1, meeting, steps)
+        agree(1, meeting, steps)
         os._exit(0)
-    seconds = exchange(0, meeting, steps)
+    seconds = agree(0, meeting, steps)
     os.waitpid(other, 0)
     print(json.dumps([1000 * step for step in seconds]))
 

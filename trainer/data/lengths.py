@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.data.encode import IGNORED
+
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
@@ -46,3 +48,21 @@ def list_lengths(dataset: Any, column: str) -> Any:
 
     lengths = pyarrow.compute.list_value_length(dataset.data.column(column)).to_numpy()
     return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]
+
+
+def labelled_counts(dataset: Any) -> Any:
+    """The number of tokens with a label of each row, from its column `labels`."""
+    import numpy
+
+    counts = [_labelled(chunk) for chunk in dataset.data.column("labels").chunks]
+    found = numpy.concatenate([numpy.zeros(0, int), *counts])
+    return found if dataset._indices is None else found[dataset._indices.column(0).to_numpy()]
+
+
+def _labelled(chunk: Any) -> Any:
+    """The same for the lists of an Arrow array."""
+    import numpy
+
+    offsets = chunk.offsets.to_numpy()
+    before = numpy.concatenate([[0], numpy.cumsum(chunk.values.to_numpy()[: offsets[-1]] != IGNORED)])
+    return before[offsets[1:]] - before[offsets[:-1]]

@@ -128,9 +128,11 @@ def padding_free_trainer(base: type) -> type:
             per_step = self.args.gradient_accumulation_steps * self.args.world_size
             if not kwargs.get("is_training") or per_step == 1:
                 return loader
-            from trainer.fast.balanced_batches import balance_batches
+            from trainer.fast.balanced_batches import balance_batches, rows_of
 
-            return balance_batches(loader, dataset, per_step)
+            inner = self.accelerator.unwrap_model(self.model).get_base_model()
+            rows = rows_of(dataset, inner, self.args.per_device_train_batch_size)
+            return balance_batches(loader, per_step, rows)
 
         def compute_loss(
             self,

@@ -1,6 +1,6 @@
 """A trainer class whose ranks together do what one process would do alone.
 
-Imports accelerate; import it inside functions.
+Imports transformers; import it inside functions.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformers import trainer as library
+
 from trainer.engines.sibling import FOLDER
 from trainer.training.probe import training_row
 from trainer.training.shared_batches import Blank, share_batches, with_blanks
+from trainer.training.shared_figures import SharedFigures
 from trainer.training.shared_weights import ignore_frozen
 
 if TYPE_CHECKING:
@@ -25,11 +28,13 @@ def ranked_trainer(base: type, job: Job) -> type:
     """A subclass of `base`, a trainer class of the library, for several ranks.
 
     A step's loss is divided by the number of its items at all ranks. Nothing in `compute_loss` waits for the
-    other ranks; the metrics that it counts are put together when they are logged.
+    other ranks. What the library exchanges piece by piece, `share_step` does at once: the loss, the metrics,
+    and the numbers of tokens and of operations.
     """
     import torch
 
     rank = job.rank
+    figures = SharedFigures(rank)
 
     class RankedTrainer(base):
         """One of the ranks of `job`."""
@@ -38,6 +43,9 @@ def ranked_trainer(base: type, job: Job) -> type:
             super().__init__(*args, **kwargs)
             self.data_collator = with_blanks(self.data_collator, lambda: training_row(self, 0))
             ignore_frozen(self.model)
+            self.own_input_tokens = 0
+            # Of the metrics that are logged next.
+            self.means: dict[str, float] = {}
 
         def _get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
             loader = super()._get_dataloader(*args, **kwargs)
@@ -66,18 +74,44 @@ def ranked_trainer(base: type, job: Job) -> type:
         def _track_num_input_tokens(self, inputs: Any) -> None:
             if isinstance(inputs, Blank) and "attention_mask" in inputs:
                 inputs = {**inputs, "attention_mask": inputs["attention_mask"] * 0}
-            super()._track_num_input_tokens(inputs)
+            before = self.state.num_input_tokens_seen
+            with _alone(self.accelerator):
+                super()._track_num_input_tokens(inputs)
+            self.own_input_tokens += self.state.num_input_tokens_seen - before
+            self.state.num_input_tokens_seen = before
+
+        def share_step(self, decided: int) -> int:
+            """Puts together what the ranks count in a step; returns what rank 0 `decided`."""
+            loss = self._tr_loss
+            own = [decided, loss.item(), self.current_flos, self.own_input_tokens, _tokens(self)]
+            told, self.means = figures.share(own, getattr(self, "_metrics", {}).get("train", {}))
+            decisions, losses, operations, input_tokens, tokens = zip(*told, strict=True)
+            loss.copy_(loss.new_tensor(losses).mean())
+            self.state.total_flos += sum(operations)
+            self.state.num_input_tokens_seen += int(sum(input_tokens))
+            self.current_flos = self.own_input_tokens = 0
+            if "num_tokens" in self.means:
+                self.means["num_tokens"] = int(sum(tokens))
+            return int(decisions[0])
+
+        def store_flos(self) -> None:
+            """Nothing: `share_step` has added them."""
+
+        def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+            with _gathered():
+                super()._maybe_log_save_evaluate(*args, **kwargs)
 
         def log(self, *args: Any, **kwargs: Any) -> None:
             # TRL's trainers keep the values of every micro-batch and log their mean.
             if hasattr(self, "_metrics"):
-                tokens = rank.total(self._total_train_tokens)
-                counted = rank.gather({mode: dict(named) for mode, named in self._metrics.items()})
-                for mode, named in self._metrics.items():
-                    for name in named:
-                        named[name] = [value for metrics in counted for value in metrics[mode].get(name, [])]
-                    if "num_tokens" in named:
-                        named["num_tokens"] = [tokens]
+                mode = "train" if self.model.training else "eval"
+                if mode == "eval":
+                    told, self.means = figures.share([_tokens(self)], self._metrics[mode])
+                    if "num_tokens" in self.means:
+                        self.means["num_tokens"] = int(sum(tokens for (tokens,) in told))
+                self._metrics[mode].clear()
+                self._metrics[mode].update({name: [value] for name, value in self.means.items()})
+                self.means = {}
             super().log(*args, **kwargs)
 
         def random_state(self) -> bytes:
@@ -104,6 +138,22 @@ def _alone(accelerator: Any) -> Iterator[None]:
     finally:
         for name in names:
             delattr(accelerator, name)
+
+
+@contextmanager
+def _gathered() -> Iterator[None]:
+    """Keeps the library from gathering a loss that is that of all ranks."""
+    gather = library.nested_gather
+    library.nested_gather = lambda value, *args: value
+    try:
+        yield
+    finally:
+        library.nested_gather = gather
+
+
+def _tokens(trainer: Any) -> int:
+    """The tokens that TRL has counted at this rank."""
+    return getattr(trainer, "_total_train_tokens", 0)
 
 
 @contextmanager

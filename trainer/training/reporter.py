@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback, TrainerState, set_seed
@@ -114,7 +115,8 @@ class Reporter(TrainerCallback):
         seconds = time.monotonic() - self.step_started
         self.step_seconds = _smooth(self.step_seconds, seconds)
         due = self.job.settings.save_steps is None and time.monotonic() - self.last_save > SAVE_SECONDS
-        if self._decide(due):
+        share = self.trainer.share_step if self.job.rank.meets else self.job.rank.decide
+        if self._decide(due, share):
             control.should_save = True
         if self.stop_reason:
             control.should_training_stop = True
@@ -159,7 +161,7 @@ class Reporter(TrainerCallback):
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.job.heartbeat.beat()
-        self._decide()
+        self._decide(False, self.job.rank.decide)
         if self.stop_reason:
             raise Stopped
 
@@ -184,13 +186,11 @@ class Reporter(TrainerCallback):
         """Closes the TensorBoard log."""
         self.board.close()
 
-    def _decide(self, save: bool = False) -> bool:
+    def _decide(self, save: bool, share: Callable[[int], int]) -> bool:
         """Notes a stop request, and returns whether to save, both as rank 0 sees it: the clocks of the
-        ranks differ, and only rank 0 is asked to stop."""
+        ranks differ, and only rank 0 is asked to stop. `share` returns the number of rank 0."""
         reason = self.stop_reason or self.job.stop.reason()
-        decided = self.job.rank.decide(
-            (SAVE if save else 0) + {None: 0, "stop": STOP, "signal": SIGNAL}[reason]
-        )
+        decided = share((SAVE if save else 0) + {None: 0, "stop": STOP, "signal": SIGNAL}[reason])
         self.stop_reason = "stop" if decided & STOP else "signal" if decided & SIGNAL else None
         return bool(decided & SAVE)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 # Where Linux' tcp_info has tcpi_bytes_sent, 64 bits.
 BYTES_SENT = 200
-# What TRL's trainer counts in a step.
-METRICS = {"train": {"entropy": [1.5], "mean_token_accuracy": [0.5], "num_tokens": [12345], "loss": [1.5]}}
+# What ranks tell each other after a step with TRL's trainer: see SharedFigures.
+FIGURES = [0.0, 0, 2.5, 1e12, 1000, 1000, *[1.5, 1] * 3]
 
 
 def measure(world: int, rounds: int, adapters: list[int]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _rank(number: int, world: int, rounds: int, adapters: list[int], meeting: st
         "decide": lambda: rank.decide(1),
         "total": lambda: rank.total(number),
         "tell": rank.tell,
-        "gather metrics": lambda: rank.gather(METRICS),
+        "gather numbers": lambda: rank.gather_numbers(FIGURES),
         "gather checksums": lambda: rank.gather("0" * 64),
         "gather random states": lambda: rank.gather(state),
     }

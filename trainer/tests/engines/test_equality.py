@@ -139,7 +139,7 @@ def test_ranks_make_the_adapter_of_one_process(models, tmp_path, equality, name,
     assert not (specs[1].parent / "ranks").exists()
 
 
-EXACT = ("loss", "learning_rate", "tokens", "grad_norm")
+EXACT = ("loss", "learning_rate", "tokens", "grad_norm", "extra")
 
 
 def test_the_documentation_has_these_cases_with_differences_within_their_bounds():
