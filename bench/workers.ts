@@ -12,9 +12,13 @@ import { unmeasured, writeSpec } from './harness/training.ts';
  * (without padding) per second of wall time from the end of the second step to the end of the last. The losses of every
  * step must agree: the gradients are added in another order, and nothing else differs.
  *
+ * Two processes side by side, each bound to a core and with the whole job for itself, share nothing but the machine:
+ * caches, memory and power. What they make together is what two workers could at most.
+ *
  * The cost of ranks is that of one rank in the local engine, which meets, agrees and synchronizes as several do,
- * compared with the process without an engine. Both run in the same trial, one after the other on the same core, because
- * the difference is smaller than what separates runs that are further apart.
+ * compared with the process without an engine. Both run in the same trial on the same core, because the difference is
+ * smaller than what separates runs that are further apart; in the order A B B A, so that a machine that becomes slower
+ * or faster meanwhile counts for both.
  */
 
 /** The largest relative difference between the losses of a step. */
@@ -61,11 +65,19 @@ const two: Way = { name: 'two', workers: 2, program: trainer };
 const one: Way = { name: 'one', workers: 1, program: trainer };
 const oneRank: Way = { name: 'one-rank', workers: 1, program: [join(programs, 'one_rank.py')] };
 
-async function trained({ name, workers, program }: Way, { dir, size, number }: TrialInput) {
+async function trained({ name, workers, program }: Way, { dir, size, number }: TrialInput, first = 0) {
   const job = join(dir, `${name}-${number}`);
   const changes = { workers, per_device_train_batch_size: 4, gradient_accumulation_steps: 2 };
   const spec = writeSpec(dir, job, size, 'input-output', changes);
-  const bound = ['-c', cores().slice(0, workers).join(), python, ...program, spec];
+  const bound = [
+    '-c',
+    cores()
+      .slice(first, first + workers)
+      .join(),
+    python,
+    ...program,
+    spec,
+  ];
   const env = { OMP_NUM_THREADS: String(workers), HF_HUB_OFFLINE: '1', PYTHONPATH: root };
   await runMeasured('taskset', bound, { cwd: job, env });
   const lines = readFileSync(join(job, 'journal.jsonl'), 'utf8').trim().split('\n');
@@ -84,13 +96,25 @@ const side = (name: string, about: string, way: Way): Side => ({
   trial: (input) => trained(way, input),
 });
 
+async function trainSideBySide(input: TrialInput) {
+  const both = await Promise.all(
+    [0, 1].map((core) => trained({ ...one, name: `core-${core}` }, input, core)),
+  );
+  const rate = both.reduce((sum, { figures }) => sum + figures.rate, 0);
+  return { figures: { rate }, answer: both[0]?.answer };
+}
+
 async function compareOneRank(input: TrialInput) {
-  const alone = await trained({ ...one, name: 'without-ranks' }, input);
-  const ranked = await trained(oneRank, input);
-  return {
-    figures: { share: (100 * alone.figures.rate) / ranked.figures.rate },
-    answer: ranked.answer,
-  };
+  /** The time of a token. */
+  const time = { one: 0, 'one-rank': 0 };
+  let answer: unknown;
+  const order = [one, oneRank, oneRank, one].slice(0, input.size === 'test' ? 2 : 4);
+  for (const [turn, way] of order.entries()) {
+    const run = await trained({ ...way, name: `turn-${turn}` }, input);
+    time[way.name as keyof typeof time] += 1 / run.figures.rate;
+    if (way === oneRank) answer = run.answer;
+  }
+  return { figures: { share: (100 * time['one-rank']) / time.one }, answer };
 }
 
 export const scenario: Scenario = {
@@ -103,8 +127,14 @@ export const scenario: Scenario = {
     side('two workers', 'python -m trainer, workers 2, on two cores', two),
     side('one process', 'python -m trainer, workers 1, on one core', one),
     {
+      name: 'two processes',
+      about: 'python -m trainer, workers 1, twice at once, on a core each',
+      missing,
+      trial: trainSideBySide,
+    },
+    {
       name: 'one rank',
-      about: 'one rank in the local engine, and one process after the other on one core',
+      about: 'one rank in the local engine, and one process, in turn on one core',
       missing,
       trial: compareOneRank,
     },
@@ -119,6 +149,14 @@ export const scenario: Scenario = {
         peer: 'one process',
       },
       goal: { times: 1.7 },
+    },
+    {
+      ...{ metric: 'tokens per second', figure: 'rate', unit: 'tokens/s', better: 'more', goal: null },
+      peer: 'two processes',
+    },
+    {
+      ...{ ours: 'two processes', metric: 'tokens per second, side by side', figure: 'rate', goal: null },
+      ...{ unit: 'tokens/s', better: 'more', peer: 'one process' },
     },
     {
       ...{ ours: 'one rank', metric: 'time of one rank, of that without ranks', figure: 'share' },
