@@ -24,18 +24,30 @@ interface Trained {
   readonly baseModel?: string;
 }
 
+interface Shape {
+  /** The most tokens of a prompt and its answer. */
+  readonly context?: number;
+  readonly layers?: number;
+}
+
 /** Stores a tiny model of random weights with its template, without a training. */
-export function storeModel(dataDir: string, name = 'tiny', trained?: Trained): StoredModel {
+export function storeModel(
+  dataDir: string,
+  name = 'tiny',
+  trained?: Trained,
+  { context = 64, layers = 2 }: Shape = {},
+): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
   const gguf = join(path, 'model-F16.gguf');
   mkdirSync(path, { recursive: true });
-  writeTinyGguf(gguf, trained === undefined ? {} : { adapter: trained.adapter });
+  const shape = { context: Math.max(128, context), layers };
+  writeTinyGguf(gguf, trained === undefined ? shape : { ...shape, adapter: trained.adapter });
   if (trained !== undefined) writeTinyAdapter(join(path, 'adapter.gguf'), trained.adapter);
   if (trained?.note !== undefined) writeFileSync(join(path, 'base.json'), JSON.stringify(trained.note));
   const template = {
     chat_template: "{% for message in messages %}{{ message['content'] }}{% endfor %}",
-    ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: 64, source: 'hone' },
+    ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: context, source: 'hone' },
   };
   writeFileSync(join(path, 'template.json'), JSON.stringify(template));
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));

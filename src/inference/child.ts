@@ -39,6 +39,10 @@ const keptComplaints = 2000;
 export interface Child {
   /** Number of pending requests. */
   readonly pending: number;
+  /** Those of them that it has begun to answer. */
+  readonly running: number;
+  /** Its resident memory as it told last; `null` before it has. */
+  readonly memoryBytes: number | null;
   /** Whether the process has ended. */
   readonly ended: boolean;
   generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<ChildResult>;
@@ -55,6 +59,7 @@ interface Waiting {
   resolve(result: ChildResult | EmbedResult): void;
   reject(error: Error): void;
   onText: OnText | undefined;
+  hasBegun: boolean;
 }
 
 function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
@@ -89,6 +94,7 @@ export function startChild(
   let complaints = '';
   /** Whether the model has answered, at least in part. */
   let answered = false;
+  let memoryBytes: number | null = null;
 
   const process_ = startProgram(program);
   const channel = openChannel(process_, (raw) => {
@@ -176,6 +182,7 @@ export function startChild(
       steps = message.steps;
       return;
     }
+    if ('memoryBytes' in message) memoryBytes = message.memoryBytes ?? null;
     if (message.type === 'loaded') return;
     if (message.type === 'failed' && message.id === null) {
       // the model could not be loaded: every request fails with this error, and the process is useless
@@ -187,6 +194,10 @@ export function startChild(
     const id = message.id as number;
     const request = waiting.get(id);
     if (request === undefined) return;
+    if (message.type === 'begun') {
+      request.hasBegun = true;
+      return;
+    }
     answered = true;
     if (message.type === 'text') {
       request.onText?.(message.delta, message.tokens);
@@ -213,7 +224,7 @@ export function startChild(
     };
     try {
       return await new Promise((resolve, reject) => {
-        waiting.set(id, { resolve, reject, onText });
+        waiting.set(id, { resolve, reject, onText, hasBegun: false });
         tell('inputs' in order ? { type: 'embed', id, ...order } : { type: 'generate', id, ...order });
         if (signal?.aborted) abort();
         else signal?.addEventListener('abort', abort, { once: true });
@@ -227,6 +238,12 @@ export function startChild(
   return {
     get pending() {
       return waiting.size;
+    },
+    get running() {
+      return [...waiting.values()].filter(({ hasBegun }) => hasBegun).length;
+    },
+    get memoryBytes() {
+      return memoryBytes;
     },
     get ended() {
       return gone !== null;

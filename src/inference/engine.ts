@@ -61,6 +61,16 @@ export interface GenerateResult {
   tokens?: TokenChoice[];
 }
 
+/** A file in memory, or one that requests wait for. */
+export interface ModelProcess {
+  readonly modelKey: string;
+  /** Requests that are being answered, and those that wait. */
+  readonly running: number;
+  readonly waiting: number;
+  /** Resident memory; `null` before the process has told it. */
+  readonly memoryBytes: number | null;
+}
+
 /** Loaded models, each in its own child process. */
 export interface Engine {
   /**
@@ -81,6 +91,7 @@ export interface Engine {
    */
   embed(request: EmbedRequest, options?: { signal?: AbortSignal }): Promise<EmbedResult>;
   isLoaded(modelKey: string): boolean;
+  processes(): ModelProcess[];
   /** Ends the model's process. Its pending requests fail with `conflict`. */
   unload(modelKey: string): Promise<void>;
   /** While a training runs, each model uses a single thread. */
@@ -325,6 +336,13 @@ export function createEngine(options: EngineOptions): Engine {
       const slot = slots.get(modelKey);
       return slot !== undefined && !slot.child.ended;
     },
+    processes: () =>
+      [...new Set([...slots.keys(), ...pending.keys()])].map((modelKey) => {
+        const child = slots.get(modelKey)?.child;
+        const running = child?.running ?? 0;
+        const waiting = Math.max(0, (pending.get(modelKey) ?? 0) - running);
+        return { modelKey, running, waiting, memoryBytes: child?.memoryBytes ?? null };
+      }),
     async unload(modelKey) {
       const slot = slots.get(modelKey);
       if (slot !== undefined) await drop(modelKey, slot, new AppError('conflict', 'The model was unloaded.'));

@@ -18,6 +18,7 @@ export function createEngines(gguf: Engine, trained: TrainedEngine): Engines {
     generate: (request, options) =>
       'trained' in request ? trained.generate(request, options) : gguf.generate(request, options),
     isLoaded: (modelKey) => both.some((engine) => engine.isLoaded(modelKey)),
+    processes: () => both.flatMap((engine) => engine.processes()),
     async unload(modelKey) {
       await Promise.all(both.map((engine) => engine.unload(modelKey)));
     },

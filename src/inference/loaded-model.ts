@@ -30,7 +30,12 @@ export interface LoadedModel {
   /** Sets whether a training is running; takes effect at the next evaluation. */
   setTraining(active: boolean): void;
   /** Answers one request, together with others. @throws AppError `invalid` when the prompt is too long. */
-  generate(order: Order, signal: AbortSignal, onText: Question['onText']): Promise<Answer>;
+  generate(
+    order: Order,
+    signal: AbortSignal,
+    onText: Question['onText'],
+    onBegun: () => void,
+  ): Promise<Answer>;
   /** The vectors of texts or tokens. @throws AppError `invalid` when one is empty or too long. */
   embed(order: EmbedOrder, signal: AbortSignal): Promise<Embeddings>;
 }
@@ -118,7 +123,7 @@ function createLoadedModel(
       const { longest } = await templateAt(templatePath);
       return embeddings.embed(inputs, longest, signal);
     },
-    async generate(order, signal, onText) {
+    async generate(order, signal, onText, onBegun) {
       const cameAt = performance.now();
       const { template, lead, longest } = await templateAt(order.templatePath);
       const prompt = promptOf(order, template);
@@ -138,7 +143,7 @@ function createLoadedModel(
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
       return turns.answer({
-        ...{ prompt, signal, onText, cameAt, adapters: order.adapters, caller: order.caller },
+        ...{ prompt, signal, onText, onBegun, cameAt, adapters: order.adapters, caller: order.caller },
         limit: Math.min(order.maxTokens, longest - prompt.length),
         sampling,
         temperature: order.temperature,

@@ -94,9 +94,14 @@ export const embedResult = v.strictObject({
 
 const failure = { kind: v.picklist(['invalid', 'not_found', 'internal']), message: v.string() };
 
+/** The resident memory of the child's process. */
+const memoryBytes = v.exactOptional(v.number());
+
 /** Messages from a child. `failed` without an id means that the model could not be loaded. */
 export const fromWorker = v.variant('type', [
-  v.strictObject({ type: v.literal('loaded') }),
+  v.strictObject({ type: v.literal('loaded'), memoryBytes }),
+  /** The request no longer waits for others. */
+  v.strictObject({ type: v.literal('begun'), id: v.number(), memoryBytes }),
   /** `steps` grows with every part of the model that is loaded and every token that is evaluated. */
   v.strictObject({ type: v.literal('alive'), steps: v.number() }),
   v.strictObject({
@@ -105,7 +110,7 @@ export const fromWorker = v.variant('type', [
     delta: v.string(),
     tokens: v.optional(choices, []),
   }),
-  v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult }),
+  v.strictObject({ type: v.literal('done'), id: v.number(), result: generateResult, memoryBytes }),
   v.strictObject({ type: v.literal('embedded'), id: v.number(), result: embedResult }),
   v.strictObject({
     type: v.literal('failed'),

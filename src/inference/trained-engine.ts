@@ -17,7 +17,8 @@ export type TrainedModel = Omit<TrainedLoad, 'templatePath' | 'trainingActive'>;
 export type TrainedRequest = Omit<GenerateRequest, 'ggufPath'> & { readonly trained: TrainedModel };
 
 /** Runs such models with the trainer package, each in its own process. */
-export interface TrainedEngine extends Pick<Engine, 'isLoaded' | 'unload' | 'setTrainingActive' | 'close'> {
+export interface TrainedEngine
+  extends Pick<Engine, 'isLoaded' | 'processes' | 'unload' | 'setTrainingActive' | 'close'> {
   /** @throws AppError as `Engine.generate` does. */
   generate(
     request: TrainedRequest,
@@ -72,8 +73,9 @@ export function createTrainedEngine(
   },
 ): TrainedEngine {
   const { idleMs, silenceMs, stallMs, maxPending, logger, program } = options;
-  /** Requests to all models, running and waiting. */
-  let pending = 0;
+  /** Requests to each model, running and waiting. */
+  const pending = new Map<string, number>();
+  const pendingOfAll = () => [...pending.values()].reduce((sum, count) => sum + count, 0);
   let slot: Slot | null = null;
   let waiters: (() => void)[] = [];
   let trainingActive = false;
@@ -190,15 +192,26 @@ export function createTrainedEngine(
 
   return {
     async generate(request, options) {
-      if (pending >= maxPending) throw tooMany(pending);
-      pending += 1;
+      const others = pendingOfAll();
+      if (others >= maxPending) throw tooMany(others);
+      const { modelKey: key } = request;
+      pending.set(key, (pending.get(key) ?? 0) + 1);
       try {
         return await answer(request, options);
       } finally {
-        pending -= 1;
+        const left = (pending.get(key) ?? 1) - 1;
+        if (left > 0) pending.set(key, left);
+        else pending.delete(key);
       }
     },
     isLoaded: (modelKey) => slot?.key === modelKey,
+    processes: () =>
+      [...new Set([...(slot === null ? [] : [slot.key]), ...pending.keys()])].map((modelKey) => {
+        const child = slot?.key === modelKey ? slot.started : null;
+        const running = child?.running ?? 0;
+        const waiting = Math.max(0, (pending.get(modelKey) ?? 0) - running);
+        return { modelKey, running, waiting, memoryBytes: child?.memoryBytes ?? null };
+      }),
     async unload(modelKey) {
       if (slot?.key === modelKey) await drop(slot, new AppError('conflict', 'The model was unloaded.'));
     },

@@ -6,6 +6,8 @@ export interface Request extends Question {
   readonly adapters: readonly Adapter[];
   /** Who asks. */
   readonly caller: string | null;
+  /** Called when it no longer waits for others. */
+  onBegun(): void;
 }
 
 interface Waiting {
@@ -63,6 +65,7 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
         }
         waiting.splice(waiting.indexOf(next), 1);
         running.push({ ...next, answering: await beginAnswer(place, request) });
+        request.onBegun();
       } catch (error) {
         if (place !== null) rooms.release(place);
         if (waiting.includes(next)) waiting.splice(waiting.indexOf(next), 1);
@@ -87,7 +90,8 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
   async function step(members: Running[], guesses: number): Promise<void> {
     members.sort((one, other) => one.answering.place.index - other.answering.place.index);
     const shares = shareOf(members.map(({ answering }) => answering.left()));
-    prepare(shares.reduce((sum, share) => sum + share, 0));
+    const guessed = members.map(({ answering }) => Math.min(answering.guesses(), guesses));
+    prepare([...shares, ...guessed].reduce((sum, tokens) => sum + tokens, 0));
     await Promise.all(
       members.map(async (one, index) => {
         const share = shares[index] as number;

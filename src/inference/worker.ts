@@ -72,7 +72,7 @@ function take(message: ToWorker): void {
       trainingActive = message.trainingActive;
       model = load(message);
       model.then(
-        () => tell({ type: 'loaded' }),
+        () => tell({ type: 'loaded', memoryBytes: process.memoryUsage.rss() }),
         (error: unknown) => fail(null, error),
       );
       return;
@@ -81,7 +81,9 @@ function take(message: ToWorker): void {
       void answer(id, { type: 'done', id, result: abortedAnswer() }, async (loaded, signal) => {
         const onText = (delta: string, tokens: readonly TokenChoice[]) =>
           tell({ type: 'text', id, delta, tokens: [...tokens] });
-        return { type: 'done', id, result: await loaded.generate(message, signal, onText) };
+        const onBegun = () => tell({ type: 'begun', id, memoryBytes: process.memoryUsage.rss() });
+        const result = await loaded.generate(message, signal, onText, onBegun);
+        return { type: 'done', id, result, memoryBytes: process.memoryUsage.rss() };
       });
       return;
     }

@@ -68,7 +68,7 @@ class Answering:
             while self._orders.get() is not None:
                 pass
             return 1
-        self._say(type="loaded")
+        self._say(type="loaded", memoryBytes=_memory_bytes())
         while (order := self._orders.get()) is not None:
             self._answer(model, order)
         return 0
@@ -81,12 +81,13 @@ class Answering:
             self._waiting.remove(number)
             self._running = number
             self._aborted.clear()
+        self._say(type="begun", id=number, memoryBytes=_memory_bytes())
         try:
             self._set_threads()
             result = model.answer(
                 order, self._aborted.is_set, lambda text: self._say(type="text", id=number, delta=text)
             )
-            self._say(type="done", id=number, result=result)
+            self._say(type="done", id=number, result=result, memoryBytes=_memory_bytes())
         except Exception as error:
             self._fail(number, error)
         finally:
@@ -149,3 +150,10 @@ class Answering:
         with self._lock:
             while line:
                 line = line[self._out.write(line) :]
+
+
+def _memory_bytes() -> int:
+    """Resident memory of this process."""
+    import psutil
+
+    return psutil.Process().memory_info().rss

@@ -15,6 +15,7 @@ export const service = {
   addKey: (body: Body<'POST /api/keys'>) => call('POST /api/keys', { body }),
   removeKey: (id: string) => call('DELETE /api/keys/{id}', { path: { id } }),
 
+  answerFigures: () => call('GET /api/playground/figures'),
   info: () => call('GET /api/info'),
   hardware: () => call('GET /api/finetune/hardware_specs'),
   settings: () => call('GET /api/finetune/load_settings'),

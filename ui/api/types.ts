@@ -9,6 +9,7 @@ export type AccessKey = Answer<'GET /api/keys'>['keys'][number];
 export type NewKey = Answer<'POST /api/keys'>;
 export type Info = Answer<'GET /api/info'>;
 export type Dataset = Answer<'GET /api/datasets'>['datasets'][number];
+export type AnswerFigures = Answer<'GET /api/playground/figures'>;
 export type Model = Answer<'GET /api/catalog'>['models'][number];
 /** What a run or a model is called. */
 export type Identity = Pick<Job, 'display_name' | 'notes' | 'tags'>;

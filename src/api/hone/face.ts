@@ -1,6 +1,7 @@
 import type { Services } from '../../domain/services.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { type Face, withExamples } from '../../http/route.ts';
+import { answeringRoutes } from './answering.ts';
 import { baseModelRoutes } from './base-models.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
@@ -29,6 +30,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...baseModelRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),
+        ...answeringRoutes(services),
         ...moveRoutes(services),
         ...sweepRoutes(services),
         ...keyRoutes(services),

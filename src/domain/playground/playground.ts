@@ -1,7 +1,13 @@
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
-import type { EmbedResult, GenerateRequest, GenerateResult, OnText } from '../../inference/engine.ts';
+import type {
+  EmbedResult,
+  GenerateRequest,
+  GenerateResult,
+  ModelProcess,
+  OnText,
+} from '../../inference/engine.ts';
 import type { Engines } from '../../inference/engines.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
@@ -9,6 +15,7 @@ import { present, weightsOf } from '../checkpoints/weights.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
+import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
 import { mixed, type Source, type Strength } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
@@ -51,6 +58,10 @@ export interface Playground {
     request: { readonly model: string; readonly inputs: (string | number[])[] },
     options?: { signal?: AbortSignal },
   ): Promise<EmbedResult>;
+  /** What was answered since the start of the service. */
+  readonly figures: AnswerFigures;
+  /** The files in memory and the requests to each, with the names of the models that they answered for. */
+  processes(): (ModelProcess & { readonly models: readonly string[] })[];
   /** The GGUF used for inference, or the adapter of a model without one. @throws AppError as above. */
   modelFile(reference: string): { model: Model; path: string };
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
@@ -63,6 +74,9 @@ export interface Playground {
 
 /** The longest prompt in bytes. */
 export const maximumPromptBytes = 2 ** 20;
+
+/** A process is named after the latest models that it answered for, at most so many. */
+const mostNames = 5;
 
 /** One prompt of a user, as the playgrounds of both sets send it. */
 export const userPrompt = (prompt: string): GenerateRequest['input'] => ({
@@ -82,6 +96,9 @@ export function createPlayground(options: {
   const answering = new Map<string, number>();
   /** Those among them that use a checkpoint. */
   const answeringCheckpoint = new Map<string, number>();
+  const figures = createAnswerFigures();
+  /** The latest models that used a file, by the engine's key. */
+  const users = new Map<string, readonly string[]>();
 
   async function counted<T>(
     { modelId, isCheckpoint }: Pick<Source, 'modelId' | 'isCheckpoint'>,
@@ -123,11 +140,15 @@ export function createPlayground(options: {
     return { ...about, weights: { trained: trainedModelOf(job ?? model, model.path), template, adapters } };
   }
 
-  /** What a reference stands for, and how its weights are made; those of a checkpoint may take a while. */
+  /**
+   * What a reference stands for, under which name its answers are counted, and how its weights are made; those of a
+   * checkpoint may take a while.
+   */
   function find(reference: string, checkpoint: number | undefined, findModel = models.find) {
     if (checkpoint === undefined) {
       const model = findModel(reference);
-      return { modelId: model.modelId, isCheckpoint: false, prepare: async () => sourceOf(model) };
+      const { modelId, name: counter } = model;
+      return { modelId, counter, isCheckpoint: false, prepare: async () => sourceOf(model) };
     }
     const job = checkpoints.jobOf(reference);
     const about = { modelId: job.modelId, isCheckpoint: true };
@@ -135,10 +156,20 @@ export function createPlayground(options: {
     const prepare = async (): Promise<Source> => ({
       ...{ ...about, name, baseModel: job.modelName, weights: await checkpoints.prepare(job, checkpoint) },
     });
-    return { ...about, prepare };
+    return { ...about, counter: jobName(job.id), prepare };
+  }
+
+  function noteUser(key: string, name: string): void {
+    const present = new Set(engine.processes().map(({ modelKey }) => modelKey));
+    for (const known of users.keys()) if (!present.has(known)) users.delete(known);
+    const others = [...(users.get(key) ?? [])].filter((other) => other !== name);
+    users.set(key, [...others.slice(1 - mostNames), name]);
   }
 
   return {
+    figures,
+    processes: () =>
+      engine.processes().map((one) => ({ ...one, models: [...(users.get(one.modelKey) ?? [])] })),
     async generate(request, { onText, signal } = {}) {
       const { checkpoint } = request;
       for (const field of ['checkpoint', 'scale', 'blend'] as const) {
@@ -150,6 +181,7 @@ export function createPlayground(options: {
       const answer = async () => {
         const [source, blended] = [await first.prepare(), await other?.prepare()];
         const { template, adapters, ...weights } = mixed(source, request, blended);
+        noteUser(weights.modelKey, first.counter);
         return engine.generate(
           {
             ...weights,
@@ -171,7 +203,9 @@ export function createPlayground(options: {
           { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
         );
       };
-      return counted(first, () => (other === undefined ? answer() : counted(other, answer)));
+      return figures.counted(first.counter, () =>
+        counted(first, () => (other === undefined ? answer() : counted(other, answer))),
+      );
     },
     async embed({ model: reference, inputs }, { signal } = {}) {
       const model = models.find(reference);

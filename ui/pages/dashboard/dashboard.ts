@@ -17,6 +17,7 @@ import { isActive, profileName } from '../../state/job-words.ts';
 import { paced } from '../../state/pace.ts';
 import { Watch } from '../../state/store.ts';
 import './first-step.ts';
+import '../../views/answering.ts';
 import '../../views/cluster-nodes.ts';
 import '../../views/live-hardware.ts';
 import { lossChart } from '../../views/run-charts.ts';
@@ -80,7 +81,7 @@ export class Dashboard extends LitElement {
       <h1>Dashboard</h1>
       <div class="dashboard">
         <div class="column">${this._leading()}${this._recent()}</div>
-        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-live-hardware></hone-live-hardware><hone-cluster-nodes></hone-cluster-nodes></div>
+        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-live-hardware></hone-live-hardware><hone-answering></hone-answering><hone-cluster-nodes></hone-cluster-nodes></div>
       </div>
     </div>`;
   }
