@@ -194,7 +194,7 @@ test('content that is loading keeps its place and is announced to screen readers
   const held = new Promise<void>((resolve) => {
     answer = resolve;
   });
-  await page.route('**/api/models/', async (route) => {
+  await page.route('**/api/catalog', async (route) => {
     await held;
     await route.continue();
   });

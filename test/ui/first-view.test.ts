@@ -49,7 +49,7 @@ for (const [path, text] of [
   test(`${path} asks for everything once`, async () => {
     const counts = await asked(path, text);
     assert.is(counts.get('/api/jobs'), 1, 'the list of jobs');
-    assert.is(counts.get('/api/models/'), 1, 'the list of models');
+    assert.is(counts.get('/api/catalog'), 1, 'the list of models');
     const twice = [...counts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count}`);
     assert.equal(twice, []);
   });
@@ -57,7 +57,7 @@ for (const [path, text] of [
 
 test('without a socket the lists are read all the same', async () => {
   const counts = await asked('/models', '1 of 1', false);
-  assert.ok((counts.get('/api/models/') ?? 0) >= 1);
+  assert.ok((counts.get('/api/catalog') ?? 0) >= 1);
 });
 
 test.run();

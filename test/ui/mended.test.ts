@@ -91,7 +91,7 @@ const start = async (changes: Record<string, unknown> = {}): Promise<string> =>
 test('a run whose model was deleted offers neither to try it nor its files, and tells the time of all attempts', async () => {
   const { page, faults } = await openPage(service.url, '/');
   await sees(page, 'Live');
-  const read = page.waitForResponse((response) => response.url().endsWith('/api/models/'));
+  const read = page.waitForResponse((response) => response.url().endsWith('/api/catalog'));
   await page.goto(`${service.url}/training/train_1`);
   await read;
   await page.getByText('1 h 1 min').waitFor();

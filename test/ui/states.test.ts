@@ -171,7 +171,7 @@ test('a run, its settings, the comparison and the model tell what it was trained
 test('a service error is shown with its message and the next step', async () => {
   const { page } = await openPage(full.url, '/models');
   await sees(page, '1 of 1');
-  await page.route('**/api/models/', (route) =>
+  await page.route('**/api/catalog', (route) =>
     route.fulfill({ status: 507, body: JSON.stringify({ detail: 'The disk is full.' }) }),
   );
   await page.reload();
