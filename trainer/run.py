@@ -273,6 +273,7 @@ def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
         from trainer.model.config import complete_config
 
         trained["config"] = complete_config(job.model_dir)
+        trained["golden"] = result.get("golden", [])
     write_json(job.folder / TRAINED, trained)
 
 

@@ -69,7 +69,11 @@ export const journalLines = {
     extra: 'numbers',
   },
   eval: { step: 'integer', epoch: 'number', metrics: 'numbers' },
-  sample: { step: 'integer', prompt: 'text', text: 'text' },
+  /**
+   * An answer of the model at a step; at step 0, that is the base model. `reference` is the answer that is wanted, if it
+   * is known, and `file` the quantization of the exported file that answered, if that did.
+   */
+  sample: { step: 'integer', prompt: 'text', text: 'text', reference: 'text??', file: 'text??' },
   /** `path` is relative to the job folder. */
   checkpoint: { step: 'integer', path: 'text', reason: checkpointReasons, best: 'boolean' },
   artifact: { kind: artifactKinds, path: 'text', bytes: 'integer', quantization: 'text?' },

@@ -164,8 +164,8 @@ test('its checkpoints are those of its epochs, and each answers to its name', as
   assert.equal(
     [last.valid_loss, last.full_valid_loss, last.valid_mean_token_accuracy, last.train_mean_token_accuracy],
     [
-      ...[evaluations[1].metrics.eval_loss, evaluations[1].metrics.eval_loss],
-      ...[evaluations[1].metrics.mean_token_accuracy, train[3].extra.mean_token_accuracy],
+      ...[evaluations[2].metrics.eval_loss, evaluations[2].metrics.eval_loss],
+      ...[evaluations[2].metrics.mean_token_accuracy, train[3].extra.mean_token_accuracy],
     ],
   );
   const checkpoint = first.fine_tuned_model_checkpoint;

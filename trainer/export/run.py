@@ -20,6 +20,7 @@ from trainer.export.publish import publish
 from trainer.export.shared_base import base_directory, end_of_turn
 from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
+from trainer.export.verification.golden import Golden
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.export.verification.verify import load_reference, verify
 from trainer.model.view import make_view
@@ -44,7 +45,7 @@ def run_export(job: JobContext) -> None:
     scratch.mkdir()
     try:
         job.beat_or_stop()
-        summary = _export(job, scratch, trained["config"])
+        summary = _export(job, scratch, trained)
     except Stopped:
         job.done("stopped", trained["step"], trained["metrics"])
         return
@@ -55,9 +56,9 @@ def run_export(job: JobContext) -> None:
     job.done("completed", trained["step"], trained["metrics"], summary)
 
 
-def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str, Any]:
+def _export(job: JobContext, scratch: Path, trained: dict[str, Any]) -> dict[str, Any]:
     """Makes the files in `scratch` and publishes them; returns the `verification` of `done`."""
-    spec = job.spec
+    spec, config = job.spec, trained["config"]
     if spec.export is None or spec.tools is None or not spec.export.quantizations:
         raise Failure("internal", "The job asks for no GGUF.", "Set export.quantizations.")
     converter = Path(spec.tools.converter)
@@ -118,7 +119,9 @@ def _export(job: JobContext, scratch: Path, config: dict[str, Any]) -> dict[str,
                 merge_into(intermediate, lossless_type(tensors))
             progress = job.track("quantize", name)
             node_tools.quantize(spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
-        results[name] = verify(job, path, name, known, texts, expected)
+        # The first file is the one that the playground answers with.
+        golden = None if results else Golden(trained.get("golden", []), trained["step"], template, tokenizer)
+        results[name] = verify(job, path, name, known, texts, expected, golden)
         ggufs[name] = path
 
     adapter_gguf = scratch / "adapter.gguf"

@@ -14,7 +14,7 @@ from trainer.model.hardware import choose
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import EvaluationPrompts, evaluate_answers, generate_answers
+from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ REFERENCE_ROWS = 16
 
 
 def train(job: Job) -> dict[str, Any]:
-    """Trains to the end or to a stop; returns what `fit` does, with the `model` and `references`: token ids
-    of prompts, from the validation split if there is one."""
+    """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids of
+    prompts, from the validation split if there is one, and `golden`: what the exported file is asked."""
     from trl import SFTConfig, SFTTrainer
 
     settings = job.settings
@@ -66,16 +66,19 @@ def train(job: Job) -> dict[str, Any]:
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
         processing_class=job.tokenizer,
     )
-    if held_out is not None:
-        eval_prompts = EvaluationPrompts.of(job, held_out)
-        trainer.more_metrics = lambda: evaluate_answers(
-            job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
-        )
+    trainer.answers = PromptAnswers(
+        job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
+    )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)
     model.config.use_cache = True
-    return {**result, "model": model, "references": prompts(held_out if held_out is not None else training)}
+    return {
+        **result,
+        "model": model,
+        "references": prompts(held_out if held_out is not None else training),
+        "golden": trainer.answers.for_export(),
+    }
 
 
 def prompts(dataset: Any) -> list[list[int]]:

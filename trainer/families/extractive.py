@@ -14,7 +14,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import EvaluationPrompts, evaluate_answers
+from trainer.training.generate import PromptAnswers
 from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
@@ -65,14 +65,12 @@ def train(job: Job) -> dict[str, Any]:
         data_collator=DataCollatorWithPadding(job.tokenizer),
         processing_class=job.tokenizer,
     )
-    if held_out is not None:
-        eval_prompts = EvaluationPrompts.of(job, held_out)
-        trainer.more_metrics = lambda: evaluate_answers(
-            job,
-            trainer,
-            eval_prompts,
-            lambda prompts: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
-        )
+    trainer.answers = PromptAnswers(
+        job,
+        trainer,
+        held_out,
+        lambda prompts: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
+    )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}

@@ -12,7 +12,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import generate, probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import BATCH, EvaluationPrompts, beat_or_stop_criterion, evaluate_answers
+from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion
 from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
@@ -51,14 +51,12 @@ def train(job: Job) -> dict[str, Any]:
         data_collator=DataCollatorForSeq2Seq(job.tokenizer, model=model),
         processing_class=job.tokenizer,
     )
-    if held_out is not None:
-        eval_prompts = EvaluationPrompts.of(job, held_out)
-        trainer.more_metrics = lambda: evaluate_answers(
-            job,
-            trainer,
-            eval_prompts,
-            lambda prompts: generate_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
-        )
+    trainer.answers = PromptAnswers(
+        job,
+        trainer,
+        held_out,
+        lambda prompts: generate_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
+    )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}

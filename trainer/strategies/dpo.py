@@ -11,7 +11,7 @@ from trainer.model.hardware import choose
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import EvaluationPrompts, evaluate_answers, generate_answers
+from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
@@ -56,8 +56,6 @@ class Dpo:
                 beta=settings.beta,
                 loss_type=["sigmoid"],
                 max_length=None,
-                # For the samples of the base model; its margin is zero by definition.
-                eval_on_start=held_out is not None and job.resume is None,
                 prediction_loss_only=True,
             ),
             train_dataset=training.select_columns(columns),
@@ -70,15 +68,14 @@ class Dpo:
             trainer.model.delete_adapter("ref")
         if not job.provider.own_kernels:
             fuse_lora_layers(trainer.model)
-        if held_out is not None:
-            eval_prompts = EvaluationPrompts.of(job, held_out)
-            trainer.more_metrics = lambda: evaluate_answers(
-                job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
-            )
+        trainer.answers = PromptAnswers(
+            job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
+        )
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
         references = [row["prompt_ids"] for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
-        return {**result, "model": model, "references": references}
+        golden = trainer.answers.for_export()
+        return {**result, "model": model, "references": references, "golden": golden}

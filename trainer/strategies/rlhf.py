@@ -18,7 +18,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import generate
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import EvaluationPrompts, evaluate_answers, generate_answers
+from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 from trainer.training.reward_model import reward_function
 from trainer.training.steps import GENERATIONS, generations, generations_of, prompts_per_step
@@ -91,8 +91,6 @@ class Rlhf:
                 max_completion_length=min(generate.MAX_NEW_TOKENS, math.ceil(longest_answer * 1.25 / 8) * 8),
                 temperature=1.0,
                 beta=BETA,
-                # The reward of the base model, for comparison.
-                eval_on_start=held_out is not None and job.resume is None,
             ),
             train_dataset=training.select_columns(["prompt"]),
             eval_dataset=held_out.select_columns(["prompt"]) if held_out is not None else None,
@@ -101,11 +99,9 @@ class Rlhf:
         )
         fuse_lora_layers(trainer.model)
         trainer.eos_token_ids = model.generation_config.eos_token_id
-        if held_out is not None:
-            eval_prompts = EvaluationPrompts.of(job, held_out)
-            trainer.more_metrics = lambda: evaluate_answers(
-                job, trainer, eval_prompts, lambda prompts: generate_answers(job, trainer.model, prompts)
-            )
+        trainer.answers = PromptAnswers(
+            job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
+        )
         result = fit(trainer, job)
         if accuracy is not None:
             result["metrics"]["reward_model_accuracy"] = accuracy
@@ -113,7 +109,8 @@ class Rlhf:
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
         references = [row["prompt_ids"] for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
-        return {**result, "model": model, "references": references}
+        golden = trainer.answers.for_export()
+        return {**result, "model": model, "references": references, "golden": golden}
 
 
 def _generations(settings: Any, train_rows: int) -> int:

@@ -79,6 +79,8 @@ def training_arguments(
         "save_total_limit": None,
         "eval_strategy": "no" if not validated else "steps" if by_steps else "epoch",
         "eval_steps": settings.eval_steps if validated and by_steps else None,
+        # The base model, for comparison. A run that goes on has measured it.
+        "eval_on_start": validated and (job.resume is None or job.resume.step == 0),
         "metric_for_best_model": job.best_metric()[0],
         "greater_is_better": job.best_metric()[1],
         "dataloader_pin_memory": hardware.device == "cuda",

@@ -40,8 +40,10 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
         else:
             trainer.train(resume_from_checkpoint=str(job.resume.path) if job.resume else None)
     except Stopped:
-        # Raised during an evaluation: the step before it is complete.
-        trainer._save_checkpoint(trainer.model, None)
+        # Raised during an evaluation: the step before it is complete. There is none before that of the base.
+        reporter.note_stop()
+        if trainer.state.global_step > 0:
+            trainer._save_checkpoint(trainer.model, None)
     finally:
         reporter.close()
         for hook in hooks:

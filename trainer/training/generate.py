@@ -1,4 +1,4 @@
-"""Generations during training: samples, and the task's metrics on the validation split."""
+"""Generations during training: the answers that are shown, and the task's metrics on the validation split."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Validation rows that answers are generated for; a warning says when there are more.
 SCORED_ROWS = 64
-# Samples of an evaluation without `golden_prompts`.
+# Prompts that are shown without `golden_prompts`.
 SAMPLES = 3
 # Most tokens of a generated answer.
 MAX_NEW_TOKENS = 256
@@ -30,35 +30,48 @@ Prompt = list[dict[str, str]] | str
 
 
 @dataclass(frozen=True)
-class EvaluationPrompts:
-    """The prompts of every evaluation: those to show, and those to score against references."""
+class Shown:
+    """A prompt whose answers are shown, with the answer that is wanted, if that is known."""
 
-    shown: list[Prompt]
+    prompt: Prompt
+    reference: str | None
+
+
+@dataclass(frozen=True)
+class EvaluationPrompts:
+    """The prompts of a run: those to show, and those to score against references in evaluations."""
+
+    shown: list[Shown]
     scored: list[Prompt]
     references: list[str]
 
     @staticmethod
-    def of(job: Job, held_out: Any) -> EvaluationPrompts:
-        """Those of the first validation rows, or the request's `golden_prompts`."""
+    def of(job: Job, held_out: Any | None) -> EvaluationPrompts:
+        """Those of the first validation rows, if there are any; the request's `golden_prompts` are shown
+        instead of them."""
+        golden = [
+            Shown([{"role": "user", "content": text}], None) for text in job.settings.golden_prompts or ()
+        ]
+        if held_out is None:
+            return EvaluationPrompts(golden, [], [])
         count = min(len(held_out), SCORED_ROWS if job.task.scored else SAMPLES)
         numbers = dict.fromkeys(int(number) for number in held_out.select(range(count))["row"])
         found = row_at(job, list(numbers))
         if job.shape == "text":
-            conversations, prompts = [], [_beginning(row["text"]) for row in found]
+            rows = [Shown(*_halves(row["text"])) for row in found]
         else:
             conversations = [job.messages(row) for row in found]
-            prompts = [messages[:-1] for messages in conversations]
+            rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
         if job.task.scored and len(held_out) > SCORED_ROWS:
             job.warn(
                 "metrics_sampled",
                 f"{', '.join(job.task.scored)} are computed on the first {SCORED_ROWS} of {len(held_out):,} "
                 "validation rows.",
             )
-        golden = [[{"role": "user", "content": text}] for text in job.settings.golden_prompts or ()]
         return EvaluationPrompts(
-            shown=golden or prompts[:SAMPLES],
-            scored=prompts if job.task.scored else [],
-            references=[messages[-1]["content"] for messages in conversations] if job.task.scored else [],
+            shown=golden or rows[:SAMPLES],
+            scored=[row.prompt for row in rows] if job.task.scored else [],
+            references=[row.reference for row in rows] if job.task.scored else [],
         )
 
 
@@ -71,25 +84,87 @@ def shown_text(prompt: Prompt) -> str:
     return "\n\n".join(f"{message['role']}: {message['content']}" for message in prompt)
 
 
-def _beginning(text: str) -> str:
-    """The first half of a text, at most SHOWN_CHARACTERS."""
-    return text[: min(SHOWN_CHARACTERS, (len(text) + 1) // 2)]
+def _halves(text: str) -> tuple[str, str]:
+    """The first half of a text, at most SHOWN_CHARACTERS, and as much of what follows."""
+    middle = min(SHOWN_CHARACTERS, (len(text) + 1) // 2)
+    return text[:middle], text[middle : 2 * middle]
 
 
-def evaluate_answers(
-    job: Job, trainer: Any, eval_prompts: EvaluationPrompts, answers: Callable[[list[Prompt]], list[str]]
-) -> dict[str, float]:
-    """Writes the samples to the journal; returns the task's metrics of the scored answers."""
-    step = trainer.state.global_step
-    prompts = {json.dumps(prompt): prompt for prompt in [*eval_prompts.scored, *eval_prompts.shown]}
-    given = dict(zip(prompts, answers(list(prompts.values())), strict=True))
-    for prompt in eval_prompts.shown:
-        job.journal.write("sample", step=step, prompt=shown_text(prompt), text=given[json.dumps(prompt)])
-    if not eval_prompts.scored:
-        return {}
-    return job.task.score(
-        [given[json.dumps(prompt)] for prompt in eval_prompts.scored], eval_prompts.references
-    )
+class PromptAnswers:
+    """What the model of `trainer` answers to the prompts of its run: in evaluations, of which the first is
+    that of the base model, and for checkpoints. `answers` generates them."""
+
+    def __init__(
+        self, job: Job, trainer: Any, held_out: Any | None, answers: Callable[[list[Prompt]], list[str]]
+    ) -> None:
+        self.prompts = EvaluationPrompts.of(job, held_out)
+        self._job, self._trainer, self._answers = job, trainer, answers
+        # The step whose answers were shown last, and these.
+        self._shown_at: int | None = None
+        self._shown: list[str] = []
+
+    def in_evaluation(self) -> dict[str, float]:
+        """Shows the answers; returns the task's metrics of the scored ones."""
+        prompts = self.prompts
+        given = self._show(prompts.scored)
+        if not prompts.scored:
+            return {}
+        return self._job.task.score(
+            [given[json.dumps(prompt)] for prompt in prompts.scored], prompts.references
+        )
+
+    def outside_evaluation(self) -> None:
+        """Shows the answers unless an evaluation of this step did, or the run is being stopped."""
+        if self._job.stop.reason() is None:
+            self._show([])
+
+    def _show(self, others: list[Prompt]) -> dict[str, str]:
+        """Writes the answers of this step to the journal, once; returns them with those to `others`."""
+        step = self._trainer.state.global_step
+        shown = self.prompts.shown if self._shown_at != step else []
+        asked = {json.dumps(prompt): prompt for prompt in [*others, *(row.prompt for row in shown)]}
+        given = dict(zip(asked, self._answers(list(asked.values())) if asked else [], strict=True))
+        for row in shown:
+            text = given[json.dumps(row.prompt)]
+            self._job.journal.write(
+                "sample",
+                step=step,
+                prompt=shown_text(row.prompt),
+                text=text,
+                reference=row.reference,
+                file=None,
+            )
+        if shown:
+            self._shown = [given[json.dumps(row.prompt)] for row in shown]
+        self._shown_at = step
+        return given
+
+    def for_export(self) -> list[dict[str, Any]]:
+        """What the exported file is asked: each prompt to show as text and as `tokens`, its `reference`, and
+        `max_tokens`, which leaves an answer twice the room that the trained model's answers take."""
+        tokenizer, room = self._job.tokenizer, self._job.template.context_length
+        longest = max((len(ids) for ids in tokenizer(self._shown).input_ids), default=0) if self._shown else 0
+        most = min(MAX_NEW_TOKENS, 2 * longest + 16)
+        asked = []
+        for row in self.prompts.shown:
+            tokens = prompt_ids(self._job, row.prompt)[: room - 1 if room else None]
+            asked.append(
+                {
+                    "prompt": shown_text(row.prompt),
+                    "reference": row.reference,
+                    "tokens": tokens,
+                    "max_tokens": min(most, room - len(tokens)) if room else most,
+                }
+            )
+        return asked
+
+
+def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
+    """The token ids of a prompt, as the playground would send it."""
+    tokenizer = job.tokenizer
+    text = prompt if isinstance(prompt, str) else render(job.template, prompt, True)
+    first = text_start(tokenizer) if isinstance(prompt, str) else []
+    return [*first, *tokenizer(text, add_special_tokens=False).input_ids]
 
 
 def generate_answers(job: Job, model: Any, prompts: list[Prompt]) -> list[str]:
@@ -97,11 +172,7 @@ def generate_answers(job: Job, model: Any, prompts: list[Prompt]) -> list[str]:
     import torch
 
     template, tokenizer = job.template, job.tokenizer
-    ids = []
-    for prompt in prompts:
-        text = prompt if isinstance(prompt, str) else render(template, prompt, True)
-        first = text_start(tokenizer) if isinstance(prompt, str) else []
-        ids.append([*first, *tokenizer(text, add_special_tokens=False).input_ids])
+    ids = [prompt_ids(job, prompt) for prompt in prompts]
     room = template.context_length or max(len(row) for row in ids) + MAX_NEW_TOKENS
     stops = [tokenizer.convert_tokens_to_ids(stop) for stop in template.stop]
     order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
@@ -126,7 +197,7 @@ def generate_answers(job: Job, model: Any, prompts: list[Prompt]) -> list[str]:
                 stopping_criteria=[beat_or_stop_criterion(job)],
             )
             for index, row in zip(batch, made[:, width:].tolist(), strict=True):
-                given[index] = tokenizer.decode(_before(row, stops), skip_special_tokens=True).strip()
+                given[index] = answer_text(tokenizer, row, stops)
     finally:
         model.train(was_training)
     return [given[index] for index in range(len(ids))]
@@ -143,7 +214,7 @@ def beat_or_stop_criterion(job: Job) -> Any:
     return criterion
 
 
-def _before(row: list[int], stops: list[int]) -> list[int]:
-    """The tokens before the first stop token."""
-    ends = [row.index(stop) for stop in stops if stop in row]
-    return row[: min(ends)] if ends else row
+def answer_text(tokenizer: Any, tokens: list[int], stops: list[int]) -> str:
+    """The text of an answer's tokens before the first stop token."""
+    ends = [tokens.index(stop) for stop in stops if stop in tokens]
+    return tokenizer.decode(tokens[: min(ends)] if ends else tokens, skip_special_tokens=True).strip()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def job_trainer(base: type, job: Job) -> type:
     """A subclass of `base`, a trainer class of the library, that saves checkpoints as Hone does and trains
     with the job's ranks as one process would."""
+    from trainer.training.random_state import kept_random_state
+
     rank = job.rank
     if rank.meets:
         from trainer.training.ranked_trainer import ranked_trainer
@@ -22,19 +24,24 @@ def job_trainer(base: type, job: Job) -> type:
         base = ranked_trainer(base, job)
 
     class JobTrainer(base):
-        """`fit` sets `reporter`. `more_metrics` is called in every evaluation; its result is added to the
-        evaluation's metrics."""
+        """`fit` sets `reporter`, and who makes it sets `answers`, a PromptAnswers."""
 
         reporter: Any = None
 
-        more_metrics: Any = None
+        answers: Any = None
+
+        def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
+            if self.state.global_step > 0:
+                return super()._evaluate(*args, **kwargs)
+            # That of the base model: the training must be the same as without it.
+            with kept_random_state():
+                return super()._evaluate(*args, **kwargs)
 
         def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> Any:
-            job.phase("evaluate", None, None)
+            job.phase("evaluate", None, None if self.state.global_step > 0 else "the base model")
             output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
-            if self.more_metrics is not None:
-                for name, value in rank.once(self.more_metrics).items():
-                    output.metrics[f"{metric_key_prefix}_{name}"] = value
+            for name, value in rank.once(self.answers.in_evaluation).items():
+                output.metrics[f"{metric_key_prefix}_{name}"] = value
             job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
             return output
 
@@ -45,6 +52,12 @@ def job_trainer(base: type, job: Job) -> type:
                 self._write_checkpoint(states)
             # The others go on when it is complete.
             rank.tell()
+            self.answer_prompts()
+
+        def answer_prompts(self) -> None:
+            """Shows the answers to the run's prompts at this step, unless an evaluation did."""
+            with kept_random_state():
+                rank.once(self.answers.outside_evaluation)
 
         def _write_checkpoint(self, states: list[bytes]) -> None:
             from transformers.trainer_callback import ExportableState

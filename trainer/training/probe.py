@@ -37,13 +37,16 @@ def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
         if found.get("workers", 1) == job.rank.world:
             _divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
             return
+    from trainer.training.random_state import kept_random_state
+
     job.phase("probe", None, "one step with the longest rows")
     asked = args.per_device_train_batch_size
     rows = longest(trainer.train_dataset, columns, asked)
     size, accumulation = asked, args.gradient_accumulation_steps
     while True:
         job.beat_or_stop()
-        found = _attempt(trainer, rows[:size])
+        with kept_random_state():
+            found = _attempt(trainer, rows[:size])
         # One rank's problem is every rank's: they divide a step alike.
         problems = job.rank.gather(None if found is None else found.fields())
         problem = next((Failure(**fields) for fields in problems if fields is not None), None)
@@ -84,8 +87,6 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
 
     model = trainer.model
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    cpu_state = torch.random.get_rng_state()
-    gpu_state = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
     try:
         # Reserves the memory of the optimizer's state. Not written to: limits and GPUs count allocations, and
         # touching every page takes time.
@@ -111,9 +112,6 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
         return failure
     finally:
         model.train()
-        torch.random.set_rng_state(cpu_state)
-        if gpu_state is not None:
-            torch.cuda.set_rng_state_all(gpu_state)
 
 
 def _autocast(trainer: Any) -> Any:

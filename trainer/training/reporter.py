@@ -99,6 +99,9 @@ class Reporter(TrainerCallback):
             self.metrics = dict(facts.get("metrics", {}))
             self.evaluations = {int(k): v for k, v in facts.get("evaluations", {}).items()}
         self.board.open(self.job.spec, state.global_step)
+        if state.global_step == 0 and not args.eval_on_start:
+            # The base model's answers; with validation rows, its evaluation has them.
+            self.trainer.answer_prompts()
         if not self.job.rank.first:
             # Dropout differs between the ranks. A resumed rank's own state is restored afterwards.
             set_seed(self.job.settings.seed + self.job.rank.number)
@@ -179,8 +182,15 @@ class Reporter(TrainerCallback):
             kept["perplexity"] = math.exp(min(kept["eval_loss"], 700.0))
         self.job.journal.write("eval", step=state.global_step, epoch=float(state.epoch or 0), metrics=kept)
         self.board.add("eval", kept, state.global_step)
+        if state.global_step == 0:
+            # The base model's, which are not those of the run.
+            return
         self.evaluations[state.global_step] = kept
         self.metrics.update(kept)
+
+    def note_stop(self) -> None:
+        """Notes a stop request; every rank must call it."""
+        self._decide()
 
     def close(self) -> None:
         """Closes the TensorBoard log."""

@@ -94,6 +94,7 @@ def _train(job: Job, hardware: Any, model: Any, training: Any, held_out: Any, fo
         "output_dir": str(folder / "work"),
         "save_strategy": "no",
         "eval_strategy": "no",
+        "eval_on_start": False,
         "lr_scheduler_type": "linear",
         "lr_scheduler_kwargs": {},
     }

@@ -94,9 +94,13 @@ export const logFrame = v.strictObject({
   message: v.optional(v.string()),
   /** For warnings. */
   code: v.optional(v.string()),
-  /** For samples. */
+  /** For samples; at step 0, the base model answers. */
   prompt: v.optional(v.string()),
   text: v.optional(v.string()),
+  /** The answer that is wanted, where it is known. */
+  reference: v.optional(v.string()),
+  /** The quantization of the exported file, where that answers. */
+  file: v.optional(v.string()),
   /** For checkpoints. */
   path: v.optional(v.string()),
   reason: v.optional(v.picklist(checkpointReasons)),

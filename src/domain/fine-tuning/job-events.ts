@@ -42,7 +42,10 @@ function toEvent({ seq, time, type, payload }: EventRow, job: Job): JobEvent {
     case 'status':
       return statusEvent(payload, job, event);
     case 'metrics':
-      return { ...event(''), type: 'metrics', ...metricsOf(payload) };
+      // The base model's figures are not those of a step.
+      return payload.step === 0
+        ? event(`Base model: validation loss=${shown(stepFigures(payload).valid_loss)}`)
+        : { ...event(''), type: 'metrics', ...metricsOf(payload) };
     case 'export':
       return event(`Wrote ${basename(String(payload.path ?? payload.file ?? 'a file'))}`);
     case 'model':
@@ -50,8 +53,9 @@ function toEvent({ seq, time, type, payload }: EventRow, job: Job): JobEvent {
     default: {
       if (payload.kind !== 'sample')
         return event(String(payload.message), payload.level === 'warning' ? 'warn' : 'info');
-      const { step, prompt, text } = payload;
-      return { ...event(`Sample answer at step ${step}`), data: { step, prompt, text } };
+      const { step, prompt, text, file } = payload;
+      const of = file === undefined ? `at step ${step}` : `of the ${file} file`;
+      return { ...event(`Sample answer ${of}`), data: { step, prompt, text } };
     }
   }
 }

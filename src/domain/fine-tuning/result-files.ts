@@ -81,13 +81,14 @@ export function createResultFiles(store: Pick<Store, 'events' | 'fineTuning' | '
   };
 }
 
-/** One line per step with figures of either part; those that were not measured are empty. */
+/** One line per step with figures of either part; those that were not measured are empty. The base model has no line. */
 function toCsv(train: readonly Point[], evaluations: readonly Point[]): string {
   const steps = new Map<number, StepFigures>();
   for (const [kind, points] of [['train', train] as const, ['eval', evaluations] as const]) {
     for (const point of points)
       steps.set(point.step, { ...steps.get(point.step), ...stepFigures({ ...point, kind }) });
   }
+  steps.delete(0);
   const lines = [...steps]
     .sort(([a], [b]) => a - b)
     .map(([step, figures]) =>

@@ -61,9 +61,15 @@ export function applyLines(
       case 'eval':
         emit('metrics', job.id, { kind: 'eval', ...withoutHead(line) });
         break;
-      case 'sample':
-        emit('log', job.id, { level: 'info', kind: 'sample', ...withoutHead(line) });
+      case 'sample': {
+        const { reference, file, ...answer } = withoutHead(line);
+        emit('log', job.id, {
+          ...{ level: 'info', kind: 'sample', ...answer },
+          ...(reference === null ? {} : { reference }),
+          ...(file === null ? {} : { file }),
+        });
         break;
+      }
       case 'checkpoint':
         emit('log', job.id, {
           level: 'info',

@@ -8,6 +8,7 @@ from pathlib import Path
 from trainer.export import node_tools
 from trainer.export.verification import reference
 from trainer.export.verification.compare import SAME, Figures, compare
+from trainer.export.verification.golden import Golden
 from trainer.protocol.context import JobContext
 from trainer.protocol.failures import Failure
 
@@ -30,8 +31,10 @@ def verify(
     known: reference.Reference,
     texts: list[str],
     expected: list[list[int]],
+    golden: Golden | None = None,
 ) -> Figures:
-    """Scores `gguf`; Failure `verification_failed` when its weights are not the trained ones.
+    """Scores `gguf`, which also answers the prompts of `golden`; Failure `verification_failed` when its
+    weights are not the trained ones.
 
     A file that only tokenizes texts differently is kept, and `warn_of_token_differences` reports it.
     """
@@ -42,6 +45,7 @@ def verify(
             {"tokens": tokens, "ids": ids} for tokens, ids in zip(known.sequences, known.ids, strict=True)
         ],
         "texts": texts,
+        "continuations": golden.continuations() if golden else [],
     }
     answer = node_tools.score(job.spec.tools.score, request, job.beat_or_stop)
     figures = compare(quantization, known, answer, texts, expected)
@@ -58,6 +62,8 @@ def verify(
             "The tuned model answers like its base: training changed almost nothing. Train longer, or raise "
             "learning_rate.",
         )
+    if golden:
+        golden.show(job, quantization, answer["continuations"])
     job.phase("verify", 1.0, quantization)
     return figures
 

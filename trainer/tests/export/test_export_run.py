@@ -56,6 +56,10 @@ def make_job(
                 "step": 8,
                 "metrics": {"final_loss": 1.5},
                 "config": complete_config(base),
+                "golden": [
+                    {"prompt": "Where?", "reference": "Here.", "tokens": ids, "max_tokens": 12}
+                    for ids in sequences[:1]
+                ],
             }
         )
     )
@@ -107,6 +111,14 @@ def test_makes_every_type_verifies_it_and_tells_of_it(tmp_path: Path, base: Path
     }
     for line in artifacts.values():
         assert (spec.parent / line["path"]).stat().st_size == line["bytes"]
+    (answer,) = jobs.journal(spec, "sample")
+    assert [answer[name] for name in ("step", "prompt", "reference", "file")] == [
+        8,
+        "Where?",
+        "Here.",
+        "Q8_0",
+    ]
+    assert answer["text"], "the file that the playground uses answers"
     phases = [line["phase"] for line in jobs.journal(spec, "phase")]
     assert {"merge", "convert", "quantize", "verify"} == set(phases)
     text = (spec.parent / "artifacts" / "Modelfile").read_text()

@@ -149,6 +149,9 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         assert steps[-1]["epoch"] == pytest.approx(2 / math.ceil(24 / STEP_ROWS.get(strategy, 4)))
         fields = ("prompt",) if pairs else ("input",) if "input" in rows[0] else ("context", "question")
         assert samples == ["\n\n".join(row[field] for field in fields) for row in rows[24:27]]
+    shown = [line for line in jobs.journal(spec, "sample") if line["step"] == 0]
+    assert [line["prompt"] for line in shown] == samples, "the base model answers the same"
+    assert all(line["reference"] and line["file"] is None for line in shown)
     assert (tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors").stat().st_size > 0
     source = json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"]
     assert source == ("plain" if kind in HEADED else "hone")
@@ -226,7 +229,7 @@ def test_evaluating_does_not_change_what_four_bits_learn(models, tmp_path):
 def test_golden_prompts_are_what_is_shown(models, tmp_path):
     spec, code = run(models, tmp_path, "text-generation", "sft", "llama", golden_prompts=["One?", "Two?"])
     assert code == 0
-    assert [line["prompt"] for line in jobs.journal(spec, "sample")] == ["One?", "Two?"]
+    assert [line["prompt"] for line in jobs.journal(spec, "sample")] == ["One?", "Two?"] * 2
 
 
 def test_scores_are_those_of_the_definitions():
@@ -261,3 +264,15 @@ def test_answers_improve_with_training(models, tmp_path):
     assert jobs.train(spec) == 0
     figures = jobs.journal(spec, "eval")[-1]["metrics"]
     assert figures["f1"] > 50, json.dumps(jobs.journal(spec, "sample"))
+
+
+def test_golden_prompts_are_answered_before_the_training_and_at_checkpoints_without_held_out_rows(
+    models, tmp_path
+):
+    rows = rows_of("text-generation", 16)
+    settings = {"golden_prompts": ["One?"], "max_steps": 2, "save_steps": 1}
+    spec = jobs.make(tmp_path, models("llama"), rows, **settings)
+    assert jobs.train(spec) == 0
+    told = [(line["step"], line["prompt"], line["reference"]) for line in jobs.journal(spec, "sample")]
+    assert told == [(step, "One?", None) for step in (0, 1, 2)]
+    assert not jobs.journal(spec, "eval")

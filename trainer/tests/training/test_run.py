@@ -57,7 +57,7 @@ def test_the_journal_tells_the_whole_run_in_order(whole):
     assert [line["seq"] for line in lines] == list(range(len(lines)))
     assert lines[0]["type"] == "hello" and lines[0]["resumed_from_step"] is None
     phases = [line["phase"] for line in lines if line["type"] == "phase"]
-    assert phases == ["check", "load", "load", "probe", "train", *["evaluate", "train"] * 3]
+    assert phases == ["check", "load", "load", "probe", "train", *["evaluate", "train"] * 4]
     done = lines[-1]
     assert done["type"] == "done" and done["outcome"] == "completed" and done["step"] == 12
     assert set(done["metrics"]) >= {"final_loss", "eval_loss", "perplexity"}
@@ -75,10 +75,10 @@ def test_every_step_is_told_once_with_true_numbers(whole):
 
 def test_evaluations_and_checkpoints_come_where_they_are_asked_for(whole):
     every = SETTINGS["eval_steps"]
-    assert [line["step"] for line in jobs.journal(whole, "eval")] == [every, 2 * every, 12]
+    assert [line["step"] for line in jobs.journal(whole, "eval")] == [0, every, 2 * every, 12]
     assert set(jobs.journal(whole, "eval")[0]["metrics"]) >= {"eval_loss", "perplexity"}
     samples = jobs.journal(whole, "sample")
-    assert [line["step"] for line in samples] == [5] * 3 + [10] * 3 + [12] * 3
+    assert [line["step"] for line in samples] == [at for at in (0, 4, 5, 8, 10, 12) for _ in range(3)]
     assert {line["prompt"] for line in samples[:3]} == {line["prompt"] for line in samples[3:6]}
     made = [(line["step"], line["reason"]) for line in jobs.journal(whole, "checkpoint")]
     assert made == [(4, "interval"), (8, "interval"), (12, "end")]
@@ -106,7 +106,7 @@ def test_tensorboard_has_the_losses_and_the_hyper_parameters(whole):
     events.Reload()
     recorded = {event.step: event.value for event in events.Scalars("train/loss")}
     assert recorded == pytest.approx(jobs.losses(whole), rel=1e-6)
-    assert [event.step for event in events.Scalars("eval/eval_loss")] == [5, 10, 12]
+    assert [event.step for event in events.Scalars("eval/eval_loss")] == [0, 5, 10, 12]
     assert "_hparams_/session_start_info" in events.summary_metadata
 
 
@@ -179,6 +179,46 @@ def test_equal_seeds_give_equal_runs_and_other_seeds_others(whole, models, tmp_p
     assert jobs.train(same) == 0 and jobs.train(other) == 0
     assert jobs.losses(same) == jobs.losses(whole)
     assert jobs.losses(other)[1] != jobs.losses(whole)[1]
+
+
+def test_measuring_the_base_changes_no_loss(whole, models, tmp_path, monkeypatch):
+    from trainer.families import causal
+
+    given = causal.training_arguments
+    monkeypatch.setattr(causal, "training_arguments", lambda *args: {**given(*args), "eval_on_start": False})
+    spec = jobs.make(tmp_path, models("llama"), **SETTINGS)
+    assert jobs.train(spec) == 0
+    assert [line["step"] for line in jobs.journal(spec, "eval")] == [5, 10, 12]
+    assert jobs.losses(spec) == jobs.losses(whole)
+
+
+@pytest.mark.parametrize("step", [0, 5])
+def test_a_stop_while_answers_are_written_ends_the_run_at_that_step(
+    whole, models, tmp_path, monkeypatch, step
+):
+    from trainer.training import generate
+
+    ask = generate.prompt_ids
+
+    def stop_then_ask(job, prompt):
+        if len(jobs.journal(spec, "metric")) == step:
+            (tmp_path / "stop").touch()
+        return ask(job, prompt)
+
+    monkeypatch.setattr(generate, "prompt_ids", stop_then_ask)
+    spec = jobs.make(tmp_path, models("llama"), **SETTINGS)
+    assert jobs.train(spec) == 0
+    done = jobs.journal(spec)[-1]
+    assert (done["type"], done["outcome"], done["step"]) == ("done", "stopped", step)
+    assert not (tmp_path / "trained.json").exists()
+    assert (tmp_path / "checkpoints" / f"checkpoint-{step}").exists() == (step > 0)
+    monkeypatch.undo()
+    (tmp_path / "stop").unlink()
+    assert jobs.train(spec) == 0
+    assert jobs.journal(spec)[-1]["outcome"] == "completed"
+    assert jobs.losses(spec) == jobs.losses(whole)
+    measured = [line["step"] for line in jobs.journal(spec, "eval")]
+    assert measured == ([0, 5, 10, 12] if step == 0 else [0, 10, 12])
 
 
 def wait_for_step(spec, step):

@@ -246,7 +246,7 @@ def test_pieces_pack_as_the_whole(models, tmp_path, monkeypatch):
 
 def test_evaluation_every_epoch_when_no_step_is_named(run):
     spec = run(num_train_epochs=2, eval_split=0.25)
-    assert [line["step"] for line in jobs.journal(spec, "eval")] == [6, 12]
+    assert [line["step"] for line in jobs.journal(spec, "eval")] == [0, 6, 12]
     last = jobs.journal(spec, "eval")[-1]["metrics"]
     assert last["perplexity"] == pytest.approx(math.exp(last["eval_loss"]))
 
@@ -293,7 +293,8 @@ def test_evaluation_takes_as_many_rows_at_once_as_it_is_told(models, tmp_path):
             assert jobs.train(jobs.make(tmp_path / str(size), models("llama"), **ways)) == 0
     finally:
         seen.remove()
-    assert (sizes.count(2), sizes.count(8)) == (8, 2), "the sixteen held-out rows"
+    # Before the first step and after it.
+    assert (sizes.count(2), sizes.count(8)) == (2 * 8, 2 * 2), "the sixteen held-out rows"
 
 
 def test_the_validation_part_is_the_share_that_is_asked_for(run):

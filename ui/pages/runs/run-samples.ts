@@ -3,11 +3,18 @@ import type { LogFrame } from '../../api/frames.ts';
 import { empty } from '../../elements/parts.ts';
 import type { Run } from '../../state/run.ts';
 
-/** An answer and the steps during which it did not change. */
+/** An answer and the steps during which it did not change, or the exported file that gave it. */
 interface Stretch {
   readonly text: string;
   readonly from: number;
   to: number;
+  readonly file: string | undefined;
+}
+
+function nameOf({ from, to, file }: Stretch): string {
+  if (file !== undefined) return `${file} file`;
+  if (from === to) return from === 0 ? 'Base model' : `Step ${from}`;
+  return `${from === 0 ? 'Base model' : `Steps ${from}`} to ${from === 0 ? `step ${to}` : to}`;
 }
 
 /** How the answers to the sample prompts changed during training. */
@@ -15,11 +22,11 @@ export function runSamples(run: Run): TemplateResult {
   const prompts = new Map<string, Stretch[]>();
   for (const event of run.events) {
     if (event.type !== 'log' || event.kind !== 'sample') continue;
-    const { prompt = '', text = '', step = 0 } = event as LogFrame;
+    const { prompt = '', text = '', step = 0, file } = event as LogFrame;
     const stretches = prompts.get(prompt) ?? [];
     const last = stretches.at(-1);
-    if (last?.text === text) last.to = step;
-    else stretches.push({ text, from: step, to: step });
+    if (last?.text === text && last.file === file) last.to = step;
+    else stretches.push({ text, from: step, to: step, file });
     prompts.set(prompt, stretches);
   }
   if (prompts.size === 0) {
@@ -37,9 +44,9 @@ export function runSamples(run: Run): TemplateResult {
             .slice()
             .reverse()
             .map(
-              ({ text, from, to }) => html`<li>
-                <span class="eyebrow tabular">${from === to ? `Step ${from}` : `Steps ${from} to ${to}`}</span>
-                <span class="wrap sample-text"><bdi>${text === '' ? '(empty answer)' : text}</bdi></span>
+              (stretch) => html`<li>
+                <span class="eyebrow tabular">${nameOf(stretch)}</span>
+                <span class="wrap sample-text"><bdi>${stretch.text === '' ? '(empty answer)' : stretch.text}</bdi></span>
               </li>`,
             )}
         </ol>
