@@ -30,6 +30,8 @@ export interface EventStore {
   lastSteps(jobId: number, kind: string, limit: number): number[];
   /** A job's `metrics` frames of a step: the newest of training and of evaluation. */
   atStep(jobId: number, step: number): EventRow[];
+  /** A job's answers to sample prompts at these steps, oldest first. */
+  samples(jobId: number, steps: readonly number[]): EventRow[];
   /** Frames by their `seq`, in the given order; missing ones are skipped. */
   bySeq(seqs: readonly number[]): EventRow[];
 }
@@ -68,6 +70,10 @@ export function createEventStore(db: Db): EventStore {
     `SELECT ${columns} FROM events WHERE seq IN (SELECT max(seq) FROM events
      WHERE type = 'metrics' AND job_id = ? AND kind IN ('train', 'eval') AND step = ? GROUP BY kind)`,
   );
+  const samples = db.prepare(
+    `SELECT ${columns} FROM events WHERE job_id = ? AND type = 'log' AND kind = 'sample'
+     AND step IN (SELECT value FROM json_each(?)) ORDER BY seq`,
+  );
   const one = db.prepare(`SELECT ${columns} FROM events WHERE seq = ?`);
   return {
     append: (event) =>
@@ -82,6 +88,7 @@ export function createEventStore(db: Db): EventStore {
     steps: (jobId, kind) => steps.all(jobId, kind) as number[],
     lastSteps: (jobId, kind, limit) => (lastSteps.all(jobId, kind, limit) as number[]).reverse(),
     atStep: (jobId, step) => (atStep.all(jobId, step) as EventRecord[]).map(toRow),
+    samples: (jobId, steps) => (samples.all(jobId, JSON.stringify(steps)) as EventRecord[]).map(toRow),
     bySeq: (seqs) =>
       seqs.flatMap((seq) => {
         const record = one.get(seq) as EventRecord | undefined;

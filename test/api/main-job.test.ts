@@ -259,6 +259,22 @@ test('every frame is one of those that the description knows, and a job’s are 
     () => frames.some(({ type, job_id }) => type === 'model' && job_id === jobId),
     'its end was told',
   );
+  const { verdict } = (await service.call('GET', `/api/jobs/${jobId}`)).body;
+  const rows: Json[] = supportRows()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.equal([verdict.verified, verdict.reason, verdict.prompts.length], [null, null, 3]);
+  assert.ok(verdict.loss.base > 0 && verdict.metric.name === 'perplexity' && verdict.metric.base > 1);
+  for (const { prompt, reference, base, tuned, checkpoints, file } of verdict.prompts) {
+    const answers = [base, tuned, ...checkpoints.map(({ text }: Json) => text)];
+    for (const answer of answers) assert.type(answer, 'string');
+    assert.equal([checkpoints.map(({ step }: Json) => step), file], [[2, 4], null]);
+    assert.ok(
+      rows.some(({ input, output }) => input === prompt && output === reference),
+      prompt,
+    );
+  }
   const analysed = await service.call('POST', '/api/datasets/support.jsonl/analysis', {});
   assert.is(analysed.status, 200, JSON.stringify(analysed.body));
   const imported = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });

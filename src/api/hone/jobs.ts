@@ -63,7 +63,11 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       handle: async ({ params }) => {
         const id = jobNumber(params.job_id);
         const kept = await checkpoints.list(id);
-        return presentJobDetail(store.get(id), store.consumption(id), kept);
+        const verdict = store.verdict(
+          id,
+          kept.map(({ step }) => step),
+        );
+        return presentJobDetail(store.get(id), store.consumption(id), kept, verdict);
       },
     }),
     route({

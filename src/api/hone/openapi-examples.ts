@@ -267,6 +267,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       gpu_mean_utilization_percent: 93.1,
       cpu_mean_percent: 12.4,
     },
+    verdict: null,
   },
   'PATCH /api/jobs/{job_id}': job,
   'GET /api/jobs/facets': facets,

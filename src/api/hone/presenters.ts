@@ -16,6 +16,7 @@ import {
   messageOf,
   progressOf,
 } from '../../domain/job-record/job.ts';
+import type { Verdict } from '../../domain/jobs/verdict.ts';
 import type { Machine } from '../../domain/machine/machine.ts';
 import type { ModelFile } from '../../domain/models/downloads.ts';
 import type { ListedModel, Model } from '../../domain/models/models.ts';
@@ -83,7 +84,12 @@ export function presentCatalogued(model: ListedModel) {
   };
 }
 
-export function presentJobDetail(job: Job, consumption: Consumption, checkpoints: readonly Checkpoint[]) {
+export function presentJobDetail(
+  job: Job,
+  consumption: Consumption,
+  checkpoints: readonly Checkpoint[],
+  verdict: Verdict | null,
+) {
   const spec = job.spec as {
     settings: Record<string, unknown>;
     export: Record<string, unknown> | null;
@@ -105,8 +111,18 @@ export function presentJobDetail(job: Job, consumption: Consumption, checkpoints
       metrics,
     })),
     consumption,
+    verdict: verdict && presentVerdict(verdict),
   };
 }
+
+const presentVerdict = ({ verified, durationSeconds, loss, metric, reason, prompts }: Verdict) => ({
+  verified,
+  duration_seconds: durationSeconds,
+  loss,
+  metric,
+  reason,
+  prompts: prompts.map((prompt) => ({ ...prompt, checkpoints: [...prompt.checkpoints] })),
+});
 
 export function presentPlan(plan: Plan) {
   const { fine, available } = plan;

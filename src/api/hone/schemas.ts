@@ -109,6 +109,32 @@ export const job = v.object({
   ...identity,
 });
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
+const measured = { base: v.nullable(v.number()), tuned: v.nullable(v.number()) };
+/** What a completed job gained: figures and answers of the base model and of the trained one. */
+const verdict = v.object({
+  /** Whether the exported file matches the trained model; `null` without a file. */
+  verified: v.nullable(v.boolean()),
+  duration_seconds: v.nullable(v.number()),
+  /** The loss on the held-out rows. */
+  loss: v.nullable(v.object(measured)),
+  /** What the task is judged by, on the held-out rows. */
+  metric: v.nullable(v.object({ name: v.string(), ...measured })),
+  /** Why base and trained model are not compared. */
+  reason: v.nullable(v.string()),
+  prompts: v.array(
+    v.object({
+      prompt: v.string(),
+      /** The answer that is wanted, where it is known. */
+      reference: v.nullable(v.string()),
+      base: v.nullable(v.string()),
+      tuned: v.nullable(v.string()),
+      /** The answers at the kept checkpoints. */
+      checkpoints: v.array(v.object({ step: v.number(), text: v.string() })),
+      /** The answer of the exported file. */
+      file: v.nullable(v.object({ quantization: v.string(), text: v.string() })),
+    }),
+  ),
+});
 export const jobDetail = v.object({
   ...job.entries,
   /** What the rows are; `null` if the job's specification does not tell. */
@@ -138,6 +164,8 @@ export const jobDetail = v.object({
     gpu_mean_utilization_percent: v.nullable(v.number()),
     cpu_mean_percent: v.nullable(v.number()),
   }),
+  /** `null` unless the job is completed. */
+  verdict: v.nullable(verdict),
 });
 export const generated = v.object({
   generated_text: v.string(),

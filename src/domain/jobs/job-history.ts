@@ -5,6 +5,7 @@ import { type Consumption, createTally, type Tally } from '../events/consumption
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
 import type { JobReader } from './job-records.ts';
+import { readVerdict, type Verdict } from './verdict.ts';
 
 /** What is stored about a job so far. Each method throws AppError `not_found`. */
 export interface JobHistory {
@@ -16,6 +17,8 @@ export interface JobHistory {
   consumption(id: number): Consumption;
   /** A job's stored log and export frames, oldest first. */
   events(id: number): Frame[];
+  /** What a job gained, `null` unless it is completed; `kept` are the steps of its checkpoints. */
+  verdict(id: number, kept: readonly number[]): Verdict | null;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
 }
@@ -50,6 +53,8 @@ export function createJobHistory(
         .sort((a, b) => a.seq - b.seq)
         .map(toFrame);
     },
+
+    verdict: (id, kept) => readVerdict(store.events, get(id), kept),
 
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };

@@ -1,0 +1,127 @@
+import type { EventStore } from '../../db/events.ts';
+import type { Job } from '../job-record/job.ts';
+
+/** A figure of the base model and of the trained one; `null` where it was not measured. */
+export interface Pair {
+  readonly base: number | null;
+  readonly tuned: number | null;
+}
+
+/** A prompt with the answer that is wanted, if it is known, and the answers of the models. */
+export interface GoldenPrompt {
+  readonly prompt: string;
+  readonly reference: string | null;
+  readonly base: string | null;
+  readonly tuned: string | null;
+  /** Answers at the checkpoints that are kept. */
+  readonly checkpoints: readonly { readonly step: number; readonly text: string }[];
+  /** The answer of the exported file. */
+  readonly file: { readonly quantization: string; readonly text: string } | null;
+}
+
+/** What a completed training gained. */
+export interface Verdict {
+  /** Whether the exported file matches the trained model; `null` without a file. */
+  readonly verified: boolean | null;
+  readonly durationSeconds: number | null;
+  readonly loss: Pair | null;
+  /** What the task is judged by. */
+  readonly metric: (Pair & { readonly name: string }) | null;
+  /** Why base and trained model are not compared; `null` if they are. */
+  readonly reason: string | null;
+  readonly prompts: readonly GoldenPrompt[];
+}
+
+/** The metrics by which tasks and strategies are judged; of those that were measured, the first one. */
+const judged = ['rougeL', 'f1', 'reward', 'rewards/margins', 'perplexity'];
+
+/** Its loss is that of the policy, which says nothing about the answers. */
+const lossless = 'rlhf';
+
+/** The verdict on a job, `null` unless it is completed. `kept` are the steps of its checkpoints. */
+export function readVerdict(
+  events: Pick<EventStore, 'atStep' | 'samples'>,
+  job: Job,
+  kept: readonly number[],
+): Verdict | null {
+  if (job.state !== 'completed') return null;
+  const tuned = job.resultMetrics ?? {};
+  const base = baseMetrics(events, job.id);
+  const pair = (name: string): Pair | null =>
+    tuned[name] == null ? null : { base: base?.[name] ?? null, tuned: tuned[name] };
+  const name = judged.find((metric) => tuned[metric] != null);
+  const loss = job.strategy === lossless ? null : pair('eval_loss');
+  const metric = name === undefined ? null : pair(name);
+  const lastStep = tuned.best_step ?? job.lastMetric?.step ?? 0;
+  return {
+    verified: job.verification?.passed ?? null,
+    durationSeconds: secondsOf(job),
+    loss,
+    metric: metric && { name: name as string, ...metric },
+    reason: reasonOf(loss ?? metric),
+    prompts: readPrompts(events, job, kept, lastStep),
+  };
+}
+
+/** The evaluation before the first step. */
+function baseMetrics(events: Pick<EventStore, 'atStep'>, jobId: number) {
+  const evaluation = events.atStep(jobId, 0).find(({ payload }) => payload.kind === 'eval');
+  return evaluation?.payload.metrics as Readonly<Record<string, number | null>> | undefined;
+}
+
+function reasonOf(measured: Pair | null): string | null {
+  if (measured === null)
+    return 'No rows were held out. Set eval_split or validation_dataset to compare the base model with the trained one.';
+  return measured.base === null ? 'The base model was not measured before this training began.' : null;
+}
+
+/** How long it ran, before its resumes, too. */
+const secondsOf = ({ startedAt, endedAt, earlierSeconds }: Job) =>
+  startedAt === null || endedAt === null
+    ? null
+    : earlierSeconds + Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
+
+function readPrompts(
+  events: Pick<EventStore, 'samples'>,
+  job: Job,
+  kept: readonly number[],
+  lastStep: number,
+): GoldenPrompt[] {
+  // The export answers for the last step, even if the best one was exported.
+  const steps = new Set([0, ...kept, lastStep, job.lastMetric?.step ?? 0]);
+  const prompts = new Map<string, GoldenPrompt>();
+  for (const { payload } of events.samples(job.id, [...steps])) {
+    const { prompt, text, step, reference = null, file } = payload as unknown as Sample;
+    const found = prompts.get(prompt) ?? {
+      ...{ prompt, reference, base: null, tuned: null, checkpoints: [], file: null },
+    };
+    prompts.set(prompt, { ...found, ...answerOf(found, text, step, file, kept, lastStep) });
+  }
+  return [...prompts.values()];
+}
+
+interface Sample {
+  readonly prompt: string;
+  readonly text: string;
+  readonly step: number;
+  readonly reference?: string;
+  readonly file?: string;
+}
+
+/** The fields that an answer changes; a step that was repeated after a resume counts once. */
+function answerOf(
+  { checkpoints }: GoldenPrompt,
+  text: string,
+  step: number,
+  file: string | undefined,
+  kept: readonly number[],
+  lastStep: number,
+): Partial<GoldenPrompt> {
+  if (file !== undefined) return { file: { quantization: file, text } };
+  if (step === 0) return { base: text };
+  const others = checkpoints.filter((answer) => answer.step !== step);
+  return {
+    ...(step === lastStep ? { tuned: text } : {}),
+    ...(kept.includes(step) ? { checkpoints: [...others, { step, text }] } : {}),
+  };
+}

@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openStore } from '../../../src/db/store.ts';
+import type { Job } from '../../../src/domain/job-record/job.ts';
+import { readVerdict } from '../../../src/domain/jobs/verdict.ts';
+import { root, temporaryFolder } from '../../folders.ts';
+
+const store = openStore(join(temporaryFolder(), 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
+let seq = 0;
+let count = 0;
+
+/** A completed job of 8 steps with these fields and frames. */
+function completed(change: Partial<Job>, frames: readonly [type: string, payload: object][]): Job {
+  count += 1;
+  const id = store.jobs.insert({
+    ...{ modelId: `model-${count}`, state: 'completed', task: 'summarization', provider: 'standard' },
+    ...{
+      strategy: 'sft',
+      modelName: 'a/b',
+      datasetName: 'rows.jsonl',
+      createdAt: '2026-01-01T00:00:00.000Z',
+    },
+  });
+  store.jobs.update(id, {
+    startedAt: '2026-01-01T00:00:00.000Z',
+    endedAt: '2026-01-01T00:00:20.000Z',
+    lastMetric: { step: 8 },
+    ...change,
+  });
+  store.transaction(() => {
+    for (const [type, payload] of frames) {
+      seq += 1;
+      store.events.append({ seq, jobId: id, type, time: `t${seq}`, payload: { ...payload } });
+    }
+  });
+  return store.jobs.get(id) as Job;
+}
+
+const evaluation = (step: number, metrics: object): [string, object] => [
+  'metrics',
+  { kind: 'eval', step, metrics },
+];
+const sample = (step: number, prompt: string, text: string, more = {}): [string, object] => [
+  'log',
+  { kind: 'sample', step, prompt, text, ...more },
+];
+
+test('the base and the trained model are told side by side, with the answers of each', () => {
+  const reference = 'Here.';
+  const job = completed(
+    {
+      earlierSeconds: 22,
+      resultMetrics: { final_loss: 0.3, eval_loss: 0.42, perplexity: 1.5, rougeL: 0.47 },
+      verification: { passed: true },
+    },
+    [
+      evaluation(0, { eval_loss: 9 }),
+      // Measured again, because the run was stopped before its first step.
+      evaluation(0, { eval_loss: 2.31, perplexity: 10.1, rougeL: 0.18 }),
+      sample(0, 'Where?', 'What?', { reference }),
+      sample(2, 'Where?', 'step 2', { reference }),
+      sample(4, 'Where?', 'step 4', { reference }),
+      evaluation(8, { eval_loss: 0.42 }),
+      sample(8, 'Where?', 'before the resume', { reference }),
+      sample(8, 'Where?', 'Here!', { reference }),
+      sample(8, 'Where?', 'Here, says the file.', { reference, file: 'Q8_0' }),
+      sample(8, 'Who?', 'I.'),
+    ],
+  );
+  assert.equal(readVerdict(store.events, job, [4, 8]), {
+    verified: true,
+    durationSeconds: 42,
+    loss: { base: 2.31, tuned: 0.42 },
+    metric: { name: 'rougeL', base: 0.18, tuned: 0.47 },
+    reason: null,
+    prompts: [
+      {
+        ...{ prompt: 'Where?', reference, base: 'What?', tuned: 'Here!' },
+        checkpoints: [
+          { step: 4, text: 'step 4' },
+          { step: 8, text: 'Here!' },
+        ],
+        file: { quantization: 'Q8_0', text: 'Here, says the file.' },
+      },
+      {
+        ...{ prompt: 'Who?', reference: null, base: null, tuned: 'I.' },
+        checkpoints: [{ step: 8, text: 'I.' }],
+        file: null,
+      },
+    ],
+  });
+});
+
+test('with the best weights kept, their answers are those of the trained model', () => {
+  const job = completed({ resultMetrics: { eval_loss: 0.4, best_step: 4 } }, [
+    sample(4, 'Where?', 'the best'),
+    sample(8, 'Where?', 'the last'),
+    sample(8, 'Where?', 'the file', { file: 'F16' }),
+  ]);
+  const [prompt] = readVerdict(store.events, job, [])?.prompts ?? [];
+  assert.equal([prompt?.tuned, prompt?.checkpoints, prompt?.file?.text], ['the best', [], 'the file']);
+});
+
+test('it says why nothing is compared', () => {
+  const without = readVerdict(store.events, completed({ resultMetrics: { final_loss: 1 } }, []), []);
+  assert.equal([without?.loss, without?.metric, without?.verified], [null, null, null]);
+  assert.match(without?.reason ?? '', 'No rows were held out. Set eval_split');
+  const older = readVerdict(store.events, completed({ resultMetrics: { eval_loss: 1 } }, []), []);
+  assert.equal(older?.loss, { base: null, tuned: 1 });
+  assert.match(older?.reason ?? '', 'was not measured');
+});
+
+test('the loss of rlhf is left out, and a job that is not completed has no verdict', () => {
+  const job = completed({ resultMetrics: { eval_loss: 0.1, reward: 3 } }, [
+    evaluation(0, { eval_loss: 0, reward: 1 }),
+  ]);
+  const rlhf = readVerdict(store.events, { ...job, strategy: 'rlhf' }, []);
+  assert.equal([rlhf?.loss, rlhf?.metric, rlhf?.reason], [null, { name: 'reward', base: 1, tuned: 3 }, null]);
+  assert.is(readVerdict(store.events, { ...job, state: 'stopped' }, []), null);
+});
+
+test.run();
