@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, until } from '../service.ts';
-import { closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -66,6 +66,26 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
   await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');
   await sees(page, 'Verified');
+  await page
+    .getByRole('heading', { name: /^Evaluation loss [\d.]+ → [\d.]+ · Perplexity [\d.,]+ → [\d.,]+ · / })
+    .waitFor();
+  const { verdict } = (await service.call('GET', '/api/jobs/train_1')).body;
+  assert.ok(verdict.verified && verdict.loss.tuned < verdict.loss.base, JSON.stringify(verdict));
+  const [prompt] = verdict.prompts;
+  assert.equal([verdict.prompts.length, prompt.prompt], [1, 'My parcel has not come.']);
+  assert.is(prompt.file.quantization, 'Q8_0');
+  const [base, tuned] = await page.locator('.verdict-prompt .answer-text').allInnerTexts();
+  assert.equal([base, tuned], [prompt.base, prompt.tuned]);
+  await page.getByText('Checkpoints and file').click();
+  await page.locator('.stretches').getByText(prompt.file.text).last().waitFor();
+  await page.getByText('Details', { exact: true }).click();
+  await sees(page, 'Next-token agreement with the adapter');
+  await keepPictures(page, 'run-verdict-light');
+  assert.equal(await axeViolations(page), []);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await keepPictures(page, 'run-verdict-dark');
+  assert.equal(await axeViolations(page), []);
+  await page.emulateMedia({ colorScheme: 'light' });
   assert.match((await page.locator('.off-screen[aria-live]').textContent()) ?? '', /^train_1: /);
 
   const points = (await service.call('GET', '/api/jobs/train_1/metrics')).body.train.length;

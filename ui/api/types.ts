@@ -4,6 +4,7 @@ import type { Answer, Body } from './routes.ts';
 export type JobPage = Answer<'GET /api/jobs'>;
 export type Job = JobPage['jobs'][number];
 export type JobDetail = Answer<'GET /api/jobs/{job_id}'>;
+export type Verdict = NonNullable<JobDetail['verdict']>;
 export type Session = Answer<'GET /api/session'>;
 export type AccessKey = Answer<'GET /api/keys'>['keys'][number];
 export type NewKey = Answer<'POST /api/keys'>;

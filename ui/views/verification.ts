@@ -30,25 +30,36 @@ export function verificationBadge(verification: Found | null): TemplateResult | 
 /** The result of the verification after export, as a sentence with figures. */
 export function verificationView(verification: Found | null): TemplateResult | typeof nothing {
   if (verification === null) return nothing;
-  const { passed, reason } = verification;
-  const figures = Object.entries(verification).filter(([, value]) => typeof value === 'number');
   return html`
-    <div class="verdict">
-      ${verificationBadge(verification)}
-      <p class="wrap">
-        ${
-          passed === true
-            ? 'On held-out rows, the GGUF file matches the trained adapter and differs from the base model.'
-            : passed === false
-              ? verification.tokens_differ
-                ? 'The GGUF file has the trained weights but tokenizes some texts differently than training did, so its answers may be worse. The adapter is not affected.'
-                : html`<bdi>${reason || 'The GGUF file does not match the trained adapter.'}</bdi>`
-              : nothing
-        }
-      </p>
-    </div>
-    ${example(verification)}
-    <dl class="figures-grid fluid">
+    <div class="verdict">${verificationBadge(verification)} ${sentence(verification)}</div>
+    ${example(verification)} ${verificationFigures(verification)}
+  `;
+}
+
+/** The result of the verification as a sentence, with an example of what differs. */
+export function verificationNotice(verification: Found): TemplateResult {
+  return html`${sentence(verification)} ${example(verification)}`;
+}
+
+function sentence({ passed, reason, tokens_differ: differs }: Found): TemplateResult {
+  return html`<p class="wrap">
+    ${
+      passed === true
+        ? 'On held-out rows, the GGUF file matches the trained adapter and differs from the base model.'
+        : passed === false
+          ? differs
+            ? 'The GGUF file has the trained weights but tokenizes some texts differently than training did, so its answers may be worse. The adapter is not affected.'
+            : html`<bdi>${reason || 'The GGUF file does not match the trained adapter.'}</bdi>`
+          : nothing
+    }
+  </p>`;
+}
+
+/** The figures of the verification. */
+export function verificationFigures(verification: Found | null): TemplateResult | typeof nothing {
+  if (verification === null) return nothing;
+  const figures = Object.entries(verification).filter(([, value]) => typeof value === 'number');
+  return html`<dl class="figures-grid fluid">
       ${figures.map(([key, value]) =>
         figure(
           names[key] ?? metricName(key),
@@ -57,8 +68,7 @@ export function verificationView(verification: Found | null): TemplateResult | t
             : metricText(key, value as number),
         ),
       )}
-    </dl>
-  `;
+    </dl>`;
 }
 
 /** A text that is tokenized differently, with both token sequences. */

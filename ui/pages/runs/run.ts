@@ -32,7 +32,8 @@ import '../../views/identity.ts';
 import '../../views/live-hardware.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { verificationView } from '../../views/verification.ts';
+import { verdictView } from '../../views/verdict.ts';
+import { verificationFigures } from '../../views/verification.ts';
 
 const logBytes = 65_536;
 const logEveryMs = 2_000;
@@ -160,12 +161,14 @@ export class RunPage extends LitElement {
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
       </header>
       ${runError(job)}
-      <div class=${isActive(job.state) ? 'run-head' : ''}>
-        <section class="card" aria-label="Progress">${runProgress(job)}
-          ${isActive(job.state) || job.last_metric !== null ? runFigures(job, this._run) : nothing}</section>
-        ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
-      </div>
-      ${this._result(job)}
+      ${
+        job.verdict === null
+          ? html`<div class=${isActive(job.state) ? 'run-head' : ''}>
+              <section class="card" aria-label="Progress">${progressOf(job, this._run)}</section>
+              ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
+            </div>`
+          : html`${verdictView(job, job.verdict, isKept(job.model_id))} ${detailsCard(job, this._run)}`
+      }
       <nav class="views" aria-label="Views of this run">
         ${views.map(
           (view) => html`<a
@@ -293,14 +296,6 @@ export class RunPage extends LitElement {
     }
   }
 
-  private _result(job: JobDetail): TemplateResult | typeof nothing {
-    if (job.metrics === null && job.verification === null) return nothing;
-    return html`<section class="card" aria-labelledby="result">
-      <h2 id="result">Result</h2>
-      ${metricFigures(job.metrics)} ${verificationView(job.verification)} ${consumptionNote(job)}
-    </section>`;
-  }
-
   private _content(job: JobDetail): TemplateResult {
     switch (this._view) {
       case 'Charts':
@@ -372,6 +367,22 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-run': RunPage;
   }
+}
+
+/** The progress of a run, and the figures of its latest step. */
+function progressOf(job: JobDetail, run: Run): TemplateResult {
+  return html`${runProgress(job)} ${isActive(job.state) || job.last_metric !== null ? runFigures(job, run) : nothing}`;
+}
+
+/** What experts look at in a completed run. */
+function detailsCard(job: JobDetail, run: Run): TemplateResult {
+  return html`<section class="card" aria-label="Details">
+    <details class="fold bare">
+      <summary>Details</summary>
+      ${progressOf(job, run)} ${metricFigures(job.metrics)} ${verificationFigures(job.verification)}
+      ${consumptionNote(job)}
+    </details>
+  </section>`;
 }
 
 /** That a run has several workers. */
