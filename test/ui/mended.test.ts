@@ -94,7 +94,7 @@ test('a run whose model was deleted offers neither to try it nor its files, and 
   const read = page.waitForResponse((response) => response.url().endsWith('/api/catalog'));
   await page.goto(`${service.url}/training/train_1`);
   await read;
-  await page.getByText('1 h 1 min').waitFor();
+  await sees(page, '1 h 1 min');
   await page.getByRole('link', { name: 'Compare', exact: true }).last().waitFor();
   await page.getByRole('link', { name: 'Try the model' }).waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'View model' }).waitFor({ state: 'detached' });

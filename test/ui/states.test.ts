@@ -62,7 +62,7 @@ const pagesOf = () => [
   { name: 'run-missing', service: empty, path: '/training/train_99', text: 'Run not found' },
   { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
   { name: 'training', service: full, path: '/training', text: 'Essentials' },
-  { name: 'run', service: full, path: '/training/train_1', text: 'Gradient norm' },
+  { name: 'run', service: full, path: '/training/train_1', text: 'Tokens per second' },
   { name: 'run-failed', service: full, path: '/training/train_2', text: 'The run failed' },
   { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },
   { name: 'runs', service: full, path: '/training/runs', text: '2 of 2' },
