@@ -190,7 +190,7 @@ class Reporter(TrainerCallback):
 
     def note_stop(self) -> None:
         """Notes a stop request; every rank must call it."""
-        self._decide()
+        self._decide(False, self.job.rank.decide)
 
     def close(self) -> None:
         """Closes the TensorBoard log."""
