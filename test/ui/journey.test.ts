@@ -105,7 +105,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
 
   await page.getByRole('link', { name: 'Try the model' }).click();
   await page.getByLabel('Max new tokens').fill('12');
-  await page.getByLabel('Compare with the base model').check();
+  await page.getByLabel('Compare side by side').check();
   await page.getByLabel('Prompt').fill('Where is my parcel?');
   await page.keyboard.press('Enter');
   await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');

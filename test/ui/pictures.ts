@@ -86,21 +86,21 @@ try {
 
     const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
     const playground = await open(`/playground/${model_id}`, 'light', 810);
-    await playground.getByLabel('Compare with the base model').check();
+    await playground.getByLabel('Compare side by side').check();
     await playground.getByLabel('Temperature').fill('0.3');
     // The first answer waits for the model to load.
     await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
     for (const [index, prompt] of prompts.entries()) {
-      await playground.getByLabel('Prompt').fill(prompt);
-      await playground.getByLabel('Prompt').press('Enter');
+      await playground.getByLabel('Prompt', { exact: true }).fill(prompt);
+      await playground.getByLabel('Prompt', { exact: true }).press('Enter');
       await until(
         async () => (await playground.getByText(/\d tokens ·/).count()) === 2 * (index + 1),
         'both answers are complete',
         60_000,
       );
     }
-    await playground.getByLabel('Prompt').fill('');
-    await playground.getByLabel('Prompt').blur();
+    await playground.getByLabel('Prompt', { exact: true }).fill('');
+    await playground.getByLabel('Prompt', { exact: true }).blur();
     await keep(playground, 'playground');
   }
 } finally {

@@ -5,6 +5,14 @@ import { trainingRequest } from '../../src/domain/training/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
 import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/elements/format.ts';
 import {
+  answererFields,
+  answererName,
+  firstWords,
+  type ModelFacts,
+  weightsOf,
+} from '../../ui/pages/playground/answerer.ts';
+import { differences, type Piece } from '../../ui/pages/playground/differences.ts';
+import {
   derivedHint,
   groupsFor,
   rangeText,
@@ -175,6 +183,50 @@ test('a run that grows without end stays within a bound, its newest step and its
   assert.ok(steps.every((step, index) => index === 0 || step > (steps[index - 1] as number)));
   assert.ok(extras.get('kl')?.every((value, index) => value === steps[index]));
   assert.is(evaluated.get('eval_loss')?.filter((value) => value !== null).length, 2);
+});
+
+test('the words in which two texts differ are marked, and texts with little in common are not', () => {
+  const [left, right] = differences('We will mail you the invoice.', 'We will soon mail the invoice.') ?? [
+    [],
+    [],
+  ];
+  const marked = (pieces: readonly Piece[]) =>
+    pieces.filter(({ differs }) => differs).map(({ text }) => text);
+  assert.is(left.map(({ text }) => text).join(''), 'We will mail you the invoice.');
+  assert.is(right.map(({ text }) => text).join(''), 'We will soon mail the invoice.');
+  assert.equal([marked(left), marked(right)], [[' you'], [' soon']]);
+  assert.is(differences('same', 'same'), null);
+  assert.is(differences('one two three four five', 'six seven eight nine five'), null);
+  assert.is(differences('', 'something'), null);
+  const long = 'word '.repeat(3_000);
+  assert.is(differences(long, `${long}more`), null, 'too long to compare');
+});
+
+test('a model offers the weights that it has, and says when it must be loaded first', () => {
+  const file = (kind: string, quantization: string | null) => ({
+    name: kind,
+    bytes: 1e6,
+    kind,
+    quantization,
+  });
+  const facts = (files: ReturnType<typeof file>[], steps: number[] = []) =>
+    ({ lineage: { name: 'support', files }, steps }) as unknown as ModelFacts;
+  const whole = facts([file('gguf', 'Q8_0'), file('adapter_gguf', null)], [1000]);
+  const trained = facts([file('adapter', null)], [2]);
+  const offered = (one: ModelFacts) => weightsOf(one).map(({ value }) => value);
+  assert.equal(offered(whole), ['', 'step:1000', 'base']);
+  assert.equal(offered(trained), ['', 'step:2', 'base'], 'no file');
+  assert.equal(offered(facts([file('gguf', 'Q8_0')])), [''], 'its base cannot be had');
+
+  const answerer = { modelId: 'id', weights: 'step:1000' };
+  assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000');
+  assert.is(answererName(trained, answerer), 'support · Fine-tuned');
+  assert.equal(answererFields(whole, answerer), { model: 'id', checkpoint: 1000 });
+  assert.equal(answererFields(whole, { ...answerer, weights: 'base' }), { model: 'id', as_base: true });
+  assert.equal(answererFields(trained, answerer), { model: 'id' }, 'weights that it no longer has');
+  assert.match(firstWords(trained, answerer), 'loading the model');
+  assert.match(firstWords(whole, answerer), 'preparing the checkpoint');
+  assert.is(firstWords(whole, { ...answerer, weights: '' }), 'generating…');
 });
 
 test.run();

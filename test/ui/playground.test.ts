@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
 import {
   endAll,
+  type Json,
   quickRequest,
   root,
   startService,
@@ -15,8 +19,10 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees } from './browser.ts';
 
+const run = promisify(execFile);
 const token = 'hf_canaryForTheBrowser0123456';
 let hub: LoopbackHub;
 let service: TestService;
@@ -46,75 +52,216 @@ test.before(async () => {
     assert.is((await untilEnded(service)).status, 'completed');
     return (await service.call('GET', '/api/models/')).body[0].model_id as string;
   };
-  chatId = await train({ model_name: tinyModel('llama', 'chatml'), use_chat_template: true });
+  chatId = await train({
+    model_name: tinyModel('llama', 'chatml'),
+    use_chat_template: true,
+    save_steps: 2,
+    save_total_limit: 3,
+    max_steps: 30,
+    learning_rate: 0.01,
+  });
   questionId = await train({ task: 'extractive-question-answering', dataset: 'questions.jsonl' });
 });
 
-test('a conversation is remembered by the model and by the page, can be copied, stopped and cleared', async () => {
+/** The bodies of the chat completions that a page asks for. */
+function requestsOf(page: Page): Json[] {
+  const bodies: Json[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/v1/chat/completions')) bodies.push(request.postDataJSON());
+  });
+  return bodies;
+}
+
+const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
+/** Waits until so many answers are complete. */
+const answered = (page: Page, count: number) =>
+  until(async () => (await page.getByText(/\d tokens/).count()) === count, `${count} answers are there`);
+const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
+
+test('a chat is remembered by the model and by the page; prompts are recalled, edited and sent again', async () => {
   const { page, context, faults } = await openPage(service.url, `/playground/${chatId}`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByLabel('Multi-turn conversation').check();
+  const requests = requestsOf(page);
+  const answers = page.locator('.exchange');
+  const prompt = page.getByLabel('Prompt', { exact: true });
   await page.getByLabel('Max new tokens').fill('8');
   await page.getByLabel('Temperature').fill('0');
   // What it was trained on is offered to begin with.
   await page.locator('.suggestions button').first().click();
-  assert.is.not(await page.getByLabel('Prompt').inputValue(), '');
-  const answers = page.locator('.exchange');
+  assert.is.not(await prompt.inputValue(), '');
   const ask = async (text: string, count: number) => {
-    await page.getByLabel('Prompt').fill(text);
+    await prompt.fill(text);
     await page.keyboard.press('Enter');
-    await until(
-      async () => (await page.getByText(/\d tokens/).count()) === count,
-      `answer ${count} is there`,
-    );
+    await answered(page, count);
   };
   await ask('My parcel has not come.', 1);
+  await page.getByLabel('System prompt').fill('Be brief.');
+  await page.getByLabel('Seed').fill('7');
+  await page.getByLabel('Stop strings').fill('###\n\\n\\n');
   await ask('<b>And</b> now?', 2);
   assert.is(await answers.nth(1).locator('.asked b').count(), 0);
+  assert.equal(requests.map(rolesOf), ['user', 'system user assistant user']);
+  assert.equal([requests[1].seed, requests[1].stop], [7, ['###', '\n\n']]);
+
+  // An empty field recalls what was asked.
+  assert.is(await prompt.inputValue(), '');
+  for (const expected of ['<b>And</b> now?', 'My parcel has not come.']) {
+    await prompt.press('ArrowUp');
+    await until(async () => (await prompt.inputValue()) === expected, `“${expected}” is recalled`);
+  }
+  await prompt.fill('');
 
   await page.getByRole('button', { name: 'Copy as curl' }).click();
   await sees(page, 'Copied');
-  const copied = await page.evaluate(() => navigator.clipboard.readText());
-  assert.match(copied, '/v1/chat/completions');
-  assert.match(copied, 'My parcel has not come.');
-  await page.getByRole('button', { name: 'Copy as Python' }).click();
-  await until(
-    async () => (await page.evaluate(() => navigator.clipboard.readText())).startsWith('import json'),
-    'the Python is in the clipboard',
-  );
+  assert.match(await clipboard(page), '/v1/chat/completions');
+  assert.match(await clipboard(page), 'My parcel has not come.');
+  const copyAnswer = answers.nth(1).getByRole('button', { name: 'Copy answer' });
+  await copyAnswer.click();
+  const answer = (await answers.nth(1).locator('.answer-text').textContent()) ?? '';
+  await until(async () => (await clipboard(page)) === answer.trim(), 'the answer is in the clipboard');
+
+  // Only the last answer of a conversation is made anew, with the same messages before it.
+  assert.is(await page.getByRole('button', { name: 'Regenerate' }).count(), 1);
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  await until(() => requests.length === 3, 'it is asked again');
+  assert.equal(requests[2].messages, requests[1].messages);
+  await answered(page, 2);
 
   await page.reload();
   await until(async () => (await answers.count()) === 2, 'a refresh lost nothing');
 
-  await page.getByLabel('Max new tokens').fill('1000000');
-  await page.getByLabel('Temperature').fill('2');
-  await page.getByLabel('Prompt').fill('Tell a long story.');
-  await page.keyboard.press('Enter');
-  const stop = page.getByRole('button', { name: 'Stop' });
-  await Promise.race([stop.waitFor(), answers.nth(2).locator('.panel-error').waitFor()]);
-  if (await stop.isVisible()) await stop.click().catch(() => undefined);
-  await page.getByRole('button', { name: 'Ask', exact: true }).waitFor();
-  assert.equal(await axeViolations(page), []);
-  await page.getByRole('button', { name: 'Clear' }).click();
+  // What follows an edited prompt is no longer part of the conversation.
+  await answers.nth(0).getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Edited prompt').fill('My parcel is broken.');
+  await sees(page, 'What follows it is removed.');
+  await page.getByLabel('Edited prompt').press('Enter');
+  await until(async () => (await answers.count()) === 1, 'the conversation goes on from there');
+  await answered(page, 1);
+  assert.is(rolesOf(requests[3]), 'system user');
+  assert.is(await answers.nth(0).locator('.asked').textContent(), 'My parcel is broken.');
+
+  // Each chat is kept.
+  await page.getByRole('button', { name: 'New chat' }).click();
   await page.locator('.suggestions').waitFor();
-  assert.is(await answers.count(), 0);
+  await page.reload();
+  await page.locator('.suggestions').waitFor();
+  await page.getByLabel('Remember the conversation').uncheck();
+  await sees(page, 'each prompt stands alone');
+  await ask('Hello', 1);
+  await ask('Hello again', 2);
+  assert.equal(requests.slice(4).map(rolesOf), ['system user', 'system user']);
+  await page.getByLabel('Chat', { exact: true }).selectOption({ label: 'My parcel is broken.' });
+  await until(async () => (await answers.count()) === 1, 'the first chat is shown');
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Delete chat' }).click();
+  await page.locator('.suggestions').waitFor();
+  assert.equal(await page.getByLabel('Chat', { exact: true }).locator('option').allTextContents(), [
+    'New chat',
+    'Hello',
+  ]);
   assert.equal(faults, []);
 });
 
-test('a question has its text in a field of its own, and is answered beside the base', async () => {
-  const { page, faults } = await openPage(service.url, `/playground/${questionId}`, { theme: 'dark' });
-  assert.is(await page.getByLabel('Multi-turn conversation').count(), 0);
-  await page.getByLabel('Context').fill('Elif opened the shop in Turku in 1962.\n\nIt sells bread.');
-  await page.getByLabel('Question').fill('When was the shop opened?');
+test('two sides answer one prompt, say what they are, and stop together', async () => {
+  const { page, faults } = await openPage(service.url, `/playground/${chatId}`);
+  const requests = requestsOf(page);
+  const prompt = page.getByLabel('Prompt', { exact: true });
   await page.getByLabel('Max new tokens').fill('8');
-  await page.getByLabel('Compare with the base model').check();
-  await page.getByLabel('Question').press('Enter');
-  await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
-  await sees(page, 'Tuned');
+  await page.getByLabel('Temperature').fill('0');
+  await page.getByLabel('Compare side by side').check();
+  assert.is(await page.getByLabel('Weights B').inputValue(), 'base');
+  await page.getByLabel('Weights A').selectOption({ label: 'Checkpoint at step 28' });
+  await prompt.fill('My parcel has not come.');
+  await prompt.press('Enter');
+  await answered(page, 2);
+  assert.equal(
+    requests.map(({ checkpoint, as_base }) => [checkpoint, as_base]),
+    [
+      [28, undefined],
+      [undefined, true],
+    ],
+  );
+  assert.equal(
+    (await page.locator('.answer .eyebrow').allTextContents()).map((text) => text.trim()),
+    ['A · llama-chatml-support · Checkpoint at step 28', 'B · llama-chatml-support · Base model'],
+  );
+  await sees(page, /Both answers are the same|is marked|are marked|little in common/);
+  assert.equal(await appearanceFaults(page, 'playground-pair'), []);
+
+  // Another model, which has no chat template.
+  await page.getByLabel('Model B').selectOption(questionId);
+  await page.getByLabel('Weights A').selectOption({ index: 0 });
+  // Requests that get no answer: both sides wait until they are stopped.
+  await page.route('**/v1/chat/completions', () => undefined);
+  await prompt.fill('Where is it?');
+  await prompt.press('Enter');
+  await until(async () => (await page.getByText('generating…').count()) === 2, 'both sides answer');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await until(async () => (await page.getByText('stopped').count()) === 2, 'both sides are stopped');
+  assert.equal(
+    requests.slice(2).map(({ model }) => model),
+    [chatId, questionId],
+  );
+  assert.equal(requests.slice(2).map(rolesOf), ['user assistant user', 'user']);
+  await page.reload();
+  await until(async () => (await page.locator('.exchange').count()) === 2, 'a refresh lost nothing');
+  assert.is(await page.getByText('stopped').count(), 2);
+  assert.equal(faults, []);
+});
+
+test('a question has its text in a field of its own, and each stands alone', async () => {
+  const { page, faults } = await openPage(service.url, `/playground/${questionId}`, { theme: 'dark' });
+  assert.is(await page.getByLabel('System prompt').count(), 0);
+  assert.is(await page.getByLabel('Remember the conversation').count(), 0);
+  await sees(page, 'This model has no chat template: each prompt stands alone.');
+  await page.getByLabel('Context').fill('Elif opened the shop in Turku in 1962.\n\nIt sells bread.');
+  await page.getByLabel('Max new tokens').fill('8');
+  const question = page.getByLabel('Question');
+  for (const [index, text] of ['When was the shop opened?', 'What does it sell?'].entries()) {
+    await question.fill(text);
+    await question.press('Enter');
+    await answered(page, index + 1);
+  }
+  const requests = requestsOf(page);
+  await page.locator('.exchange').first().getByRole('button', { name: 'Regenerate' }).click();
+  await until(() => requests.length === 1, 'an earlier question is asked again');
+  await answered(page, 2);
+  assert.is(rolesOf(requests[0]), 'user');
+  assert.match(requests[0].messages[0].content, /sells bread\.\n\nWhen was the shop opened\?$/);
+  await question.press('ArrowUp');
+  await until(async () => (await question.inputValue()) === 'What does it sell?', 'the question is recalled');
   await page.reload();
   assert.match(await page.getByLabel('Context').inputValue(), 'It sells bread.');
   assert.equal(await axeViolations(page), []);
-  await keepPicture(page, 'playground-answers-dark-1280');
+  await keepPicture(page, 'playground-questions-dark-1280');
+  assert.equal(faults, []);
+});
+
+test('the page of a model has the base URL and requests that work', async () => {
+  const { page, context, faults } = await openPage(service.url, `/models/${chatId}`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await sees(page, `${service.url}/v1`);
+  const copied: string[] = [];
+  for (const language of ['curl', 'Python', 'JavaScript']) {
+    const card = page.getByRole('region', { name: 'Use with OpenAI’s libraries' });
+    const copy = card.getByRole('button', { name: `Copy ${language}` });
+    if (!(await copy.isVisible())) await card.getByText(language, { exact: true }).click();
+    const before = await clipboard(page);
+    await copy.click();
+    await until(async () => (await clipboard(page)) !== before, `${language} is in the clipboard`);
+    copied.push(await clipboard(page));
+  }
+  assert.equal(await axeViolations(page), []);
+  const [curl, python, javascript] = copied as [string, string, string];
+  const python3 = join(root, 'trainer', '.venv', 'bin', 'python');
+  const ran = await Promise.all([
+    run('sh', ['-c', curl]),
+    run(python3, ['-c', python]),
+    run(process.execPath, ['--input-type=module', '-e', javascript], { cwd: root }),
+  ]);
+  const [first, ...others] = ran.map(({ stdout }) => stdout);
+  assert.type(JSON.parse(first as string).choices[0].message.content, 'string');
+  for (const stdout of others) assert.match(stdout, /\n$/);
   assert.equal(faults, []);
 });
 

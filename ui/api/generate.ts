@@ -1,28 +1,23 @@
 import { open } from './call.ts';
-import type { StreamEvent } from './routes.ts';
+import type { Body, StreamEvent } from './routes.ts';
 
 export interface Message {
-  readonly role: 'user' | 'assistant';
+  readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
 }
 
-export interface Ask {
-  readonly modelId: string;
+const route = 'POST /v1/chat/completions';
+
+/** A request for an answer, which is streamed. */
+export type Ask = Omit<Body<typeof route>, 'stream' | 'stream_options' | 'messages'> & {
   readonly messages: readonly Message[];
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  /** Use the base model. */
-  readonly asBase: boolean;
-}
+};
 
 export interface Answer {
   readonly tokens: number | null;
   readonly generationMs: number | null;
   readonly firstTokenMs: number | null;
 }
-
-const route = 'POST /v1/chat/completions';
 
 /**
  * Generates text; `onText` receives it in chunks.
@@ -36,12 +31,8 @@ export async function generate(
   const began = performance.now();
   const response = await open(route, {
     body: {
-      model: ask.modelId,
+      ...ask,
       messages: [...ask.messages],
-      max_tokens: ask.maxTokens,
-      temperature: ask.temperature,
-      top_p: ask.topP,
-      as_base: ask.asBase,
       stream: true,
       stream_options: { include_usage: true },
     },

@@ -1,15 +1,17 @@
 import { type Answer, type Ask, generate, type Message } from '../api/generate.ts';
 import type { ServiceError } from '../api/request.ts';
+import { chatsOf, fitting, storeChat } from './chats.ts';
 import { asServiceError } from './remote.ts';
 import { Store } from './store.ts';
 
 const keptExchanges = 50;
-/** Number of exchanges restored after a reload. */
-const rememberedCharacters = 500_000;
-const key = (modelId: string) => `hone.talk.${modelId}`;
 
-/** One model's answer to a prompt. */
+/** One answer to a prompt. */
 export interface Side {
+  /** What answers. */
+  readonly name: string;
+  /** What it does before its first token. */
+  readonly first: string;
   text: string;
   busy: boolean;
   answer: Answer | null;
@@ -17,58 +19,75 @@ export interface Side {
   stopped: boolean;
 }
 
+/** A prompt with its answer, or with two answers side by side. */
 export interface Exchange {
   readonly id: number;
   readonly prompt: string;
-  readonly tuned: Side;
-  /** The base model's answer, if requested. */
-  readonly base: Side | null;
+  readonly sides: readonly Side[];
 }
 
-const fresh = (): Side => ({ text: '', busy: true, answer: null, error: null, stopped: false });
+/** A request, and what answers it. */
+export interface Asked extends Pick<Side, 'name' | 'first'> {
+  readonly ask: Ask;
+}
 
-/** A conversation with one model, kept across reloads of the tab. */
+/** A chat with one model, which this browser keeps. */
 export class Conversation extends Store<readonly Exchange[]> {
   readonly modelId: string;
+  readonly chatId: string;
   #abort: AbortController | null = null;
 
-  constructor(modelId: string) {
-    super(recalled(modelId));
+  constructor(modelId: string, chatId: string) {
+    super(recalled(modelId, chatId));
     this.modelId = modelId;
+    this.chatId = chatId;
   }
 
   get busy(): boolean {
     return this.#abort !== null;
   }
 
-  /** The messages so far; with the base model's own answers for the base model. */
-  turns(asBase: boolean): Message[] {
+  /**
+   * The messages of the first exchanges.
+   * @param side whose own answers they have, where it gave any.
+   */
+  turns(side: number, count = this.value.length): Message[] {
     return this.value
-      .map(({ prompt, tuned, base }) => ({ prompt, side: (asBase ? base : null) ?? tuned }))
-      .filter(({ side }) => side.error === null && !side.busy)
-      .flatMap(({ prompt, side }) => [
-        { role: 'user' as const, content: prompt },
-        { role: 'assistant' as const, content: side.text },
-      ]);
+      .slice(0, count)
+      .map(({ prompt, sides }) => ({ prompt, answer: sides[side] ?? sides[0] }))
+      .flatMap(({ prompt, answer }) =>
+        answer === undefined || answer.error !== null || answer.busy || answer.text === ''
+          ? []
+          : [
+              { role: 'user' as const, content: prompt },
+              { role: 'assistant' as const, content: answer.text },
+            ],
+      );
   }
 
-  /** Sends a prompt, then to the base model if `base` is given; one at a time. */
-  async send(prompt: string, ask: Ask, base: Ask | null): Promise<void> {
+  /**
+   * Sends a prompt, to both sides at once if there are two. Does nothing while another one is answered.
+   * @param kept the exchanges before the new one, and those after it.
+   */
+  async send(
+    prompt: string,
+    asked: readonly Asked[],
+    [before, after]: readonly [readonly Exchange[], readonly Exchange[]] = [this.value, []],
+  ): Promise<void> {
     if (this.#abort !== null) return;
     const abort = new AbortController();
     this.#abort = abort;
-    const exchange: Exchange = {
-      id: (this.value.at(-1)?.id ?? 0) + 1,
-      prompt,
-      tuned: fresh(),
-      base: base === null ? null : fresh(),
-    };
-    this.set([...this.value.slice(1 - keptExchanges), exchange]);
-    await this.#answer(exchange.tuned, ask, abort.signal);
-    // One after the other, so that their speeds are comparable.
-    if (exchange.base !== null && base !== null) await this.#answer(exchange.base, base, abort.signal);
+    const sides = asked.map(
+      ({ name, first }): Side => ({
+        ...{ name, first, text: '', busy: true, answer: null, error: null, stopped: false },
+      }),
+    );
+    const id = Math.max(0, ...this.value.map((exchange) => exchange.id)) + 1;
+    this.set([...before.slice(1 - keptExchanges), { id, prompt, sides }, ...after]);
+    this.remember();
+    await Promise.all(asked.map(({ ask }, index) => this.#answer(sides[index] as Side, ask, abort.signal)));
     this.#abort = null;
-    this.#remember();
+    this.remember();
     this.touch();
   }
 
@@ -76,15 +95,15 @@ export class Conversation extends Store<readonly Exchange[]> {
     this.#abort?.abort();
   }
 
-  clear(): void {
+  /** Stops, and forgets the chat. */
+  delete(): void {
     this.stop();
     this.set([]);
-    this.#remember();
+    this.remember();
   }
 
   async #answer(side: Side, ask: Ask, signal: AbortSignal): Promise<void> {
     try {
-      signal.throwIfAborted();
       const onText = (delta: string) => {
         side.text += delta;
         this.touch();
@@ -99,26 +118,18 @@ export class Conversation extends Store<readonly Exchange[]> {
     }
   }
 
-  /** Stores the answers, without errors. */
-  #remember(): void {
-    const done = this.value.filter(({ tuned, base }) => tuned.error === null && !base?.error);
-    let room = rememberedCharacters;
-    const kept = done.findLastIndex(({ prompt, tuned, base }) => {
-      room -= prompt.length + tuned.text.length + (base?.text.length ?? 0);
-      return room < 0;
-    });
-    try {
-      sessionStorage.setItem(key(this.modelId), JSON.stringify(done.slice(kept + 1)));
-    } catch {
-      // Storage is blocked or full: the conversation is lost on reload.
-    }
+  /** Stores the chat as it is, without what failed. */
+  remember(): void {
+    const done = this.value.filter(({ sides }) => sides.every(({ error }) => error === null));
+    storeChat(this.modelId, { id: this.chatId, exchanges: fitting(done) });
   }
 }
 
-function recalled(modelId: string): readonly Exchange[] {
-  try {
-    return JSON.parse(sessionStorage.getItem(key(modelId)) ?? '[]') as Exchange[];
-  } catch {
-    return [];
-  }
+/** A stored chat; what was being answered when the page was left was stopped. */
+function recalled(modelId: string, chatId: string): readonly Exchange[] {
+  const found = chatsOf(modelId).find(({ id }) => id === chatId)?.exchanges ?? [];
+  return found.map((exchange) => ({
+    ...exchange,
+    sides: exchange.sides.map((side) => (side.busy ? { ...side, busy: false, stopped: true } : side)),
+  }));
 }

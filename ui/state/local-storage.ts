@@ -1,18 +1,22 @@
-/** Values in local storage, under the page's own prefix; empty if storage is blocked. */
+/** Values in the browser's storage, under the page's own prefix; empty if storage is blocked. */
 const prefix = 'hone.';
 
-export function readStored<T>(key: string, fallback: T): T {
+/** `local` is kept; `session` belongs to a tab, and ends with it. */
+type Kind = 'local' | 'session';
+const storage = (kind: Kind): Storage => (kind === 'local' ? localStorage : sessionStorage);
+
+export function readStored<T>(key: string, fallback: T, kind: Kind = 'local'): T {
   try {
-    const text = localStorage.getItem(prefix + key);
+    const text = storage(kind).getItem(prefix + key);
     return text === null ? fallback : (JSON.parse(text) as T);
   } catch {
     return fallback;
   }
 }
 
-export function writeStored(key: string, value: unknown): void {
+export function writeStored(key: string, value: unknown, kind: Kind = 'local'): void {
   try {
-    localStorage.setItem(prefix + key, JSON.stringify(value));
+    storage(kind).setItem(prefix + key, JSON.stringify(value));
   } catch {
     // Storage is blocked or full: values are not kept.
   }

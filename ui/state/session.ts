@@ -28,11 +28,11 @@ export const accessKeys = new Remote<AccessKey[]>(service.keys);
 /** Why the key of the address was not accepted. */
 export const signInFault = new Store<string | null>(null);
 
+/** Whether the service wants a key of this machine. */
+export const isKeyNeeded = (): boolean => session.value.value?.key_needed === true;
+
 /** Whether the service wants a key that this browser has not presented. */
-export const isSignInNeeded = (): boolean => {
-  const { value } = session.value;
-  return value?.key_needed === true && !value.signed_in;
-};
+export const isSignInNeeded = (): boolean => isKeyNeeded() && session.value.value?.signed_in !== true;
 
 /** @throws ServiceError when the key is not accepted. */
 export async function signIn(key: string): Promise<void> {

@@ -8,6 +8,7 @@ import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../e
 import { choices, models, pushed, router, runOf, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
+import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/identity.ts';
 import './model-files.ts';
@@ -15,6 +16,7 @@ import { settingsTable } from '../../settings/settings-table.ts';
 import { lossChart, metricFigures } from '../../views/run-charts.ts';
 import { verificationBadge, verificationView } from '../../views/verification.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
+import { useThroughApi } from './use-through-api.ts';
 
 interface Shown {
   readonly detail: ModelDetail;
@@ -37,7 +39,7 @@ export class ModelPage extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, pushed, models);
+    new Watch(this, choices, pushed, models, session);
   }
 
   protected override createRenderRoot(): this {
@@ -125,7 +127,7 @@ export class ModelPage extends LitElement {
         </div>
         <div class="actions">
           ${verificationBadge(lineage.verification)}
-          ${hasGguf ? html`<a class="button primary" href="/playground/${lineage.model_id}">Try it</a>` : nothing}
+          <a class="button primary" href="/playground/${lineage.model_id}">Try it</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
         </div>
@@ -140,7 +142,7 @@ export class ModelPage extends LitElement {
             .path=${detail.path}
             @made=${() => this._load(lineage.model_id)}
           ></hone-model-files>
-          ${hasGguf ? ollama(detail) : nothing} ${settingsCard(lineage)}
+          ${useThroughApi(lineage.name)} ${hasGguf ? ollama(detail) : nothing} ${settingsCard(lineage)}
         </div>
       </div>
       ${this._dialogs(detail, lineage)}

@@ -1,17 +1,70 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Answer } from '../../api/generate.ts';
+import type { Child } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import type { Exchange, Side } from '../../state/conversation.ts';
+import { differences, type Piece } from './differences.ts';
 
-/** A prompt with its answer, or with both answers side by side. */
-export function exchangeView({ prompt, tuned, base }: Exchange): TemplateResult {
+/** What can be done with an exchange; `null` where it cannot. */
+export interface ExchangeActions {
+  readonly edit: (() => void) | null;
+  readonly regenerate: (() => void) | null;
+}
+
+/** A prompt with its answer, or with two answers side by side. @param editor shown in place of the prompt. */
+export function exchangeView(
+  { prompt, sides }: Exchange,
+  { edit, regenerate }: ExchangeActions,
+  editor: TemplateResult | null,
+): TemplateResult {
+  const isPair = sides.length > 1;
+  const marked = isPair ? compared(sides) : null;
   return html`<article class="exchange">
-    <p class="asked wrap"><bdi>${prompt}</bdi></p>
-    <div class="sides" data-two=${base === null ? nothing : 'yes'}>
-      ${sideView(base === null ? '' : 'Fine-tuned', tuned)} ${base === null ? nothing : sideView('Base model', base)}
+    ${
+      editor ??
+      html`<div class="asked-row">
+        <p class="asked wrap"><bdi>${prompt}</bdi></p>
+        ${edit === null ? nothing : html`<button type="button" class="tool" @click=${edit}>Edit</button>`}
+      </div>`
+    }
+    <div class="sides" data-two=${isPair ? 'yes' : nothing}>
+      ${sides.map((side, index) => sideView(side, isPair ? 'AB'.charAt(index) : '', marked?.pieces?.[index]))}
     </div>
+    ${marked === null ? nothing : html`<p class="hint">${marked.words}</p>`}
+    ${
+      regenerate === null
+        ? nothing
+        : html`<div><button type="button" class="tool" @click=${regenerate}>Regenerate</button></div>`
+    }
   </article>`;
+}
+
+interface Compared {
+  readonly words: string;
+  readonly pieces: ReturnType<typeof differences>;
+}
+
+/** Comparisons of answers that are complete. */
+const comparisons = new WeakMap<readonly Side[], Compared>();
+
+function compared(sides: readonly Side[]): Compared | null {
+  const [a, b] = sides;
+  if (a === undefined || b === undefined || sides.some(({ busy, error }) => busy || error !== null))
+    return null;
+  let known = comparisons.get(sides);
+  if (known === undefined) {
+    const pieces = differences(a.text.trim(), b.text.trim());
+    const isEqual = a.text.trim() === b.text.trim();
+    const words = isEqual
+      ? 'Both answers are the same.'
+      : pieces === null
+        ? 'The answers have little in common.'
+        : 'Words that only one answer has are marked.';
+    known = { words, pieces };
+    comparisons.set(sides, known);
+  }
+  return known;
 }
 
 /** Over a shorter time, network chunking would distort the rate. */
@@ -27,32 +80,40 @@ function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number
   return tokens > 0 && (firstTokenMs ?? 0) < warmMs ? (tokens / generationMs) * 1000 : null;
 }
 
-function sideView(title: string, side: Side): TemplateResult {
-  const { answer } = side;
-  const speed = answer === null ? null : tokensPerSecond(answer);
+const figuresOf = (answer: Answer): string => {
+  const speed = tokensPerSecond(answer);
+  return [
+    answer.tokens === null ? null : `${formatCount(answer.tokens)} tokens`,
+    speed === null ? null : `${formatNumber(speed, 3)} tokens/s`,
+    answer.firstTokenMs === null ? null : `first token after ${formatCount(answer.firstTokenMs)} ms`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+};
+
+const withMarks = (pieces: readonly Piece[]): Child =>
+  pieces.map(({ text, differs }) => (differs ? html`<mark>${text}</mark>` : text));
+
+function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefined): TemplateResult {
+  const { answer, text, busy, error } = side;
+  const isFull = error?.detail.includes('context_length_exceeded') ?? false;
   return html`<div class="answer">
-    ${title === '' ? nothing : html`<p class="eyebrow">${title}</p>`}
+    <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
     ${
-      side.error === null
-        ? html`<p class="wrap answer-text"><bdi>${side.text.trimStart()}</bdi>${side.busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
-        : serviceErrorPanel('Generation failed', side.error)
+      error === null
+        ? html`<p class="wrap answer-text"><bdi>${pieces === undefined ? text.trimStart() : withMarks(pieces)}</bdi>${busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
+        : serviceErrorPanel(
+            'Generation failed',
+            error,
+            isFull ? 'Start a new chat, or shorten the prompt.' : undefined,
+          )
     }
-    <p class="hint tabular">
-      ${side.busy ? 'generating…' : nothing} ${side.stopped ? 'stopped' : nothing}
-      ${side.text === '' && answer !== null ? 'empty answer · ' : nothing}
-      ${
-        answer === null
-          ? nothing
-          : [
-              answer.tokens === null ? null : `${formatCount(answer.tokens)} tokens`,
-              speed === null ? null : `${formatNumber(speed, 3)} tokens/s`,
-              answer.firstTokenMs === null
-                ? null
-                : `first token after ${formatCount(answer.firstTokenMs)} ms`,
-            ]
-              .filter(Boolean)
-              .join(' · ')
-      }
-    </p>
+    <div class="row between wrap-row">
+      <p class="hint tabular">
+        ${busy ? (text === '' ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
+        ${text === '' && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
+      </p>
+      ${busy || text === '' ? nothing : html`<hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>`}
+    </div>
   </div>`;
 }

@@ -1,85 +1,123 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import type { Ask, Message } from '../../api/generate.ts';
+import { checkField, rangeField } from '../../elements/fields.ts';
 
-/** Generation parameters. */
+/** Generation parameters, as they are written. */
 export interface Parameters {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly topP: number;
+  /** A whole number, or empty for another answer each time. */
+  readonly seed: string;
+  /** One text in each line. */
+  readonly stop: string;
+  readonly system: string;
+  /** Whether the messages before a prompt are sent with it. */
+  readonly memory: boolean;
+  /** Whether a second side answers, too. */
   readonly compare: boolean;
-  readonly conversation: boolean;
 }
 
 export const parameterDefaults: Parameters = {
   maxTokens: 256,
   temperature: 0.7,
   topP: 0.9,
+  seed: '',
+  stop: '',
+  system: '',
+  memory: true,
   compare: false,
-  conversation: false,
 };
 
-/** The parameters' form fields. @param canConverse whether the model supports multi-turn conversations. */
-export function parameterFields(
-  { maxTokens, temperature, topP, compare, conversation }: Parameters,
-  canConverse: boolean,
-  set: (part: Partial<Parameters>) => void,
-): TemplateResult {
+/** The most stop texts of a request. */
+const mostStops = 16;
+const highest = 1_048_576;
+
+/** The parameters as fields of a request. */
+export function samplingFields({ maxTokens, temperature, topP, seed, stop }: Parameters) {
+  const stops = stop
+    .split('\n')
+    .filter((text) => text !== '')
+    .slice(0, mostStops)
+    .map((text) => text.replaceAll('\\n', '\n'));
+  return {
+    max_tokens: maxTokens,
+    temperature,
+    top_p: topP,
+    ...(seed === '' ? {} : { seed: Number(seed) }),
+    ...(stops.length === 0 ? {} : { stop: stops }),
+  } satisfies Partial<Ask>;
+}
+
+/** The system prompt as the first message, if there is one. */
+export const systemMessage = ({ system }: Parameters): Message[] =>
+  system.trim() === '' ? [] : [{ role: 'system', content: system }];
+
+type Set = (part: Partial<Parameters>) => void;
+
+/** The parameters' form fields. @param canConverse whether the model supports conversations. */
+export function parameterFields(parameters: Parameters, canConverse: boolean, set: Set): TemplateResult {
+  const { maxTokens, temperature, topP, seed, stop } = parameters;
   return html`
-    ${slider('Temperature', 'temperature', temperature, 0, 2, 0.05, '0 always picks the most likely token.', (v) => set({ temperature: v }))}
-    ${slider('Top-p', 'top-p', topP, 0.05, 1, 0.05, 'Samples from the most likely tokens whose probabilities add up to this.', (v) => set({ topP: v }))}
+    ${canConverse ? conversationFields(parameters, set) : nothing}
+    ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
+    ${rangeField({ name: 'Top-p', id: 'top-p', value: topP, min: 0.05, max: 1, step: 0.05, hint: 'Samples from the most likely tokens whose probabilities add up to this.' }, (v) => set({ topP: v }))}
     <div class="field">
       <label for="max-tokens">Max new tokens</label>
       <input
         id="max-tokens"
         type="number"
         min="1"
-        max="1048576"
+        max=${highest}
         aria-describedby="max-tokens-hint"
         .value=${String(maxTokens)}
         @change=${(event: Event) => {
           const value = Math.round(Number((event.target as HTMLInputElement).value));
-          set({ maxTokens: Math.min(1_048_576, Math.max(1, value || parameterDefaults.maxTokens)) });
+          set({ maxTokens: Math.min(highest, Math.max(1, value || parameterDefaults.maxTokens)) });
         }}
       />
       <p class="hint" id="max-tokens-hint">Up to the model’s context length.</p>
     </div>
-    ${check('Compare with the base model', compare, (on) => set({ compare: on }))}
-    ${canConverse ? check('Multi-turn conversation', conversation, (on) => set({ conversation: on })) : nothing}
+    <div class="field">
+      <label for="seed">Seed</label>
+      <input
+        id="seed"
+        type="number"
+        step="1"
+        min="0"
+        placeholder="random"
+        aria-describedby="seed-hint"
+        .value=${seed}
+        @change=${(event: Event) => {
+          const { value } = event.target as HTMLInputElement;
+          set({ seed: value === '' ? '' : String(Math.max(0, Math.trunc(Number(value)))) });
+        }}
+      />
+      <p class="hint" id="seed-hint">With the same seed, the same prompt has the same answer.</p>
+    </div>
+    <div class="field">
+      <label for="stop">Stop strings</label>
+      <textarea
+        id="stop"
+        rows="2"
+        aria-describedby="stop-hint"
+        .value=${stop}
+        @input=${(event: Event) => set({ stop: (event.target as HTMLTextAreaElement).value })}
+      ></textarea>
+      <p class="hint" id="stop-hint">One in each line; \\n stands for a line break. An answer ends before the first of them.</p>
+    </div>
   `;
 }
 
-function slider(
-  name: string,
-  id: string,
-  value: number,
-  min: number,
-  max: number,
-  step: number,
-  hint: string,
-  set: (value: number) => void,
-): TemplateResult {
+function conversationFields({ system, memory }: Parameters, set: Set): TemplateResult {
   return html`<div class="field">
-    <label for=${id}>${name} <output class="tabular">${value.toFixed(2)}</output></label>
-    <input
-      id=${id}
-      type="range"
-      min=${min}
-      max=${max}
-      step=${step}
-      aria-describedby="${id}-hint"
-      .value=${String(value)}
-      @input=${(event: Event) => set(Number((event.target as HTMLInputElement).value))}
-    />
-    <p class="hint" id="${id}-hint">${hint}</p>
-  </div>`;
-}
-
-function check(name: string, on: boolean, set: (on: boolean) => void): TemplateResult {
-  return html`<label class="check">
-    <input
-      type="checkbox"
-      .checked=${on}
-      @change=${(event: Event) => set((event.target as HTMLInputElement).checked)}
-    />
-    ${name}
-  </label>`;
+      <label for="system">System prompt</label>
+      <textarea
+        id="system"
+        rows="3"
+        .value=${system}
+        @input=${(event: Event) => set({ system: (event.target as HTMLTextAreaElement).value })}
+      ></textarea>
+    </div>
+    ${checkField('Remember the conversation', memory, (on) => set({ memory: on }))}`;
 }

@@ -1,26 +1,22 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { Ask } from '../../api/generate.ts';
-import { service } from '../../api/service.ts';
-import type { Lineage } from '../../api/types.ts';
-import { keyedRow } from '../../elements/child.ts';
+import { checkField } from '../../elements/fields.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { models, router } from '../../state/app.ts';
-import { Conversation } from '../../state/conversation.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
-import { paced } from '../../state/pace.ts';
 import { Watch } from '../../state/store.ts';
-import { exchangeView } from './exchange-view.ts';
+import type { Answerer, AnswererSide } from './answerer.ts';
+import { modelField, weightsField } from './answerer-fields.ts';
+import './chat.ts';
+import { KnownModels } from './model-facts.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
-import { asCurl, asPython } from './snippets.ts';
-import { type Suggestion, suggestionsOf } from './suggestions.ts';
 
 const questionTask = 'extractive-question-answering';
 
-/** Closer to the end than this, the view follows new text. */
-const nearPixels = 24;
+/** Side B begins with the base of side A's model; an empty ID follows that model. */
+const firstB: Answerer = { modelId: '', weights: 'base' };
 
-/** Prompts a model, alone or next to its base model. */
+/** A chat with a model, alone or beside another model, checkpoint or strength of its adapter. */
 @customElement('hone-playground')
 export class Playground extends LitElement {
   @property() modelId = '';
@@ -28,17 +24,13 @@ export class Playground extends LitElement {
     ...parameterDefaults,
     ...readStored<Partial<Parameters>>('playground', {}),
   };
-  @state() private _prompt = readStored('prompt', '');
-  @state() private _context = readStored('context', '');
-  @state() private _lineage: Lineage | null = null;
-  @state() private _suggestions: readonly Suggestion[] = [];
-  private _talk = new Conversation('');
+  /** The weights of side A. */
+  @state() private _weights = '';
+  @state() private _b: Answerer = { ...firstB, ...readStored<Partial<Answerer>>('playground-b', {}) };
+  private _entered = '';
+  private readonly _known = new KnownModels(this);
   /** Narrow screens start with the parameters folded. */
   private readonly _isWide = matchMedia('(min-width: 64rem)').matches;
-  private _unfollow: (() => void) | null = null;
-  /** The maximum scroll position at the last update. */
-  private _end = 0;
-  private readonly _pace = paced(() => this.requestUpdate(), 30);
 
   constructor() {
     super();
@@ -49,11 +41,6 @@ export class Playground extends LitElement {
     return this;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this._leave();
-  }
-
   protected override willUpdate(): void {
     const known = models.value.value;
     if (this.modelId === '' && known !== null && known.length > 0) {
@@ -61,58 +48,28 @@ export class Playground extends LitElement {
       const model = known.find(({ model_id }) => model_id === last) ?? known[0];
       if (model) queueMicrotask(() => router.go(`/playground/${model.model_id}`, { replace: true }));
     }
-    if (this.modelId !== this._talk.modelId) this._enter(this.modelId);
-  }
-
-  private _enter(modelId: string): void {
-    this._leave();
-    this._talk = new Conversation(modelId);
-    this._end = 0;
-    this._unfollow = this._talk.subscribe(() => this._pace.ask());
-    this._lineage = null;
-    if (modelId === '') return;
-    writeStored('playground-model', modelId);
-    this._suggestions = [];
-    service
-      .lineage(modelId)
-      .then(async (lineage) => {
-        if (modelId !== this.modelId) return;
-        this._lineage = lineage;
-        const { rows } = await service.dataset(lineage.dataset);
-        if (modelId === this.modelId) this._suggestions = suggestionsOf(rows);
-      })
-      // No suggestions when the dataset was deleted.
-      .catch(() => undefined);
-  }
-
-  /** Stops an answer that is no longer shown. */
-  private _leave(): void {
-    this._talk.stop();
-    this._unfollow?.();
-    this._unfollow = null;
-    this._talk = new Conversation('');
-  }
-
-  protected override updated(): void {
-    // Follows new text unless the user has scrolled up.
-    const box = this.querySelector('.exchanges');
-    if (box === null) return;
-    const end = box.scrollHeight - box.clientHeight;
-    if (end !== this._end && box.scrollTop >= this._end - nearPixels) box.scrollTop = end;
-    this._end = end;
-  }
-
-  private get _isQuestion(): boolean {
-    return this._model?.task === questionTask;
+    if (this.modelId === this._entered) return;
+    this._entered = this.modelId;
+    this._weights = router.value.query.get('weights') ?? '';
+    if (this.modelId !== '') writeStored('playground-model', this.modelId);
   }
 
   private get _model() {
-    return models.value.value?.find(({ model_id }) => model_id === this.modelId);
+    return this._listed(this.modelId);
   }
 
-  /** Whether the model supports multi-turn conversations. */
-  private get _canConverse(): boolean {
-    return this._lineage?.chat_template === true;
+  private _listed(modelId: string) {
+    return models.value.value?.find(({ model_id }) => model_id === modelId);
+  }
+
+  /** What answers, with what is known about it: one side or two. */
+  private get _sides(): readonly AnswererSide[] {
+    const a = { modelId: this.modelId, weights: this._weights };
+    const b = this._listed(this._b.modelId) ? this._b : { ...this._b, modelId: this.modelId };
+    return (this._parameters.compare ? [a, b] : [a]).map((answerer) => {
+      const { value, error } = this._known.of(answerer.modelId).value;
+      return { answerer, facts: value, error };
+    });
   }
 
   private _set(part: Partial<Parameters>): void {
@@ -120,38 +77,9 @@ export class Playground extends LitElement {
     writeStored('playground', this._parameters);
   }
 
-  private _fullPrompt(): string {
-    if (!this._isQuestion) return this._prompt;
-    // The question is the last paragraph, so it must not contain blank lines.
-    return `${this._context.trim()}\n\n${this._prompt.trim().replace(/\s*\n\s*/g, ' ')}`;
-  }
-
-  private _ask(prompt: string, asBase: boolean): Ask {
-    const { maxTokens, temperature, topP, conversation } = this._parameters;
-    const before = conversation && this._canConverse ? this._talk.turns(asBase) : [];
-    return {
-      modelId: this.modelId,
-      messages: [...before, { role: 'user', content: prompt }],
-      maxTokens,
-      temperature,
-      topP,
-      asBase,
-    };
-  }
-
-  private _send(event?: Event): void {
-    event?.preventDefault();
-    if (this._talk.busy || this._prompt.trim() === '' || this.modelId === '') return;
-    const prompt = this._fullPrompt();
-    const base = this._parameters.compare ? this._ask(prompt, true) : null;
-    void this._talk.send(prompt, this._ask(prompt, false), base);
-  }
-
-  private _key(event: KeyboardEvent): void {
-    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      this._send();
-    }
+  private _setB(part: Partial<Answerer>): void {
+    this._b = { ...this._b, ...part };
+    writeStored('playground-b', this._b);
   }
 
   protected override render(): TemplateResult {
@@ -170,140 +98,65 @@ export class Playground extends LitElement {
         </section>
       </div>`;
     }
+    const sides = this._model === undefined ? [] : this._sides;
     return html`<div class="page">
       <h1>Playground</h1>
       <div class="playground">
-        <aside class="card column-narrow" aria-label="Model and parameters">${this._side()}</aside>
+        <aside class="card column-narrow" aria-label="Model and parameters">${this._choices(sides)}</aside>
         <section class="card talk" aria-label="Conversation">
           ${
-            this._model === undefined && this.modelId !== ''
-              ? empty('Model not found', 'It may have been deleted. Choose another model.')
-              : this._conversation()
+            sides.length > 0
+              ? html`<hone-chat
+                  .modelId=${this.modelId}
+                  .sides=${sides}
+                  .parameters=${this._parameters}
+                  .isQuestion=${this._model?.task === questionTask}
+                ></hone-chat>`
+              : this.modelId === ''
+                ? nothing
+                : empty('Model not found', 'It may have been deleted. Choose another model.')
           }
         </section>
       </div>
     </div>`;
   }
 
-  private _side(): TemplateResult {
+  private _choices([a, b]: readonly AnswererSide[]): TemplateResult {
+    const list = models.value.value ?? [];
+    const { compare } = this._parameters;
+    const letter = compare ? 'A' : '';
+    const converses = [a, b].some((side) => side?.facts?.lineage.chat_template);
     return html`
-      <div class="field">
-        <label for="playground-model">Model</label>
-        <select
-          id="playground-model"
-          .value=${this.modelId}
-          @change=${(event: Event) => router.go(`/playground/${(event.target as HTMLSelectElement).value}`)}
-        >
-          ${this._model === undefined ? html`<option value=${this.modelId} selected>Choose a model…</option>` : nothing}
-          ${keyedRow(
-            models.value.value ?? [],
-            ({ model_id }) => model_id,
-            ({ model_id, name }) =>
-              html`<option value=${model_id} ?selected=${model_id === this.modelId}>${name}</option>`,
-          )}
-        </select>
-        ${this._model === undefined ? nothing : html`<a class="hint" href="/models/${this.modelId}">About this model</a>`}
-      </div>
+      ${modelField({
+        ...{ letter, id: 'playground-model', models: list, modelId: this.modelId },
+        choose: (id) => router.go(`/playground/${id}`),
+      })}
+      ${a === undefined ? nothing : html`<a class="hint" href="/models/${this.modelId}">About this model</a>`}
+      ${
+        a?.facts == null
+          ? nothing
+          : weightsField(letter, a.facts, a.answerer, (weights) => {
+              this._weights = weights;
+            })
+      }
+      ${checkField('Compare side by side', compare, (on) => this._set({ compare: on }))}
+      ${
+        b === undefined
+          ? nothing
+          : html`<div class="side-b">
+              ${modelField({
+                ...{ letter: 'B', id: 'b-model', models: list, modelId: this._b.modelId, same: 'Same as A' },
+                choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '' }),
+              })}
+              ${b.facts === null ? nothing : weightsField('B', b.facts, b.answerer, (weights) => this._setB({ weights }))}
+            </div>`
+      }
       <details class="fold bare parameters" ?open=${this._isWide}>
         <summary>Parameters</summary>
         <div class="column">
-          ${parameterFields(this._parameters, this._canConverse, (part) => this._set(part))}
+          ${parameterFields(this._parameters, converses, (part) => this._set(part))}
         </div>
       </details>
-    `;
-  }
-
-  private _invitation(): TemplateResult {
-    return empty(
-      this._isQuestion
-        ? 'Enter a context and a question about it'
-        : 'Try a prompt similar to the training data',
-      this._suggestions.length === 0
-        ? 'Press Enter to send, Shift+Enter for a new line.'
-        : html`<p>From the training data:</p>
-            <ul class="suggestions">
-              ${this._suggestions.map(
-                ({ prompt, context }) => html`<li>
-                  <button type="button" @click=${() => this._take(prompt, context)}>
-                    <bdi class="wrap">${prompt}</bdi>
-                  </button>
-                </li>`,
-              )}
-            </ul>`,
-    );
-  }
-
-  private _take(prompt: string, context: string): void {
-    this._write(prompt);
-    if (this._isQuestion) this._writeContext(context);
-    this.querySelector<HTMLElement>('#prompt')?.focus();
-  }
-
-  private _write(prompt: string): void {
-    this._prompt = prompt;
-    writeStored('prompt', prompt.slice(0, 100_000));
-  }
-
-  private _writeContext(context: string): void {
-    this._context = context;
-    writeStored('context', context.slice(0, 100_000));
-  }
-
-  private _conversation(): TemplateResult {
-    const ask = this._ask(this._fullPrompt(), false);
-    return html`
-      <div class="exchanges" tabindex="0" role="log" aria-label="Answers" aria-live="polite" aria-busy=${this._talk.busy}>
-        ${
-          this._talk.value.length === 0
-            ? this._invitation()
-            : keyedRow(
-                this._talk.value,
-                ({ id }) => id,
-                (exchange) => exchangeView(exchange),
-              )
-        }
-      </div>
-      <form class="prompt" @submit=${this._send}>
-        ${
-          this._isQuestion
-            ? html`<div class="field">
-                <label for="context">Context</label>
-                <textarea
-                  id="context"
-                  rows="5"
-                  .value=${this._context}
-                  @input=${(event: Event) => this._writeContext((event.target as HTMLTextAreaElement).value)}
-                ></textarea>
-              </div>`
-            : nothing
-        }
-        <div class="field">
-          <label for="prompt">${this._isQuestion ? 'Question' : 'Prompt'}</label>
-          <textarea
-            id="prompt"
-            rows=${this._isQuestion ? 1 : 3}
-            .value=${this._prompt}
-            @keydown=${this._key}
-            @input=${(event: Event) => this._write((event.target as HTMLTextAreaElement).value)}
-          ></textarea>
-        </div>
-        <div class="row between wrap-row">
-          <span class="row wrap-row">
-            <hone-copy label="Copy as curl" .text=${asCurl(ask, location.origin)}></hone-copy>
-            <hone-copy label="Copy as Python" .text=${asPython(ask, location.origin)}></hone-copy>
-            ${
-              this._talk.value.length === 0
-                ? nothing
-                : html`<button type="button" class="small" @click=${() => this._talk.clear()}>Clear</button>`
-            }
-          </span>
-          ${
-            this._talk.busy
-              ? html`<button type="button" class="danger" @click=${() => this._talk.stop()}>Stop</button>`
-              : html`<button type="submit" class="primary" ?disabled=${this._prompt.trim() === ''}>Ask</button>`
-          }
-        </div>
-      </form>
     `;
   }
 }

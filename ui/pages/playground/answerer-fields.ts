@@ -1,0 +1,70 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Model } from '../../api/types.ts';
+import { keyedRow } from '../../elements/child.ts';
+import { type Answerer, chosenWeights, type ModelFacts, weightsOf } from './answerer.ts';
+
+/** The letter of a side, or none if there is only one. */
+export type SideLetter = '' | 'A' | 'B';
+
+const withLetter = (name: string, letter: SideLetter) => (letter === '' ? name : `${name} ${letter}`);
+
+/** A choice of a model. @param options.same the name of the choice that follows the other side, if there is one. */
+export function modelField(options: {
+  readonly letter: SideLetter;
+  readonly id: string;
+  readonly models: readonly Model[];
+  readonly modelId: string;
+  readonly same?: string;
+  readonly choose: (modelId: string) => void;
+}): TemplateResult {
+  const { letter, id, models, modelId, same, choose } = options;
+  const isListed = models.some(({ model_id }) => model_id === modelId);
+  return html`<div class="field">
+    <label for=${id}>${withLetter('Model', letter)}</label>
+    <select
+      id=${id}
+      .value=${modelId}
+      @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}
+    >
+      ${same === undefined ? nothing : html`<option value="" ?selected=${modelId === ''}>${same}</option>`}
+      ${isListed || same !== undefined ? nothing : html`<option value=${modelId} selected>Choose a model…</option>`}
+      ${keyedRow(
+        models,
+        ({ model_id }) => model_id,
+        ({ model_id, name }) =>
+          html`<option value=${model_id} ?selected=${model_id === modelId}>${name}</option>`,
+      )}
+    </select>
+  </div>`;
+}
+
+/** The choice of a model's weights, if it has any. */
+export function weightsField(
+  letter: SideLetter,
+  facts: ModelFacts,
+  answerer: Answerer,
+  choose: (weights: string) => void,
+): TemplateResult {
+  const id = letter === 'B' ? 'b-' : '';
+  const choices = weightsOf(facts);
+  const chosen = chosenWeights(facts, answerer).value;
+  return html`${
+    choices.length < 2
+      ? nothing
+      : html`<div class="field">
+          <label for="${id}weights">${withLetter('Weights', letter)}</label>
+          <select
+            id="${id}weights"
+            .value=${chosen}
+            @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}
+          >
+            ${keyedRow(
+              choices,
+              ({ value }) => value,
+              ({ value, name }) =>
+                html`<option value=${value} ?selected=${value === chosen}>${name}</option>`,
+            )}
+          </select>
+        </div>`
+  }`;
+}
