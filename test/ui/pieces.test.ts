@@ -7,6 +7,7 @@ import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../u
 import {
   answererFields,
   answererName,
+  canScale,
   firstWords,
   type ModelFacts,
   weightsOf,
@@ -218,12 +219,14 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   assert.equal(offered(trained), ['', 'step:2', 'base'], 'no file');
   assert.equal(offered(facts([file('gguf', 'Q8_0')])), [''], 'its base cannot be had');
 
-  const answerer = { modelId: 'id', weights: 'step:1000' };
-  assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000');
+  const answerer = { modelId: 'id', weights: 'step:1000', scale: 0.5 };
+  assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000 · strength 0.50');
   assert.is(answererName(trained, answerer), 'support · Fine-tuned');
-  assert.equal(answererFields(whole, answerer), { model: 'id', checkpoint: 1000 });
+  assert.equal(answererFields(whole, answerer), { model: 'id', checkpoint: 1000, scale: 0.5 });
   assert.equal(answererFields(whole, { ...answerer, weights: 'base' }), { model: 'id', as_base: true });
   assert.equal(answererFields(trained, answerer), { model: 'id' }, 'weights that it no longer has');
+  assert.ok(canScale(whole, answerer) && !canScale(whole, { ...answerer, weights: 'base' }));
+  assert.not(canScale(trained, answerer));
   assert.match(firstWords(trained, answerer), 'loading the model');
   assert.match(firstWords(whole, answerer), 'preparing the checkpoint');
   assert.is(firstWords(whole, { ...answerer, weights: '' }), 'generating…');

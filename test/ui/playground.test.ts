@@ -171,26 +171,40 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   await page.getByLabel('Compare side by side').check();
   assert.is(await page.getByLabel('Weights B').inputValue(), 'base');
   await page.getByLabel('Weights A').selectOption({ label: 'Checkpoint at step 28' });
+  assert.is(await page.getByLabel('Adapter strength').count(), 1, 'that of the base cannot be set');
+  await page.getByLabel('Adapter strength A').fill('1.5');
   await prompt.fill('My parcel has not come.');
   await prompt.press('Enter');
   await answered(page, 2);
   assert.equal(
-    requests.map(({ checkpoint, as_base }) => [checkpoint, as_base]),
+    requests.map(({ checkpoint, scale, as_base }) => [checkpoint, scale, as_base]),
     [
-      [28, undefined],
-      [undefined, true],
+      [28, 1.5, undefined],
+      [undefined, undefined, true],
     ],
   );
   assert.equal(
     (await page.locator('.answer .eyebrow').allTextContents()).map((text) => text.trim()),
-    ['A · llama-chatml-support · Checkpoint at step 28', 'B · llama-chatml-support · Base model'],
+    [
+      'A · llama-chatml-support · Checkpoint at step 28 · strength 1.50',
+      'B · llama-chatml-support · Base model',
+    ],
   );
   await sees(page, /Both answers are the same|is marked|are marked|little in common/);
   assert.equal(await appearanceFaults(page, 'playground-pair'), []);
 
+  // Without its strength, the model answers as its base does.
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByLabel('Weights A').selectOption({ index: 0 });
+  await page.getByLabel('Adapter strength A').fill('0');
+  await prompt.fill('My parcel has not come.');
+  await prompt.press('Enter');
+  await sees(page, 'Both answers are the same.');
+  await page.getByLabel('Adapter strength A').fill('1');
+  requests.splice(0);
+
   // Another model, which has no chat template.
   await page.getByLabel('Model B').selectOption(questionId);
-  await page.getByLabel('Weights A').selectOption({ index: 0 });
   // Requests that get no answer: both sides wait until they are stopped.
   await page.route('**/v1/chat/completions', () => undefined);
   await prompt.fill('Where is it?');
@@ -199,10 +213,10 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   await page.getByRole('button', { name: 'Stop' }).click();
   await until(async () => (await page.getByText('stopped').count()) === 2, 'both sides are stopped');
   assert.equal(
-    requests.slice(2).map(({ model }) => model),
+    requests.map(({ model }) => model),
     [chatId, questionId],
   );
-  assert.equal(requests.slice(2).map(rolesOf), ['user assistant user', 'user']);
+  assert.equal(requests.map(rolesOf), ['user assistant user', 'user']);
   await page.reload();
   await until(async () => (await page.locator('.exchange').count()) === 2, 'a refresh lost nothing');
   assert.is(await page.getByText('stopped').count(), 2);

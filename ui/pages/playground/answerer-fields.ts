@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Model } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
-import { type Answerer, chosenWeights, type ModelFacts, weightsOf } from './answerer.ts';
+import { rangeField } from '../../elements/fields.ts';
+import { type Answerer, canScale, chosenWeights, type ModelFacts, weightsOf } from './answerer.ts';
 
 /** The letter of a side, or none if there is only one. */
 export type SideLetter = '' | 'A' | 'B';
@@ -38,12 +39,12 @@ export function modelField(options: {
   </div>`;
 }
 
-/** The choice of a model's weights, if it has any. */
-export function weightsField(
+/** The choices of a model's weights and of its adapter's strength, as far as it has any. */
+export function weightsFields(
   letter: SideLetter,
   facts: ModelFacts,
   answerer: Answerer,
-  choose: (weights: string) => void,
+  set: (part: Partial<Answerer>) => void,
 ): TemplateResult {
   const id = letter === 'B' ? 'b-' : '';
   const choices = weightsOf(facts);
@@ -56,7 +57,7 @@ export function weightsField(
           <select
             id="${id}weights"
             .value=${chosen}
-            @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}
+            @change=${(event: Event) => set({ weights: (event.target as HTMLSelectElement).value })}
           >
             ${keyedRow(
               choices,
@@ -66,5 +67,21 @@ export function weightsField(
             )}
           </select>
         </div>`
+  }
+  ${
+    canScale(facts, answerer)
+      ? rangeField(
+          {
+            name: withLetter('Adapter strength', letter),
+            id: `${id}scale`,
+            value: answerer.scale,
+            min: 0,
+            max: 2,
+            step: 0.05,
+            hint: '1 = as trained, 0 = base.',
+          },
+          (scale) => set({ scale }),
+        )
+      : nothing
   }`;
 }

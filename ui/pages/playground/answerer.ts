@@ -15,6 +15,8 @@ export interface Answerer {
   readonly modelId: string;
   /** A checkpoint as `step:8`, `base`, or empty for the model's own. */
   readonly weights: string;
+  /** The strength of what the training changed: 1 as trained, 0 the base model. */
+  readonly scale: number;
 }
 
 /** One side of a conversation: what answers, and what is known about it. */
@@ -36,6 +38,12 @@ const filesOf = ({ lineage }: ModelFacts, kind: string) => lineage.files.filter(
 /** Whether it is answered by the trainer's libraries, because there is no file for llama.cpp. */
 export const isTrained = (facts: ModelFacts): boolean => filesOf(facts, 'gguf').length === 0;
 
+/** Whether the strength of its adapter can be set. */
+export const canScale = (facts: ModelFacts, answerer: Answerer): boolean =>
+  chosenWeights(facts, answerer).value !== 'base' &&
+  !isTrained(facts) &&
+  filesOf(facts, 'adapter_gguf').length > 0;
+
 /** The weights that a model can answer with, its own first. */
 export function weightsOf(facts: ModelFacts): readonly WeightsChoice[] {
   const plain = (value: string, name: string) => ({ value, name });
@@ -55,20 +63,23 @@ export const chosenWeights = (facts: ModelFacts, { weights }: Answerer): Weights
 
 /** A short name of what answers. */
 export function answererName(facts: ModelFacts, answerer: Answerer): string {
-  return `${facts.lineage.name} · ${chosenWeights(facts, answerer).name}`;
+  const name = `${facts.lineage.name} · ${chosenWeights(facts, answerer).name}`;
+  const isScaled = canScale(facts, answerer) && answerer.scale !== 1;
+  return isScaled ? `${name} · strength ${answerer.scale.toFixed(2)}` : name;
 }
 
 /** The fields of a request that say what answers. */
 export function answererFields(
   facts: ModelFacts,
   answerer: Answerer,
-): Pick<Ask, 'model' | 'as_base' | 'checkpoint'> {
+): Pick<Ask, 'model' | 'as_base' | 'checkpoint' | 'scale'> {
   const { value } = chosenWeights(facts, answerer);
   const [kind, what] = value.split(':');
   return {
     model: answerer.modelId,
     ...(kind === 'base' ? { as_base: true } : {}),
     ...(kind === 'step' ? { checkpoint: Number(what) } : {}),
+    ...(canScale(facts, answerer) && answerer.scale !== 1 ? { scale: answerer.scale } : {}),
   };
 }
 

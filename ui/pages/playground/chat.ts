@@ -4,6 +4,7 @@ import type { Ask } from '../../api/generate.ts';
 import { service } from '../../api/service.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { empty, serviceErrorPanel } from '../../elements/parts.ts';
+import { datasets } from '../../state/app.ts';
 import { type Chat, chatsOf, newChatId, openChatId, rememberOpen } from '../../state/chats.ts';
 import { type Asked, Conversation, type Exchange } from '../../state/conversation.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -88,7 +89,9 @@ export class ChatView extends LitElement {
     this._dataset = dataset;
     this._suggestions = [];
     if (dataset === '') return;
+    if (datasets.value.value === null) await datasets.refresh();
     // No suggestions when the dataset was deleted.
+    if (!datasets.value.value?.some(({ filename }) => filename === dataset)) return;
     const found = await service.dataset(dataset).catch(() => null);
     if (dataset === this._dataset) this._suggestions = suggestionsOf(found?.rows ?? []);
   }

@@ -1,5 +1,7 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit';
 import { service } from '../../api/service.ts';
+import type { JobDetail } from '../../api/types.ts';
+import { currentJobId, runOf } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
 import type { ModelFacts } from './answerer.ts';
 
@@ -32,7 +34,14 @@ export class KnownModels implements ReactiveController {
 
 async function readFacts(modelId: string): Promise<ModelFacts> {
   const lineage = await service.lineage(modelId);
-  // Without its run, a model has no checkpoints.
-  const job = lineage.job_id === null ? null : await service.job(lineage.job_id).catch(() => null);
+  const job = lineage.job_id === null ? null : await readJob(lineage.job_id);
   return { lineage, steps: (job?.checkpoints ?? []).map(({ step }) => step) };
+}
+
+/** The run of a model, or `null` if it was deleted; that which the whole page follows is not read twice. */
+async function readJob(jobId: string): Promise<JobDetail | null> {
+  if (jobId !== currentJobId.value) return service.job(jobId).catch(() => null);
+  const run = runOf(jobId);
+  if (run.value.job === null) await run.load();
+  return run.value.job;
 }

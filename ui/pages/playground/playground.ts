@@ -6,15 +6,16 @@ import { models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { Watch } from '../../state/store.ts';
 import type { Answerer, AnswererSide } from './answerer.ts';
-import { modelField, weightsField } from './answerer-fields.ts';
+import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat.ts';
 import { KnownModels } from './model-facts.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
 
 const questionTask = 'extractive-question-answering';
 
+const asTrained: Omit<Answerer, 'modelId'> = { weights: '', scale: 1 };
 /** Side B begins with the base of side A's model; an empty ID follows that model. */
-const firstB: Answerer = { modelId: '', weights: 'base' };
+const firstB: Answerer = { modelId: '', weights: 'base', scale: 1 };
 
 /** A chat with a model, alone or beside another model, checkpoint or strength of its adapter. */
 @customElement('hone-playground')
@@ -24,8 +25,7 @@ export class Playground extends LitElement {
     ...parameterDefaults,
     ...readStored<Partial<Parameters>>('playground', {}),
   };
-  /** The weights of side A. */
-  @state() private _weights = '';
+  @state() private _a = asTrained;
   @state() private _b: Answerer = { ...firstB, ...readStored<Partial<Answerer>>('playground-b', {}) };
   private _entered = '';
   private readonly _known = new KnownModels(this);
@@ -50,7 +50,7 @@ export class Playground extends LitElement {
     }
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
-    this._weights = router.value.query.get('weights') ?? '';
+    this._a = { ...asTrained, weights: router.value.query.get('weights') ?? '' };
     if (this.modelId !== '') writeStored('playground-model', this.modelId);
   }
 
@@ -64,7 +64,7 @@ export class Playground extends LitElement {
 
   /** What answers, with what is known about it: one side or two. */
   private get _sides(): readonly AnswererSide[] {
-    const a = { modelId: this.modelId, weights: this._weights };
+    const a = { modelId: this.modelId, ...this._a };
     const b = this._listed(this._b.modelId) ? this._b : { ...this._b, modelId: this.modelId };
     return (this._parameters.compare ? [a, b] : [a]).map((answerer) => {
       const { value, error } = this._known.of(answerer.modelId).value;
@@ -135,8 +135,8 @@ export class Playground extends LitElement {
       ${
         a?.facts == null
           ? nothing
-          : weightsField(letter, a.facts, a.answerer, (weights) => {
-              this._weights = weights;
+          : weightsFields(letter, a.facts, a.answerer, (part) => {
+              this._a = { ...this._a, ...part };
             })
       }
       ${checkField('Compare side by side', compare, (on) => this._set({ compare: on }))}
@@ -146,9 +146,9 @@ export class Playground extends LitElement {
           : html`<div class="side-b">
               ${modelField({
                 ...{ letter: 'B', id: 'b-model', models: list, modelId: this._b.modelId, same: 'Same as A' },
-                choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '' }),
+                choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
               })}
-              ${b.facts === null ? nothing : weightsField('B', b.facts, b.answerer, (weights) => this._setB({ weights }))}
+              ${b.facts === null ? nothing : weightsFields('B', b.facts, b.answerer, (part) => this._setB(part))}
             </div>`
       }
       <details class="fold bare parameters" ?open=${this._isWide}>
