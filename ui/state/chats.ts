@@ -1,4 +1,4 @@
-import type { Exchange } from './conversation.ts';
+import type { Exchange } from './exchange.ts';
 import { readStored, writeStored } from './local-storage.ts';
 
 /** A conversation with a model, as this browser keeps it. */

@@ -1,30 +1,10 @@
-import { type Answer, type Ask, generate, type Message } from '../api/generate.ts';
-import type { ServiceError } from '../api/request.ts';
+import { type Ask, generate, type Message } from '../api/generate.ts';
 import { chatsOf, fitting, storeChat } from './chats.ts';
+import type { Exchange, Side } from './exchange.ts';
 import { asServiceError } from './remote.ts';
 import { Store } from './store.ts';
 
 const keptExchanges = 50;
-
-/** One answer to a prompt. */
-export interface Side {
-  /** What answers. */
-  readonly name: string;
-  /** What it does before its first token. */
-  readonly first: string;
-  text: string;
-  busy: boolean;
-  answer: Answer | null;
-  error: ServiceError | null;
-  stopped: boolean;
-}
-
-/** A prompt with its answer, or with two answers side by side. */
-export interface Exchange {
-  readonly id: number;
-  readonly prompt: string;
-  readonly sides: readonly Side[];
-}
 
 /** A request, and what answers it. */
 export interface Asked extends Pick<Side, 'name' | 'first'> {
