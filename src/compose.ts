@@ -42,6 +42,7 @@ import { createPlanner } from './domain/training/planner.ts';
 import { createPreviewer } from './domain/training/previewer.ts';
 import { recommendedSettings } from './domain/training/settings.ts';
 import { createSettingsContext } from './domain/training/settings-context.ts';
+import { availableMemory } from './hardware/facts.ts';
 import type { HubAccess } from './hub/access.ts';
 import { createEngine } from './inference/engine.ts';
 import { createEngines } from './inference/engines.ts';
@@ -104,7 +105,7 @@ export async function compose(
   const sessions = createSessions(store.access, accessKeys);
   const machine = composeMachine(ground);
   const warm = composeWarmTrainer(ground, machine);
-  const models = composeModels(ground, warm);
+  const models = composeModels(ground, machine, warm);
   const training = composeTraining(ground, machine, models, warm);
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
@@ -197,7 +198,11 @@ function composeMachine({ config, logger, frames }: Ground) {
 }
 
 /** Trained models, and the features that use their files. */
-function composeModels({ config, logger, store, frames, hub }: Ground, warm: WarmTrainer) {
+function composeModels(
+  { config, logger, store, frames, hub }: Ground,
+  { machine }: ReturnType<typeof composeMachine>,
+  warm: WarmTrainer,
+) {
   const models = createModels({ store, frames, modelsDir: config.modelsDir });
   const bounds = {
     idleMs: config.limits.playgroundIdleMs,
@@ -210,6 +215,7 @@ function composeModels({ config, logger, store, frames, hub }: Ground, warm: War
     createEngine({
       workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
       gpu: 'auto',
+      available: async () => ((await machine()).facts.gpus.length > 0 ? null : availableMemory()),
       maxLoaded: 2,
       ...bounds,
     }),

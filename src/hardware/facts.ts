@@ -56,7 +56,7 @@ export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
     readGpuFacts(state, options.gpuTimeoutMs ?? 5000),
     readTorchVersion(environmentDir),
     freeBytesOf(options.dataDir),
-    availableMemory(),
+    systemMemory(),
   ]);
   const usable = processors?.cpus.length || availableParallelism();
   const cpuCoresLogical =
@@ -78,8 +78,13 @@ export async function readFacts(options: FactsOptions): Promise<HardwareFacts> {
   };
 }
 
+/** Memory that programs can still take, in bytes, also within the limits of a container. */
+export async function availableMemory(): Promise<number> {
+  return Math.min(totalmem(), await systemMemory(), memoryLeft(readContainerLimits()));
+}
+
 /** Available memory, including Linux's file cache, which `freemem` excludes. */
-async function availableMemory(): Promise<number> {
+async function systemMemory(): Promise<number> {
   if (process.platform === 'linux') {
     const meminfo = readSystemFile('/proc/meminfo') ?? '';
     const kibibytes = /^MemAvailable:\s*(\d+)/m.exec(meminfo)?.[1];

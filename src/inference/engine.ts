@@ -1,6 +1,8 @@
+import { basename } from 'node:path';
 import { AppError } from '../errors.ts';
 import { type Child, type OnText, startChild } from './child.ts';
 import type { TokenChoice } from './choices.ts';
+import { type Needs, needsOf } from './needs.ts';
 
 export type { OnText } from './child.ts';
 export type { RatedToken, TokenChoice } from './choices.ts';
@@ -77,8 +79,8 @@ export interface Engine {
    * Answers one request. Up to eight of the same model run together; others wait, up to a number.
    *
    * @throws AppError `invalid` (not a model file or a damaged one, prompt longer than the context, messages rejected by the template),
-   * `not_found` (no such file), `conflict` (unloaded in the meantime), `unavailable` (the process crashed or hung, or the
-   * engine is closed), `too_many` (too many requests wait for the model)
+   * `not_found` (no such file), `conflict` (unloaded in the meantime), `unavailable` (the process crashed or hung, there is
+   * not enough memory, or the engine is closed), `too_many` (too many requests wait for the model)
    */
   generate(
     request: GenerateRequest,
@@ -92,6 +94,8 @@ export interface Engine {
   embed(request: EmbedRequest, options?: { signal?: AbortSignal }): Promise<EmbedResult>;
   isLoaded(modelKey: string): boolean;
   processes(): ModelProcess[];
+  /** The memory that is free for models, in bytes, if those that nobody uses are unloaded; `null` if it is not known. */
+  freeMemory(): Promise<number | null>;
   /** Ends the model's process. Its pending requests fail with `conflict`. */
   unload(modelKey: string): Promise<void>;
   /** While a training runs, each model uses a single thread. */
@@ -116,6 +120,11 @@ export interface EngineOptions {
   stallMs: number;
   /** The most models in memory; the least recently used one is unloaded first. */
   maxLoaded: number;
+  /**
+   * The machine's free memory in bytes, or `null` if models are not kept in it, as with a GPU. A model that takes more is
+   * refused.
+   */
+  available?: () => Promise<number | null>;
   /** The most requests to one model at a time, running and waiting; more are refused. */
   maxPending: number;
   logger: Log;
@@ -134,9 +143,20 @@ export const tooMany = (others: number): AppError =>
     { details: { retryAfterSeconds } },
   );
 
+const sumOf = ({ weights, context }: Needs) => weights + context;
+const gigabytes = (bytes: number) => `${(Math.max(0, bytes) / 2 ** 30).toFixed(2)} GB`;
+
+const tooLarge = (path: string, needs: number, free: number): AppError =>
+  new AppError(
+    'unavailable',
+    `The model file ${basename(path)} takes ${gigabytes(needs)} of memory, and ${gigabytes(free)} are free. End other programs, or use a smaller type of the model.`,
+    { details: { needsBytes: needs, freeBytes: Math.max(0, free) } },
+  );
+
 interface Slot {
   child: Child;
   ggufPath: string;
+  needs: Needs;
   /** Requests that hold the slot, from before they are sent until they are answered. */
   users: number;
   usedAt: number;
@@ -155,6 +175,7 @@ const aborted: GenerateResult = Object.freeze({
 
 export function createEngine(options: EngineOptions): Engine {
   const { workerPath, gpu, idleMs, silenceMs, stallMs, maxLoaded, maxPending, logger } = options;
+  const available = options.available ?? (async () => null);
   /** Requests to each model, also those that wait for its process. */
   const pending = new Map<string, number>();
   const slots = new Map<string, Slot>();
@@ -177,7 +198,7 @@ export function createEngine(options: EngineOptions): Engine {
     wake();
   }
 
-  function start(key: string, request: ModelFiles): Slot {
+  function start(key: string, request: ModelFiles, needs: Needs): Slot {
     const child = startChild(
       workerPath,
       { ggufPath: request.ggufPath, gpu, trainingActive },
@@ -196,6 +217,7 @@ export function createEngine(options: EngineOptions): Engine {
     const slot: Slot = {
       child,
       ggufPath: request.ggufPath,
+      needs,
       users: 0,
       usedAt: ++clock,
       idle: undefined,
@@ -230,22 +252,36 @@ export function createEngine(options: EngineOptions): Engine {
         await drop(key, slot, new AppError('conflict', 'The model was replaced.'));
         continue;
       }
-      if (slots.size < maxLoaded) {
-        const started = start(key, request);
+      const needs = await needsOf(request.ggufPath);
+      const left = await roomFor(needs);
+      // In the meantime, another request may have started it.
+      if (slots.has(key)) continue;
+      if (left >= 0 && slots.size < maxLoaded) {
+        const started = start(key, request, needs);
         started.users += 1;
         return started;
       }
       const oldest = [...slots]
         .filter(([, other]) => other.users === 0)
         .sort((a, b) => a[1].usedAt - b[1].usedAt)[0];
-      if (oldest === undefined) await freed(signal);
-      else
-        await drop(
-          oldest[0],
-          oldest[1],
-          new AppError('conflict', 'The model was unloaded to make room for another.'),
-        );
+      if (oldest !== undefined) {
+        const reason = new AppError('conflict', 'The model was unloaded to make room for another.');
+        await drop(oldest[0], oldest[1], reason);
+      } else if (slots.size > 0) await freed(signal);
+      else throw tooLarge(request.ggufPath, sumOf(needs), sumOf(needs) + left);
     }
+  }
+
+  /** Bytes that stay free beside a model. */
+  async function roomFor(needs: Needs): Promise<number> {
+    const free = await freeBeside([...slots.values()]);
+    return free === null ? Number.POSITIVE_INFINITY : free - sumOf(needs);
+  }
+
+  /** Free memory beside the models of these slots. The system counts their weights, which it could read again, as free. */
+  async function freeBeside(loaded: readonly Slot[]): Promise<number | null> {
+    const free = await available();
+    return free === null ? null : free - loaded.reduce((sum, { needs }) => sum + needs.weights, 0);
   }
 
   /** Resolves at the next change of the slots, or when the request is aborted. */
@@ -343,6 +379,7 @@ export function createEngine(options: EngineOptions): Engine {
         const waiting = Math.max(0, (pending.get(modelKey) ?? 0) - running);
         return { modelKey, running, waiting, memoryBytes: child?.memoryBytes ?? null };
       }),
+    freeMemory: () => freeBeside([...slots.values()].filter(({ users }) => users > 0)),
     async unload(modelKey) {
       const slot = slots.get(modelKey);
       if (slot !== undefined) await drop(modelKey, slot, new AppError('conflict', 'The model was unloaded.'));

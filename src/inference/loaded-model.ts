@@ -78,7 +78,11 @@ function createLoadedModel(
     llama.maxThreads = threadsFor({ bytes, tokens, cores: llama.cpuMathCores, trainingActive });
   };
   const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
-  const turns = createTurns(createRooms(llama, model, contextTokens), prepare, onStep);
+  const turns = createTurns(
+    createRooms(llama, model, { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken }),
+    prepare,
+    onStep,
+  );
   const known = new Map<string, ReturnType<typeof readUsed>>();
 
   /** A template, what this model's answers to it begin with, and the most tokens of both. */

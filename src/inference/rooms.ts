@@ -34,13 +34,27 @@ export interface Room {
   readonly places: Place[];
 }
 
+/** What the contexts of a model may take. */
+export interface Size {
+  /** The most tokens that the model supports. */
+  readonly longest: number;
+  /** Bytes of the weights. */
+  readonly weights: number;
+  /** Bytes that a context takes for each of its tokens. */
+  readonly perToken: number;
+}
+
 /** The size of a context for one request alone, in tokens. A request that needs more gets a larger one. */
-const aloneTokens = 8192;
+export const aloneTokens = 8192;
+/** The same beside contexts of other adapters. */
+const besideTokens = 2048;
+/** Idle contexts of other adapters are kept as far as they take at most this share of the model's size. */
+const idleShare = 1 / 4;
 /** The least size of each place in a context for several requests, and the size of all of them. */
 const sharedTokens = 1024;
 const sharedCells = 16_384;
 /** The most contexts at a time. */
-const mostRooms = 4;
+const mostRooms = 8;
 /** Below this number of cached tokens, another place is as good: most prompts begin with the same tokens of a template. */
 const worthTokens = 32;
 /** With so many cached tokens, a request among others is quicker in a context of its own. */
@@ -75,16 +89,19 @@ export interface Rooms {
   release(place: Place): void;
 }
 
-/** @param longest the most tokens that the model supports */
 export function createRooms(
   llama: Awaited<ReturnType<typeof getLlama>>,
   model: LlamaModel,
-  longest: number,
+  { longest, weights, perToken }: Size,
 ): Rooms {
   let rooms: Room[] = [];
   let clock = 0;
   const isIdle = (room: Room) => room.places.every((place) => !place.busy);
   const usedAt = (room: Room) => Math.max(...room.places.map((place) => place.usedAt));
+  const oldestOf = (some: readonly Room[]): Room | undefined =>
+    [...some].sort((one, other) => usedAt(one) - usedAt(other))[0];
+  const bytesOf = (some: readonly Room[]) =>
+    some.reduce((sum, { tokens, places }) => sum + tokens * places.length * perToken, 0);
 
   async function close(room: Room): Promise<void> {
     rooms = rooms.filter((other) => other !== room);
@@ -128,15 +145,22 @@ export function createRooms(
     crowded: boolean,
   ): Promise<Room | null> {
     const key = JSON.stringify(adapters);
-    const least = crowded ? sharedTokens : aloneTokens;
+    const others = rooms.filter((room) => room.adapters !== key);
+    const least = crowded ? sharedTokens : others.length > 0 ? besideTokens : aloneTokens;
     const tokens = Math.min(longest, Math.max(least, 2 ** Math.ceil(Math.log2(wanted))));
-    const cells = crowded ? sharedCells : aloneTokens;
+    const cells = crowded ? sharedCells : least;
     const places = Math.max(1, Math.min(mostRunning, Math.floor(cells / tokens)));
     const tooSmall = rooms.find((room) => room.adapters === key && room.tokens < tokens && isIdle(room));
     if (tooSmall !== undefined && !crowded) await close(tooSmall);
     while (rooms.length >= mostRooms) {
-      const [oldest] = rooms.filter(isIdle).sort((one, other) => usedAt(one) - usedAt(other));
+      const oldest = oldestOf(rooms.filter(isIdle));
       if (oldest === undefined) return null;
+      await close(oldest);
+    }
+    for (;;) {
+      const idle = rooms.filter((room) => room.adapters !== key && isIdle(room));
+      const oldest = oldestOf(idle);
+      if (oldest === undefined || bytesOf(idle) <= weights * idleShare) break;
       await close(oldest);
     }
     const room = await open(adapters, tokens, places);

@@ -1,5 +1,5 @@
 /** Models of one base answer from one file, with adapters of any strength. */
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -69,6 +69,25 @@ test('models of one base answer from its file in one process as their merged fil
   assert.ok(difference(base, unmerged) < same);
   assert.ok(difference(shared[0], shared[1]) > 0.1, 'the models differ');
   assert.ok(difference(shared[0], base) > 0.1, 'and from their base');
+});
+
+test('what models take in memory is told before they are loaded', async () => {
+  await probabilities('a');
+  const { status, body } = await service.call('GET', '/api/playground/memory');
+  assert.is(status, 200);
+  const of = (name: string) => body.models.find((model: { name: string }) => model.name === name);
+  assert.is(of('a').base, note.base);
+  assert.equal(
+    [of('b').base, of('b').loaded, of('b').needs_bytes],
+    [note.base, true, 0],
+    'its weights are there',
+  );
+  assert.equal([of('old').base, of('plain').base], [null, null]);
+  assert.is(of('other').loaded, false);
+  // Two layers with keys and values of 256 numbers at 16 bits, and a context of 128 tokens.
+  assert.is(of('other').needs_bytes, statSync(named('other').gguf).size + 2 * 2 * 256 * 2 * 128);
+  assert.is(of('other').fits, true);
+  assert.ok(body.total_bytes > 0);
 });
 
 test('the scale is the strength of the change', async () => {

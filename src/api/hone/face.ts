@@ -12,6 +12,7 @@ import { keyRoutes } from './keys.ts';
 import { modelRoutes } from './models.ts';
 import { moveRoutes } from './move.ts';
 import { examples } from './openapi-examples.ts';
+import { playgroundRoutes } from './playground.ts';
 import * as s from './schemas.ts';
 import { serviceRoutes } from './service.ts';
 import { sessionRoutes } from './session.ts';
@@ -32,6 +33,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...modelRoutes(services),
         ...answeringRoutes(services),
         ...moveRoutes(services),
+        ...playgroundRoutes(services),
         ...sweepRoutes(services),
         ...keyRoutes(services),
         ...sessionRoutes(services),

@@ -519,6 +519,22 @@ export const examples: Readonly<Record<string, unknown>> = {
       'The dataset has 400 examples. For a model of this size (under 1B parameters), 500 are recommended.',
     ],
   },
+  'GET /api/playground/memory': {
+    total_bytes: 16_777_216_000,
+    free_bytes: 9_663_676_416,
+    models: [
+      {
+        id: 1,
+        model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+        name: 'Qwen3-0.6B-support',
+        base_model: 'Qwen/Qwen3-0.6B',
+        base: 'b1946ac92492d2347c6235b4d2611184',
+        loaded: false,
+        needs_bytes: 1_578_917_888,
+        fits: true,
+      },
+    ],
+  },
   'POST /api/models/{model_id}/quantize': {
     status: 'started',
     message: 'Quantizing Qwen3-0.6B-support to Q4_K_M',

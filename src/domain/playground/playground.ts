@@ -16,6 +16,7 @@ import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
+import { type ModelMemory, memoryOf } from './memory.ts';
 import { mixed, type Source, type Strength } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
@@ -64,6 +65,8 @@ export interface Playground {
   processes(): (ModelProcess & { readonly models: readonly string[] })[];
   /** The GGUF used for inference, or the adapter of a model without one. @throws AppError as above. */
   modelFile(reference: string): { model: Model; path: string };
+  /** The free memory in bytes (`null` if not known), and what the models take that llama.cpp runs. */
+  memory(): Promise<{ readonly freeBytes: number | null; readonly models: readonly ModelMemory[] }>;
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
   release(model: Model): Promise<void>;
   /** Deletes and unloads the bases that nothing uses any more. */
@@ -118,7 +121,7 @@ export function createPlayground(options: {
   }
 
   /** A model's own weights. */
-  function sourceOf(model: Model): Source {
+  function weigh(model: Model): Source {
     const template = models.fileOf(model, 'template');
     const trained = models.fileOf(model, 'adapter');
     const isGguf = models.fileOf(model, 'gguf') !== null;
@@ -131,10 +134,7 @@ export function createPlayground(options: {
       modelId: model.modelId,
       isCheckpoint: false,
     };
-    if (isGguf) {
-      checkpoints.share(model);
-      return { ...about, weights: weightsOf(model, template, models, bases) };
-    }
+    if (isGguf) return { ...about, weights: weightsOf(model, template, models, bases) };
     const adapters = [{ path: present(model, trained as string), scale: 1 }];
     const job = model.jobId === null ? null : store.jobs.get(model.jobId);
     return { ...about, weights: { trained: trainedModelOf(job ?? model, model.path), template, adapters } };
@@ -147,8 +147,12 @@ export function createPlayground(options: {
   function find(reference: string, checkpoint: number | undefined, findModel = models.find) {
     if (checkpoint === undefined) {
       const model = findModel(reference);
+      const prepare = async () => {
+        checkpoints.share(model);
+        return weigh(model);
+      };
       const { modelId, name: counter } = model;
-      return { modelId, counter, isCheckpoint: false, prepare: async () => sourceOf(model) };
+      return { modelId, counter, isCheckpoint: false, prepare };
     }
     const job = checkpoints.jobOf(reference);
     const about = { modelId: job.modelId, isCheckpoint: true };
@@ -223,8 +227,12 @@ export function createPlayground(options: {
       const model = models.find(reference);
       const path = models.fileOf(model, 'gguf');
       if (path !== null) return { model, path: present(model, path) };
-      const { weights } = sourceOf(model);
+      const { weights } = weigh(model);
       return { model, path: 'trained' in weights ? (weights.adapters[0]?.path as string) : weights.gguf };
+    },
+    async memory() {
+      const freeBytes = await engine.freeMemory();
+      return { freeBytes, models: await memoryOf(models, weigh, engine.isLoaded) };
     },
     async release(model) {
       if (answering.has(model.modelId)) {
