@@ -215,9 +215,15 @@ def greedy(model: Any, ids: list[int], count: int, ends: set[int]) -> dict[str, 
 
 
 def convert_to(
-    base: Path, adapter_dir: Path, template: Any, out: Path, quantization: str, name: str = "tiny"
+    base: Path,
+    adapter_dir: Path,
+    template: Any,
+    out: Path,
+    quantization: str,
+    name: str = "tiny",
+    with_base: bool = False,
 ) -> None:
-    """Writes `model.gguf` and `adapter.gguf` into `out`, as an export would."""
+    """Writes `model.gguf` and `adapter.gguf` into `out`, as an export would, and on request `base.gguf`."""
     from trainer.export import adapter as adapters
     from trainer.export import weights
     from trainer.export.gguf import converter_input
@@ -231,17 +237,21 @@ def convert_to(
     adapter = adapters.load(adapter_dir, tensors, bool(config.get("tie_word_embeddings")))
     with tempfile.TemporaryDirectory() as scratch:
         folder = converter_input.build(base, Path(scratch), template, complete_config(base))
-        convert(
-            converter_dir=CONVERTER,
-            source=folder,
-            tensors=tensors,
-            adapter=adapter,
-            destination=out / "model.gguf",
-            quantization=quantization,
-            name=name,
-            options=options.candidates(base)[0],
-            on_progress=lambda share: None,
-        )
+        for file, change in {
+            "model.gguf": adapter,
+            **({"base.gguf": adapters.Adapter()} if with_base else {}),
+        }.items():
+            convert(
+                converter_dir=CONVERTER,
+                source=folder,
+                tensors=tensors,
+                adapter=change,
+                destination=out / file,
+                quantization=quantization,
+                name=name,
+                options=options.candidates(base)[0],
+                on_progress=lambda share: None,
+            )
         obstacle = write_adapter(
             converter_dir=CONVERTER,
             source=folder,
@@ -252,7 +262,13 @@ def convert_to(
         assert adapter.replaces_tensors == (obstacle is not None), obstacle
 
 
-def build(kind: str, out: Path, quantization: str = "F32", template: str | None = None) -> Path:
+def build(
+    kind: str,
+    out: Path,
+    quantization: str = "F32",
+    template: str | None = None,
+    with_base: bool = False,
+) -> Path:
     """Everything of the module's docstring; returns `out`."""
     from transformers import AutoTokenizer
 
@@ -264,7 +280,7 @@ def build(kind: str, out: Path, quantization: str = "F32", template: str | None 
     config = json.loads((base / "config.json").read_text())
     chosen = templates.choose(tokenizer, config, None)
     templates.save(chosen, "text-generation", out / "template.json")
-    convert_to(base, out / "adapter", chosen, out, quantization)
+    convert_to(base, out / "adapter", chosen, out, quantization, with_base=with_base)
     ends = {tokenizer.eos_token_id, *(tokenizer.convert_tokens_to_ids(stop) for stop in chosen.stop)}
     # llama.cpp ends an answer at these whatever the configuration says
     known = tokenizer.get_vocab()

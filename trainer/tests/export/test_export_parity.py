@@ -14,20 +14,20 @@ from trainer.tests import export_fixture
 EXACT = 0.01
 
 
-def compare(out: Path, adapter: str, key: str) -> None:
-    """Scores `out/model.gguf` (with its adapter taken away for the base) against expected.json."""
+def compare(out: Path, key: str, file: str = "model.gguf", scale: int = 0) -> None:
+    """Scores a GGUF in `out`, with `adapter.gguf` at a scale, against expected.json."""
     expected = json.loads((out / "expected.json").read_text("utf-8"))
     everything = list(range(len(expected[0][key]["logprobs"])))
     request = {
-        "gguf": str(out / "model.gguf"),
+        "gguf": str(out / file),
         "sequences": [{"tokens": entry["ids"], "ids": everything} for entry in expected],
         "texts": [entry["prompt"] for entry in expected],
         "continuations": [
             {"tokens": entry["ids"], "maxTokens": export_fixture.NEW_TOKENS} for entry in expected
         ],
     }
-    if adapter:
-        request["adapters"] = [{"path": str(out / adapter), "scale": -1}]
+    if scale:
+        request["adapters"] = [{"path": str(out / "adapter.gguf"), "scale": scale}]
     answer = node_tools.score(export_fixture.TOOLS["score"], request, lambda: None)
     assert answer["texts"] == [entry["ids"] for entry in expected]
     compared = 0
@@ -56,6 +56,9 @@ def kinds():
 
 @pytest.mark.parametrize("kind", list(kinds()))
 def test_tokens_and_text_are_those_of_transformers(kind: str, tmp_path: Path) -> None:
-    export_fixture.build(kind, tmp_path, "F32", template="chatml" if kind in ("qwen3", "gemma2") else None)
-    compare(tmp_path, "", "tuned")
-    compare(tmp_path, "adapter.gguf", "base")
+    template = "chatml" if kind in ("qwen3", "gemma2") else None
+    export_fixture.build(kind, tmp_path, "F32", template, with_base=True)
+    compare(tmp_path, "tuned")
+    # Merged minus its adapter, and the base's own file with it.
+    compare(tmp_path, "base", scale=-1)
+    compare(tmp_path, "tuned", "base.gguf", scale=1)
