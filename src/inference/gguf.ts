@@ -15,7 +15,7 @@ export interface GgufFile {
   /** llama.cpp's token types: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte. */
   tokenTypes: number[];
   tensorCount: number;
-  /** Bytes of the keys and values that a context keeps for each token, at 16 bits; more than layers with a window need. */
+  /** The most bytes that a context keeps for each token, at 16 bits. */
   cacheBytesPerToken: number;
 }
 
@@ -85,8 +85,9 @@ const maxEntries = 1_000_000;
 /** llama.cpp's own limit is 512 (LLAMA_MAX_LAYERS). */
 const maxBlocks = 10_000;
 
-/** Lists that are read; all others are skipped. */
-const keptLists = /^tokenizer\.ggml\.(tokens|token_type)$|\.attention\.head_count(_kv)?$/;
+/** Weights whose outputs a context keeps for each token, and those of which it keeps at most two thirds. */
+const cachedOutputs = /^blk\.\d+\.attn_(k|v|kv_a_mqa)\.weight$/;
+const partlyCached = /^blk\.\d+\.attn_qkv\.weight$/;
 
 const isPowerOfTwo = (value: number) => Number.isInteger(Math.log2(value));
 
@@ -103,7 +104,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
   for (let i = 0; i < entryCount; i++) {
     const key = reader.string();
     if (metadata.has(key)) throw new RangeError(`the key ${key.slice(0, 64)} appears twice`);
-    const kept = keptLists.test(key);
+    const kept = key === 'tokenizer.ggml.tokens' || key === 'tokenizer.ggml.token_type';
     metadata.set(key, readValue(reader, reader.u32(), kept));
   }
   const alignment = metadata.get('general.alignment') ?? 32;
@@ -112,6 +113,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
   }
   const spans: { name: string; offset: number; bytes: number }[] = [];
   const names = new Set<string>();
+  let cachedValues = 0;
   for (let i = 0; i < tensorCount; i++) {
     const name = reader.string();
     if (name.length > 63 || names.has(name))
@@ -127,6 +129,8 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
       elements *= size;
     }
     if (!(elements > 0) || !Number.isSafeInteger(elements)) throw new RangeError(`${name} has no size`);
+    if (cachedOutputs.test(name)) cachedValues += elements / row;
+    if (partlyCached.test(name)) cachedValues += (elements / row) * (2 / 3);
     const type = reader.u32();
     const layout = tensorTypes.get(type);
     if (layout === undefined) throw new RangeError(`${name} has the unknown type ${type}`);
@@ -164,27 +168,8 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     tokens: list<string>('tokenizer.ggml.tokens'),
     tokenTypes: list<number>('tokenizer.ggml.token_type'),
     tensorCount,
-    cacheBytesPerToken: cacheBytes(metadata, architecture),
+    cacheBytesPerToken: 2 * Math.ceil(cachedValues),
   };
-}
-
-function cacheBytes(metadata: ReadonlyMap<string, Value>, architecture: string): number {
-  const read = (key: string) => metadata.get(`${architecture}.${key}`);
-  const number = (key: string, otherwise: number) => {
-    const value = read(key);
-    return typeof value === 'number' ? value : otherwise;
-  };
-  const layers = number('block_count', 0);
-  const heads = read('attention.head_count_kv') ?? read('attention.head_count') ?? 0;
-  /** Of all layers together. */
-  const allHeads = Array.isArray(heads)
-    ? heads.reduce((sum: number, one) => sum + Number(one), 0)
-    : Number(heads) * layers;
-  const queries = read('attention.head_count');
-  const most = Math.max(1, ...[queries ?? 1].flat().map(Number));
-  const width = number('embedding_length', 0) / most;
-  const each = number('attention.key_length', width) + number('attention.value_length', width);
-  return 2 * allHeads * each;
 }
 
 /**
