@@ -105,7 +105,8 @@ test('what is no name, note or tag is refused, each by its field, and nothing is
   const { model_id: modelId } = await modelOf();
   const refused: [string, unknown, RegExp][] = [
     ['display_name', '', /must not be empty; null is the default name/],
-    ['display_name', ' \t ', /must not be empty/],
+    ['display_name', '   ', /must not be empty/],
+    ['display_name', 'ends with a tab\t', /control characters/],
     ['display_name', 'x'.repeat(121), /at most 120 characters/],
     ['display_name', 'two\nlines', /one line/],
     ['display_name', 'nul\u0000', /control characters/],

@@ -14,10 +14,10 @@ export const identity = {
 
 const tag = v.pipe(
   v.string(),
-  v.trim(),
-  v.minLength(1, 'must not be empty'),
   v.maxLength(identityBounds.tag, atMost(identityBounds.tag)),
   v.regex(tagPattern, `${line} and without commas`),
+  v.trim(),
+  v.minLength(1, 'must not be empty'),
 );
 
 /** A change: what is absent stays. */
@@ -27,10 +27,10 @@ export const identityBody = v.strictObject({
     v.nullable(
       v.pipe(
         v.string(),
-        v.trim(),
-        v.minLength(1, 'must not be empty; null is the default name'),
         v.maxLength(identityBounds.displayName, atMost(identityBounds.displayName)),
         v.regex(linePattern, line),
+        v.trim(),
+        v.minLength(1, 'must not be empty; null is the default name'),
       ),
     ),
   ),
