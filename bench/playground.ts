@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeInputs } from './harness/inputs.ts';
+import { checkLookup, lookupComparisons, lookupSides, makeCopying } from './harness/lookup.ts';
 import { runMeasured } from './harness/measured.ts';
 import { missingPython, programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Size } from './harness/scenario.ts';
@@ -91,6 +92,7 @@ export const scenario: Scenario = {
     await makeInputs('playground_inputs.py', [String(hidden), String(layers)], input);
     const argv = [join(root, 'dist', 'quantize.js'), exported(dir), q4(dir), 'Q4_0'];
     execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+    makeCopying(dir, { hidden, layers });
   },
   sides: [
     {
@@ -154,9 +156,11 @@ export const scenario: Scenario = {
       },
     },
     ...servingSides(exported, template, (size) => shapes[size].tokens),
+    ...lookupSides(template),
   ],
   check: (answers) => {
     checkServing(answers);
+    checkLookup(answers);
     const { hone, transformers } = answers as Record<string, Record<string, unknown>>;
     const { beginning } = answers['node-llama-cpp'] as { beginning: string };
     const { second } = answers['no cache'] as { second: string };
@@ -198,5 +202,6 @@ export const scenario: Scenario = {
       goal: { times: 20 },
     },
     ...servingComparisons,
+    ...lookupComparisons,
   ],
 };
