@@ -61,7 +61,7 @@ export function lookupSides(template: (dir: string) => string): Side[] {
         input: JSON.stringify(prompts),
       });
       const said = JSON.parse(run.stdout) as Said;
-      return { figures: { extraction: said.rate }, answer: said };
+      return { figures: { extraction: said.rate }, answer: { texts: said.texts, guessed: said.guessed } };
     },
   });
   return [
