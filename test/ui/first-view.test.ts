@@ -42,7 +42,7 @@ for (const [path, text] of [
   ['/', 'Recent runs'],
   ['/training', 'Essentials'],
   ['/training/runs', '1 of 1'],
-  ['/training/train_1', 'Gradient norm'],
+  ['/training/train_1', 'Try it'],
   ['/playground', 'Max new tokens'],
   ['/models', '1 of 1'],
 ] as const) {
