@@ -93,9 +93,9 @@ test('a second run waits in the queue, and the stop button of an ended run does 
   await page.locator('.page-head .badge[data-state="stopped"]').waitFor();
 
   await page.goto(`${service.url}/training/runs`);
-  await page.getByLabel(`Compare ${first}`).check();
-  await page.getByLabel(`Compare ${second}`).check();
-  await page.getByRole('button', { name: 'Compare 2 selected' }).click();
+  await page.getByLabel(`Select ${first}`, { exact: true }).check();
+  await page.getByLabel(`Select ${second}`, { exact: true }).check();
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
   await page.getByRole('heading', { name: 'Smoothed loss' }).waitFor();
   await sees(page, 'Differences');
   await service.call('POST', `/api/jobs/${second}/stop`);
@@ -129,7 +129,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
     ),
   );
   const [home, runs, run, comparison] = tabs.map(({ page }) => page) as [Page, Page, Page, Page];
-  const inTable = runs.getByRole('link', { name: jobId, exact: true });
+  const inTable = runs.locator(`tbody a[href="/training/${jobId}"]`);
   await inTable.waitFor();
   await sees(home, 'Running now');
   await service.call('POST', `/api/jobs/${jobId}/stop`);

@@ -29,9 +29,8 @@ import { openSession, untilSignedIn } from './session.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';
 
-/** Page size of the history: the service's limit. */
-const historyStart = 200;
-const historyPage = 1_000;
+/** How many of the newest runs the pages share. */
+const newestRuns = 200;
 /** How long the initial load waits for the socket. */
 const socketPatienceMs = 1_000;
 /** Number of runs kept in memory besides the current one. */
@@ -53,8 +52,8 @@ export const models = new Remote<Model[]>(service.models);
 export const isKept = (modelId: string): boolean =>
   models.value.value?.some((model) => model.model_id === modelId) ?? true;
 
-let historyLength = historyStart;
-export const jobs = new Remote<JobPage>(() => readJobs(historyLength));
+/** The newest runs. */
+export const jobs = new Remote<JobPage>(() => service.jobs({ limit: newestRuns }));
 /** The current job: the running one, or the latest that was not reset. */
 export const currentJobId = new Store<string | null>(null);
 /** The latest frame, other than live metrics of the machine. */
@@ -76,24 +75,6 @@ export const imported = new Store<ImportFrame | null>(null);
 
 /** The sweeps, newest first. */
 export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
-
-/** The newest runs, loaded in pages. */
-async function readJobs(count: number): Promise<JobPage> {
-  const { jobs: found, total } = await service.jobs({ limit: Math.min(count, historyPage) });
-  for (let offset = found.length; offset < Math.min(count, total); offset += historyPage) {
-    const older = (await service.jobs({ limit: Math.min(count - offset, historyPage), offset })).jobs;
-    // A run that was started in between has shifted the others.
-    const known = new Set(found.map(({ job_id }) => job_id));
-    found.push(...older.filter(({ job_id }) => !known.has(job_id)));
-  }
-  return { jobs: found, total };
-}
-
-/** Loads another page of older runs. */
-export async function readOlderJobs(): Promise<void> {
-  historyLength = (Math.floor(historyLength / historyPage) + 1) * historyPage;
-  await jobs.refresh();
-}
 
 /** The runs that occupy the machine, as far as frames have told, the longest-running first. */
 const active = new Set<string>();

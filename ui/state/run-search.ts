@@ -1,0 +1,86 @@
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { Job } from '../api/types.ts';
+import { asServiceError } from './remote.ts';
+import { Store } from './store.ts';
+
+/** What runs are searched by; an empty text is no filter. */
+export interface RunFilter {
+  readonly search: string;
+  readonly state: string;
+  readonly model_name: string;
+  readonly dataset: string;
+  readonly tag: string;
+}
+
+export interface FoundRuns {
+  readonly runs: readonly Job[];
+  /** How many there are; `null` until the first answer. */
+  readonly total: number | null;
+  readonly error: ServiceError | null;
+  readonly isReading: boolean;
+}
+
+/** How many runs are read first, and then at a time. */
+const firstPage = 50;
+const nextPage = 200;
+/** The service's limit. */
+const largestPage = 1_000;
+
+/** The runs that a filter has, found by the service, the newest first, as far as they were asked for. */
+export class RunSearch extends Store<FoundRuns> {
+  #filter: RunFilter | null = null;
+  #asking: AbortController | null = null;
+
+  constructor() {
+    super({ runs: [], total: null, error: null, isReading: false });
+  }
+
+  /** Finds the runs of a filter, unless it is the current one. */
+  find(filter: RunFilter): void {
+    if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
+    this.#filter = filter;
+    void this.#read(firstPage, false);
+  }
+
+  /** Reads as many again as are shown. */
+  refresh(): void {
+    if (this.#filter !== null) void this.#read(Math.max(firstPage, this.value.runs.length), false);
+  }
+
+  /** Reads older ones. */
+  more(): void {
+    if (!this.value.isReading) void this.#read(nextPage, true);
+  }
+
+  /** Ends what is being read. */
+  stop(): void {
+    this.#asking?.abort();
+    this.#filter = null;
+  }
+
+  async #read(count: number, older: boolean): Promise<void> {
+    this.#asking?.abort();
+    const asking = new AbortController();
+    this.#asking = asking;
+    const known = older ? this.value.runs : [];
+    this.set({ ...this.value, isReading: true });
+    const filled = Object.fromEntries(Object.entries(this.#filter ?? {}).filter(([, text]) => text !== ''));
+    try {
+      const found: Job[] = [...known];
+      let total = 0;
+      do {
+        const limit = Math.min(count - (found.length - known.length), largestPage);
+        const page = await service.jobs({ ...filled, limit, offset: found.length }, asking.signal);
+        total = page.total;
+        if (page.jobs.length === 0) break;
+        // A run that was started in between has shifted the others.
+        const seen = new Set(found.map(({ job_id }) => job_id));
+        found.push(...page.jobs.filter(({ job_id }) => !seen.has(job_id)));
+      } while (found.length - known.length < count && found.length < total);
+      if (!asking.signal.aborted) this.set({ runs: found, total, error: null, isReading: false });
+    } catch (error) {
+      if (!asking.signal.aborted) this.set({ ...this.value, error: asServiceError(error), isReading: false });
+    }
+  }
+}
