@@ -30,7 +30,7 @@ const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model
     },
     artifacts: [],
     displayName: 'support · 3 epochs · 2e-4',
-    notes: '',
+    notes: 'A note',
     tags: [],
     ...model,
   },
@@ -72,6 +72,9 @@ const cards = [
       { baseName: text, license: text },
       {
         name: text,
+        displayName: text,
+        notes: `First line\n${text}`,
+        tags: [text],
         datasetName: text,
         config: { lora_r: 16, target_modules: ['q_proj'], reward_model: text },
       },
@@ -105,6 +108,16 @@ test('the metadata are what the hub indexes', () => {
   assert.is(read.at(-1).metadata.pipeline_tag, 'summarization');
   assert.is(read.at(-3).metadata.base_model, undefined);
   assert.is(read.at(-3).metadata.license, undefined);
+});
+
+test('a card has the name, notes and tags of its model', () => {
+  const card = writeCard(
+    facts({}, { displayName: 'Replies of October', notes: 'One\nTwo', tags: ['ready'] }),
+  );
+  assert.match(card, '\n`Replies of October`\n');
+  assert.match(card, '```text\nOne\nTwo\n```');
+  assert.match(card, '  - "text-generation"\n  - "ready"\n');
+  assert.not.match(writeCard(facts({}, { notes: ' \n' })), '```text');
 });
 
 test('differing tokens are reported without the row that shows them', () => {

@@ -24,6 +24,14 @@ export function codeSpan(text: string): string {
   return line.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
+/** Lines of text without invisible characters. */
+export const plainLines = (text: string): string =>
+  text
+    .trim()
+    .split(/\r?\n/)
+    .map((line) => line.replace(unseen, ' '))
+    .join('\n');
+
 /** A block of code; its fence is longer than any run of backticks in it. */
 export function codeBlock(language: string, code: string): string {
   const fence = '`'.repeat(Math.max(3, longestRun(code) + 1));

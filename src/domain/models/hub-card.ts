@@ -1,4 +1,4 @@
-import { codeBlock, codeSpan, quoted } from './hub-card-text.ts';
+import { codeBlock, codeSpan, plainLines, quoted } from './hub-card-text.ts';
 import type { Model } from './models.ts';
 
 /** The facts in a model card besides the model. */
@@ -42,6 +42,8 @@ export function writeCard(facts: CardFacts): string {
   const { model } = facts;
   const sections = [
     `# ${codeSpan(facts.repository)}`,
+    codeSpan(model.displayName),
+    ...(model.notes.trim() === '' ? [] : [codeBlock('text', plainLines(model.notes))]),
     [
       `A model for ${model.task}, fine-tuned from ${facts.baseId === null ? `${codeSpan(facts.baseName)} (a local model)` : `[${codeSpan(facts.baseId)}](https://huggingface.co/${facts.baseId})`}`,
       `on the dataset ${codeSpan(model.datasetName)} with [Hone](#use-it), by the strategy ${codeSpan(model.strategy)}`,
@@ -65,7 +67,14 @@ export function writeCard(facts: CardFacts): string {
 }
 
 function frontMatter({ model, baseId, license, ggufs }: CardFacts): string {
-  const tags = ['hone', 'lora', ...(ggufs.length > 0 ? ['gguf'] : []), model.strategy, model.task];
+  const tags = [
+    'hone',
+    'lora',
+    ...(ggufs.length > 0 ? ['gguf'] : []),
+    model.strategy,
+    model.task,
+    ...model.tags,
+  ];
   const lines = [
     '---',
     ...(baseId === null

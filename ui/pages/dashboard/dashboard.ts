@@ -108,8 +108,10 @@ export class Dashboard extends LitElement {
       <header class="card-head">
         <div>
           <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
-          <h2 id="current"><a href="/training/${job.job_id}">${modelName(job.model_name)}</a></h2>
-          <p class="muted">${taskName(job.task)} on ${nameText(job.dataset)}, ${strategyName(job.strategy)}</p>
+          <h2 id="current"><a href="/training/${job.job_id}">${nameText(job.display_name)}</a></h2>
+          <p class="muted">
+            ${modelName(job.model_name)} · ${taskName(job.task)} on ${nameText(job.dataset)}, ${strategyName(job.strategy)}
+          </p>
         </div>
         ${stateBadge(job.state)}
       </header>
@@ -183,7 +185,7 @@ function recentRun(job: Job): TemplateResult {
   const loss = job.metrics?.final_loss ?? job.last_metric?.loss;
   return html`<li>
     <a class="list-link" href="/training/${job.job_id}">
-      <span class="list-main">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>
+      <span class="list-main">${nameText(job.display_name)}<small class="muted">${modelName(job.model_name)}</small></span>
       <span class="list-figures">
         ${loss == null ? nothing : html`<span>loss ${formatNumber(loss)}</span>`}
         <span>${formatDuration(jobSeconds(job))}</span>

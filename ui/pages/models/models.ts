@@ -7,11 +7,18 @@ import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/par
 import { choices, models, router } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { Watch } from '../../state/store.ts';
+import { tagList } from '../../views/identity.ts';
 
 const pageRows = 100;
 
 const columns = [
-  { key: 'name', spare: false, name: 'Name', right: false, of: (model: Model) => model.name.toLowerCase() },
+  {
+    key: 'name',
+    spare: false,
+    name: 'Name',
+    right: false,
+    of: (model: Model) => model.display_name.toLowerCase(),
+  },
   {
     key: 'base',
     spare: true,
@@ -24,6 +31,10 @@ const columns = [
   { key: 'size', spare: false, name: 'Size', right: true, of: (model: Model) => model.size_mb },
   { key: 'created', spare: true, name: 'Created', right: true, of: (model: Model) => model.created_at },
 ] as const;
+
+/** What a model is found by. */
+const wordsOf = ({ name, display_name, notes, tags, base_model, dataset, task, strategy }: Model) =>
+  `${display_name} ${name} ${tags.join(' ')} ${base_model} ${dataset} ${task} ${strategy} ${notes}`.toLowerCase();
 
 /** All models, with search and sorting. The URL holds both. */
 @customElement('hone-models')
@@ -96,11 +107,9 @@ export class ModelList extends LitElement {
 
   private _table(all: readonly Model[]): TemplateResult {
     const { column, down } = this._sort;
-    const words = this._words.trim().toLowerCase();
+    const words = this._words.toLowerCase().split(/\s+/).filter(Boolean);
     const found = all
-      .filter((model) =>
-        `${model.name} ${model.base_model} ${model.task} ${model.strategy}`.toLowerCase().includes(words),
-      )
+      .filter((model) => words.every((word) => wordsOf(model).includes(word)))
       .sort((a, b) => {
         const [left, right] = [column.of(a), column.of(b)];
         return (left < right ? -1 : left > right ? 1 : 0) * (down ? -1 : 1);
@@ -146,7 +155,11 @@ export class ModelList extends LitElement {
               shown,
               ({ model_id }) => model_id,
               (model) => html`<tr>
-                <th scope="row" class="named"><a href="/models/${model.model_id}">${nameText(model.name)}</a></th>
+                <th scope="row" class="named two-lines">
+                  <a href="/models/${model.model_id}">${nameText(model.display_name)}</a>
+                  ${model.display_name === model.name ? nothing : html`<small class="muted">${nameText(model.name)}</small>`}
+                  ${tagList(model.tags)}
+                </th>
                 <td class="named spare">${nameText(model.base_model)}</td>
                 <td>${taskName(model.task)}</td>
                 <td class="spare">${model.strategy == null ? '–' : strategyName(model.strategy)}</td>

@@ -4,6 +4,7 @@ import type { ModelFrame } from '../../api/frames.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { HubAccount, Lineage } from '../../api/types.ts';
+import { fileNameOf } from '../../elements/download.ts';
 import { errorPanel, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -63,7 +64,7 @@ export class PushDialog extends LitElement {
   }
 
   private _nameFor(owner: string): string {
-    return `${owner}/${this.model.name.replace(/[^\w.-]+/g, '-')}`;
+    return `${owner}/${fileNameOf(this.model.display_name)}`;
   }
 
   /** Asks whether anything can be pushed, before the user tries. */
@@ -153,6 +154,7 @@ export class PushDialog extends LitElement {
               />
               <p class="hint" id="repository-hint">
                 Created if it doesn't exist. HUB_TOKEN needs write access${this._account?.name == null ? '' : html`; it belongs to <bdi>${this._account.name}</bdi>`}.
+                The model card has the model's name, tags and notes.
               </p>
               ${this._wrongName === null ? nothing : html`<p class="fault" id="repository-fault">${this._wrongName}</p>`}
             </div>

@@ -74,11 +74,11 @@ export class Compare extends LitElement {
           ${runs.map(
             (run, index) => html`<li class="chip">
               <i class="swatch" data-colour=${(colours[index] as string).slice(2)}></i>
-              <a href="/training/${run.jobId}">${run.jobId}</a>
+              <a href="/training/${run.jobId}">${nameText(nameOf(run))}</a>
               <button
                 type="button"
                 class="tool"
-                aria-label="Remove ${run.jobId}"
+                aria-label="Remove ${nameOf(run)} (${run.jobId})"
                 @click=${() => this._go(this._ids.filter((jobId) => jobId !== run.jobId))}
               >
                 <span aria-hidden="true">×</span>
@@ -99,7 +99,7 @@ export class Compare extends LitElement {
                     <option value="">Add a run…</option>
                     ${others.map(
                       (job) =>
-                        html`<option value=${job.job_id}>${job.job_id}: ${job.model_name}, ${job.dataset}</option>`,
+                        html`<option value=${job.job_id}>${job.display_name} (${job.job_id}: ${job.model_name})</option>`,
                     )}
                   </select>
                 </li>`
@@ -160,7 +160,7 @@ export class Compare extends LitElement {
           <thead>
             <tr>
               <th scope="col">Setting or result</th>
-              ${found.map((job) => html`<th scope="col">${job.job_id}</th>`)}
+              ${found.map((job) => html`<th scope="col">${nameText(job.display_name)}<br /><small class="muted">${job.job_id}</small></th>`)}
             </tr>
           </thead>
           <tbody>
@@ -203,7 +203,7 @@ function overlay(
   const lines = columns.map(([own, values], index): ChartLine => {
     const at = new Map(own.map((step, row) => [step, values[row] ?? null]));
     return {
-      label: runs[index]?.jobId ?? '',
+      label: labelOf(runs, index),
       colour: colours[index] as string,
       values: steps.map((step) => at.get(step) ?? null),
       sparse: own.length < 60,
@@ -212,6 +212,16 @@ function overlay(
     };
   });
   return html`<hone-chart .heading=${heading} .steps=${steps} .lines=${lines} .revision=${columns}></hone-chart>`;
+}
+
+/** What a run is called; its ID until it is loaded. */
+const nameOf = ({ jobId, value }: Run): string => value.job?.display_name ?? jobId;
+
+/** A run's line in a legend: with its ID where others have the same name. */
+function labelOf(runs: readonly Run[], index: number): string {
+  const run = runs[index] as Run;
+  const name = nameOf(run);
+  return runs.filter((other) => nameOf(other) === name).length > 1 ? `${name} (${run.jobId})` : name;
 }
 
 interface Difference {
@@ -229,6 +239,8 @@ function differences(found: readonly JobDetail[]): Difference[] {
     ...new Set(found.flatMap((job) => Object.keys(read(job) ?? {}))),
   ];
   return [
+    row('Tags', (job) => job.tags.join(', ')),
+    row('Notes', (job) => job.notes),
     row('Model', (job) => job.model_name),
     ...found
       .slice(0, 1)
