@@ -1,4 +1,5 @@
 /** Names, notes and tags of runs and models on the page. */
+import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
@@ -74,6 +75,125 @@ test('a run gets a name, tags and notes by keyboard, which stay, and its model f
   await page.getByRole('heading', { level: 1, name: defaultName }).waitFor();
   assert.is(await heading.count(), 1);
   assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test('runs are found by name, tag and state; columns and several at once are chosen', async () => {
+  await service.call('PATCH', '/api/jobs/train_2', {
+    display_name: 'Größer',
+    tags: ['ready'],
+    notes: 'A note',
+  });
+  const { page, faults } = await openPage(service.url, '/training/runs');
+  await sees(page, '3 of 3');
+  const rows = page.locator('tbody tr');
+  const search = page.getByLabel('Search runs');
+  await search.fill('GRÖẞER note');
+  await sees(page, '1 of 1');
+  assert.match((await rows.first().textContent()) ?? '', /Größer\s+train_2/);
+  await search.fill('');
+  await page.getByLabel('Filter by tag').selectOption('ready');
+  await page.getByLabel('Filter by state').selectOption('interrupted');
+  await sees(page, '1 of 1');
+  assert.match(page.url(), /state=interrupted/);
+  await page.getByLabel('Filter by state').selectOption('');
+  await page.getByLabel('Filter by tag').selectOption('');
+  await sees(page, '3 of 3');
+
+  await page.locator('summary', { hasText: 'Columns' }).click();
+  await page.getByLabel('Notes').check();
+  await page.getByLabel('Loss', { exact: true }).uncheck();
+  await page.getByRole('columnheader', { name: 'Notes' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await page.reload();
+  await page.getByRole('columnheader', { name: 'Notes' }).waitFor();
+  assert.is(await page.getByRole('columnheader', { name: 'Loss', exact: true }).count(), 0);
+
+  await page.getByLabel('Select train_2', { exact: true }).check();
+  await page.getByLabel('Select train_3', { exact: true }).check();
+  await sees(page, '2 runs selected');
+  await page.getByRole('button', { name: 'Tag…' }).click();
+  const dialog = page.getByRole('dialog');
+  assert.equal(await axeViolations(page), []);
+  await dialog.getByLabel('Tags to add').fill('kept, both');
+  await dialog.getByLabel('Tags to remove').fill('ready');
+  await dialog.getByRole('button', { name: 'Change tags' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await rows.nth(1).locator('.tag', { hasText: 'kept' }).waitFor();
+  const tags = async (id: number) => (await service.call('GET', `/api/jobs/train_${id}`)).body.tags;
+  assert.equal(
+    [await tags(2), await tags(3)],
+    [
+      ['kept', 'both'],
+      ['kept', 'both'],
+    ],
+  );
+  await keepPictures(page, 'identity-runs');
+
+  await page.getByLabel('Select all shown runs').check();
+  await sees(page, '3 runs selected');
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
+  await page.getByRole('link', { name: 'Größer' }).waitFor();
+  await page.goBack();
+  await page.getByLabel('Select train_3', { exact: true }).check();
+  // One that another has deleted is told by its name.
+  assert.is((await service.call('DELETE', '/api/jobs/train_3')).status, 200);
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await dialog.getByRole('button', { name: 'Delete 1 run' }).click();
+  await dialog.getByText(/train_3.*There is no job train_3/).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(faults, []);
+});
+
+test('a run is repeated with all of its settings, and what no longer exists is told', async () => {
+  const { page, faults } = await openPage(service.url, '/training/train_2');
+  await page.getByRole('button', { name: 'Duplicate' }).click();
+  await page.waitForURL(/\/training$/);
+  await sees(page, 'Filled with the settings of');
+  await sees(page, /Its dataset\s+support\.jsonl\s+no longer exists here/);
+  await sees(page, /Its validation dataset\s+held-out\.jsonl\s+no longer exists here/);
+  const { request } = (await service.call('GET', '/api/jobs/train_2')).body;
+  const saved = async (): Promise<Record<string, unknown>> => {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export settings' }).click();
+    return JSON.parse(readFileSync(await (await download).path(), 'utf8'));
+  };
+  const wanted = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== null));
+  // Settings of other strategies are left out of a request, and what no longer exists is not chosen.
+  const { beta: _beta, validation_dataset: _gone, ...rest } = wanted;
+  const own = { ...rest, dataset: '' };
+  assert.equal(await saved(), own);
+
+  const choose = (content: unknown) =>
+    page.getByLabel('Import settings…').setInputFiles({
+      name: 'mine.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(typeof content === 'string' ? content : JSON.stringify(content)),
+    });
+  await choose({
+    learning_rate: 2,
+    epochs: 3,
+    bf16: 'yes',
+    lora_r: 1.5,
+    export: { quantizations: ['Q1'] },
+    dataset: 7,
+  });
+  const refusal = page.locator('.draft-origin [role="alert"]');
+  await refusal.waitFor();
+  assert.equal(
+    await refusal
+      .locator('li')
+      .evaluateAll((items) => items.map((item) => item.textContent?.trim().split(/\s/)[0])),
+    ['learning_rate', 'epochs', 'bf16', 'lora_r', 'export', 'dataset'],
+  );
+  assert.equal(await axeViolations(page), []);
+  assert.equal(await saved(), own, 'a refused file changes nothing');
+  await choose('{"learning_rate": ');
+  await sees(page, /The file is not JSON/);
+  await choose({ ...wanted, learning_rate: 0.003, export: 'none' });
+  await refusal.waitFor({ state: 'detached' });
+  assert.equal(await saved(), { ...own, learning_rate: 0.003, export: 'none' });
   assert.equal(faults, []);
 });
 

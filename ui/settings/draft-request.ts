@@ -3,6 +3,7 @@ import type { TrainingBody } from '../api/service.ts';
 import { datasets } from '../state/app.ts';
 import { shapeFields, shapesFields, shapesFor } from '../state/choice-words.ts';
 import { type Draft, draft } from '../state/draft.ts';
+import { draftOrigin } from '../state/draft-origin.ts';
 import { readSetting, readSettings, settingField, settingTexts } from './setting-values.ts';
 
 /** The training request that the form describes. */
@@ -54,6 +55,7 @@ export function fillDraft(request: Readonly<Record<string, unknown>>): void {
   const text = (name: string, fallback = '') =>
     typeof request[name] === 'string' ? (request[name] as string) : fallback;
   const strategy = text('strategy', 'sft');
+  draftOrigin.set(null);
   draft.change({
     task: text('task'),
     model: text('model_name'),

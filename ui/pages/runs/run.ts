@@ -4,6 +4,8 @@ import { service } from '../../api/service.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
+import { fillFrom } from '../../settings/fill-from.ts';
+import { saveSettings } from '../../settings/settings-file.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
 import {
   choices,
@@ -209,6 +211,7 @@ export class RunPage extends LitElement {
             </button>`
           : nothing
       }
+      ${job.request === null ? nothing : html`<button type="button" @click=${() => this._duplicate(job)}>Duplicate</button>`}
       ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
       ${
         isEnded(job.state)
@@ -221,6 +224,12 @@ export class RunPage extends LitElement {
   /** Another run that is running or queued. */
   private get _other() {
     return jobs.value.value?.jobs.find((job) => job.job_id !== this.jobId && isActive(job.state));
+  }
+
+  /** Opens the training form with the settings of this run. */
+  private _duplicate({ request, display_name, job_id }: JobDetail): void {
+    if (request !== null) fillFrom(request, display_name, `/training/${job_id}`);
+    router.go('/training');
   }
 
   private _open(dialog: 'stop' | 'delete'): void {
@@ -346,7 +355,17 @@ export class RunPage extends LitElement {
           }
         </section>`;
       case 'Settings':
-        return html`<section class="card" aria-label="Settings">${settingsTable(job.settings, 'Settings of the run', runData(job))}</section>`;
+        return html`<section class="card" aria-label="Settings">
+          ${
+            job.request === null
+              ? nothing
+              : html`<div class="row end">
+                  <button type="button" class="small" @click=${() => saveSettings(job.display_name, job.request ?? {})}>
+                    Export settings
+                  </button>
+                </div>`
+          }
+          ${settingsTable(job.settings, 'Settings of the run', runData(job))}</section>`;
     }
   }
 

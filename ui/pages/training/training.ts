@@ -13,6 +13,7 @@ import { isActive } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import './dataset-picker.ts';
+import './draft-origin.ts';
 import './estimate.ts';
 import './model-picker.ts';
 import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
@@ -77,6 +78,7 @@ export class Training extends LitElement {
     return html`<div class="page">
       ${trainingTabs('/training')}
       <h1>New training</h1>
+      <hone-draft-origin></hone-draft-origin>
       <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
         <div class="column">
           ${this._task()}
