@@ -1,7 +1,7 @@
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
-import type { Job } from '../api/types.ts';
-import { asServiceError } from './remote.ts';
+import type { Job, JobPage } from '../api/types.ts';
+import { asServiceError, type Remote } from './remote.ts';
 import { Store } from './store.ts';
 
 /** What runs are searched by; an empty text is no filter. */
@@ -32,20 +32,40 @@ export class RunSearch extends Store<FoundRuns> {
   #filter: RunFilter | null = null;
   #asking: AbortController | null = null;
 
-  constructor() {
+  readonly #newest: Remote<JobPage>;
+
+  /** @param newest the newest runs, which the pages share; without a filter, the first of these are shown. */
+  constructor(newest: Remote<JobPage>) {
     super({ runs: [], total: null, error: null, isReading: false });
+    this.#newest = newest;
   }
 
   /** Finds the runs of a filter, unless it is the current one. */
   find(filter: RunFilter): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
     this.#filter = filter;
-    void this.#read(firstPage, false);
+    this.#show(firstPage);
+  }
+
+  #show(count: number): void {
+    const { value, error } = this.#newest.value;
+    const isFiltered = Object.values(this.#filter ?? {}).some((text) => text !== '');
+    if (isFiltered || (value !== null && count > value.jobs.length && value.jobs.length < value.total)) {
+      void this.#read(count, false);
+      return;
+    }
+    this.#asking?.abort();
+    if (value !== null) {
+      const runs = value.jobs.slice(0, count);
+      this.set({ runs, total: value.total, error: null, isReading: false });
+    } else if (error !== null) {
+      this.set({ ...this.value, error, isReading: false });
+    }
   }
 
   /** Reads as many again as are shown. */
   refresh(): void {
-    if (this.#filter !== null) void this.#read(Math.max(firstPage, this.value.runs.length), false);
+    if (this.#filter !== null) this.#show(Math.max(firstPage, this.value.runs.length));
   }
 
   /** Reads older ones. */

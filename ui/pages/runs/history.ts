@@ -24,7 +24,7 @@ const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }
 export class History extends LitElement {
   @state() private _chosen: ReadonlyMap<string, Job> = new Map();
   @state() private _facets: Facets | null = null;
-  private readonly _search = new RunSearch();
+  private readonly _search = new RunSearch(jobs);
   private readonly _columns = new ChosenColumns<RunColumn>('run-columns', runColumns);
   private readonly _watcher = new IntersectionObserver((entries) => {
     if (entries.some(({ isIntersecting }) => isIntersecting)) this._search.more();
@@ -46,7 +46,7 @@ export class History extends LitElement {
     this._unfollow = jobs.subscribe(() => {
       if (!jobs.value.loading) this._changed();
     });
-    void this._readFacets();
+    if (jobs.value.value !== null) this._changed();
   }
 
   override disconnectedCallback(): void {
