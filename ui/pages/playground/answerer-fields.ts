@@ -32,8 +32,8 @@ export function modelField(options: {
       ${keyedRow(
         models,
         ({ model_id }) => model_id,
-        ({ model_id, name }) =>
-          html`<option value=${model_id} ?selected=${model_id === modelId}>${name}</option>`,
+        ({ model_id, name, display_name }) =>
+          html`<option value=${model_id} ?selected=${model_id === modelId}>${display_name} (${name})</option>`,
       )}
     </select>
   </div>`;
