@@ -67,7 +67,7 @@ test('a job keeps its rows when its dataset is replaced and deleted while it run
   const evaluations = (await ask('GET', `/api/jobs/${jobId}/metrics`)).body.eval;
   assert.equal(
     evaluations.map(({ step }: Json) => step),
-    [100, 200],
+    [0, 100, 200],
   );
   await service.upload('support.jsonl', supportRows());
 });
@@ -131,7 +131,7 @@ test('a series is thinned on request, and keeps its last point', async () => {
   assert.is(whole.train.length, 200);
   assert.equal(
     whole.eval.map(({ step }: Json) => step),
-    [100, 200],
+    [0, 100, 200],
   );
   const { train: thin } = (await ask('GET', '/api/jobs/train_1/metrics?points=20')).body;
   assert.ok(thin.length >= 20 && thin.length <= 21, `${thin.length}`);
