@@ -76,6 +76,8 @@ testAccess((test, fixture, origins) => {
       'POST /api/models/{model_id}/push repo_name',
       'GET /api/jobs model_name',
       'GET /api/jobs dataset',
+      'GET /api/catalog base_model',
+      'GET /api/catalog dataset',
     ]);
     let checked = 0;
     for (const [path, methods] of Object.entries(fixture.document.paths as Json)) {
