@@ -32,7 +32,10 @@ class Child:
         told, said = os.pipe()
         self._said = os.fdopen(told, "rb")
         source, out = os.fdopen(orders, "rb"), os.fdopen(said, "wb", buffering=0)
-        self._thread = threading.Thread(target=lambda: (Answering(source, out).serve(), out.close()))
+        # A test that fails leaves it waiting for orders.
+        self._thread = threading.Thread(
+            target=lambda: (Answering(source, out).serve(), out.close()), daemon=True
+        )
         self._thread.start()
         load = {
             "base": job["model"],
@@ -65,6 +68,10 @@ class Child:
         }
         self.order({"type": "generate", "id": 1, **request, **changes})
         pieces = []
+        begun = self.hear()
+        if begun["type"] != "begun":
+            return {**begun, "pieces": pieces}
+        assert begun["memoryBytes"] > 0
         while (message := self.hear())["type"] == "text":
             pieces.append(message["delta"])
         return {**message, "pieces": pieces}
@@ -93,7 +100,8 @@ def asked(request, models, tmp_path):
     """A child with a trained model, and its samples."""
     job, samples = trained(models, tmp_path, request.param)
     child = Child(job, tmp_path)
-    assert child.hear() == {"type": "loaded"}
+    loaded = child.hear()
+    assert loaded["type"] == "loaded" and loaded["memoryBytes"] > 0
     assert not (tmp_path / "answer.partial").exists()
     yield request.param, child, samples
     child.end()
