@@ -113,7 +113,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await keepPictures(page, 'playground-answers-light');
 
   await page.getByRole('link', { name: 'Models' }).click();
-  await page.getByRole('link', { name: 'llama-none-support' }).click();
+  await page.getByRole('link', { name: /^support · / }).click();
   await sees(page, 'model-Q8_0.gguf');
   await sees(page, /^ollama create llama-none-support/);
   await page.getByLabel('Add a quantization').selectOption('Q4_0');
