@@ -106,9 +106,10 @@ export class BulkBar extends LitElement {
             detail: this._failed.length > 5 ? this._failed.join('\n') : null,
           })
     }`;
-    const progress = busy
-      ? html`<p role="status" class="tabular">${this._done} of ${this.chosen.length}</p>`
-      : nothing;
+    const progress =
+      this._done === null
+        ? nothing
+        : html`<p role="status" class="tabular">${this._done} of ${this.chosen.length}</p>`;
     const cancel = html`<button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>`;
     const content =
       this._dialog === 'delete'
