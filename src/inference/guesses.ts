@@ -5,8 +5,8 @@ const matchTokens = 2;
 /** More than any vocabulary has, so that as many tokens make one whole number. */
 const mostTokens = 2 ** 24;
 /**
- * What one more token in a step costs, as a share of a step of one token. Measured on two cores with Q4_0 weights
- * (bench/playground.ts): 0.2 to 0.4 with two threads, up to 0.5 with one.
+ * What one more token in a step costs, as a share of a step of one token: 0.2 to 0.7 were measured, depending on
+ * the weights and the threads (bench/README.md, "Steps of several tokens").
  */
 const tokenCost = 0.5;
 /** The weight of the latest guess in the share of right ones: about the last eight count. */
