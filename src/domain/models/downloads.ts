@@ -18,10 +18,13 @@ export async function listFiles(model: Model): Promise<ModelFile[]> {
       .filter((entry) => entry.isFile() && entry.name !== modelFileName)
       .map(async (entry) => {
         const path = join(entry.parentPath, entry.name);
-        return { name: relative(model.path, path).split(sep).join('/'), bytes: (await stat(path)).size };
+        // A temporary file may have been renamed since.
+        const found = await stat(path).catch(() => null);
+        const name = relative(model.path, path).split(sep).join('/');
+        return found === null ? [] : [{ name, bytes: found.size }];
       }),
   );
-  return files.sort((a, b) => a.name.localeCompare(b.name));
+  return files.flat().sort((a, b) => a.name.localeCompare(b.name));
 }
 
 /**
