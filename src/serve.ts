@@ -168,7 +168,10 @@ function endOnSignal(
     if (ending) return;
     ending = true;
     logger.info({ signal }, 'Stopping the service');
-    const deadline = setTimeout(() => process.exit(1), config.limits.shutdownMs);
+    const deadline = setTimeout(() => {
+      removeLocalService(config.dataDir);
+      process.exit(1);
+    }, config.limits.shutdownMs);
     const trainings = await close();
     clearTimeout(deadline);
     removeLocalService(config.dataDir);
