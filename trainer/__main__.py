@@ -5,6 +5,7 @@ python -m trainer run SPEC                     trains one job, then becomes `exp
 python -m trainer export SPEC                  makes the GGUF files of a trained job
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
+python -m trainer evaluate SPEC                scores the rows of a dataset with a model
 python -m trainer checkpoint SPEC …            makes a checkpoint's adapter GGUF, and its base's
 python -m trainer answer                       holds a trained model and answers requests
 python -m trainer warm                         imports everything, then forks a trainer for each request
@@ -52,7 +53,9 @@ def main(argv: list[str]) -> int:
     preview.add_argument("--rows", type=int, default=5)
     lengths = verbs.add_parser("lengths")
     lengths.add_argument("spec")
-    for verb in (run_verb, preview, lengths):
+    evaluate = verbs.add_parser("evaluate")
+    evaluate.add_argument("spec")
+    for verb in (run_verb, preview, lengths, evaluate):
         # Set by a process that has downloaded the model and replaces itself.
         verb.add_argument("--downloaded", action="store_true")
     run_verb.add_argument("--lost", type=int, default=0)
@@ -102,6 +105,10 @@ def main(argv: list[str]) -> int:
         from trainer.lengths import lengths as measure
 
         return measure(arguments.spec, arguments.downloaded)
+    if arguments.verb == "evaluate":
+        from trainer.evaluating.main import evaluate as score
+
+        return score(arguments.spec, arguments.downloaded)
     if arguments.verb == "checkpoint":
         from trainer.export.checkpoint import prepare
 

@@ -48,12 +48,12 @@ def run(spec_path: str, downloaded: bool = False, lost: int = 0) -> int:
     `downloaded` says that this process has replaced the one that began the job and downloaded its model;
     `lost` how often workers of this run were lost.
     """
-    return _report_failures(spec_path, partial(_run, downloaded=downloaded, lost=lost))
+    return report_failures(spec_path, partial(_run, downloaded=downloaded, lost=lost))
 
 
 def export(spec_path: str) -> int:
     """Exports a trained job; same exit statuses as `run`."""
-    return _report_failures(spec_path, _export)
+    return report_failures(spec_path, _export)
 
 
 def _run(context: JobContext, downloaded: bool, lost: int) -> None:
@@ -85,7 +85,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
         lost=lost,
     )
     try:
-        _check(job, downloaded)
+        check_job(job, downloaded, "run")
         result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:
         _start_again(context, lost, error)
@@ -101,9 +101,9 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     _become_export(job)
 
 
-def _check(job: Job, downloaded: bool) -> None:
-    """Refuses what cannot work and downloads the model. A process with secrets is then replaced, so that none
-    of them is in the one that loads the model's files."""
+def check_job(job: Job, downloaded: bool, verb: str) -> None:
+    """Refuses what cannot work and downloads the model. A process with secrets is then replaced by one of
+    `verb`, so that none of them is in the one that loads the model's files."""
     if not downloaded:
         job.phase("check")
     available, reason = job.provider.availability()
@@ -126,7 +126,7 @@ def _check(job: Job, downloaded: bool) -> None:
     model = download.find_weights(job, downloaded)
     reward = download.find_reward_model(job, downloaded) if job.spec.strategy == "rlhf" else None
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
-        download.replace_process("run", str(job.folder / "spec.json"), "--downloaded")
+        download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     download.go_offline()
     check.check_weights(model, job.spec.model.name)
     job.model_dir = make_view(model, job.folder / "model")
@@ -147,7 +147,7 @@ def _decide_export(job: Job, reported: bool) -> None:
             job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
 
 
-def _load(job: Job) -> None:
+def load_tokenizer(job: Job) -> None:
     """Loads tokenizer and template before the model, because their errors show within a second."""
     job.phase("load", None, "tokenizer")
     job.beat_or_stop()
@@ -234,7 +234,7 @@ def _lose_at_once(context: JobContext, lost: int, error: Exception) -> None:
 
 def _train(job: Job) -> dict[str, Any]:
     """Loads tokenizer, template and model, and trains, at every rank."""
-    _load(job)
+    load_tokenizer(job)
     if job.rank.meets:
         device = choose(job.settings, job.config).device
         refuse_devices(job, device)
@@ -298,7 +298,7 @@ def _export(context: JobContext) -> None:
     run_export(context)
 
 
-def _report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:
+def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:
     """Runs `work` with the job's context; an exception ends the journal with `failed`."""
     try:
         spec = read_spec(spec_path)

@@ -57,7 +57,7 @@ class Loaded:
             hardware = choose(job.settings, job.config)
             options = {"num_labels": 2} if job.family == "extractive" else {}
             self._model = job.provider.base(job, hardware, CLASSES[job.family], **options)
-            self._has_head = job.family != "extractive" or _names_head(scratch)
+            self._has_head = job.family != "extractive" or names_head(scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         self._model.to(hardware.device)
@@ -358,7 +358,7 @@ def _base_directory(spec: Spec) -> Path:
         ) from error
 
 
-def _names_head(folder: Path) -> bool:
+def names_head(folder: Path) -> bool:
     """Whether a model's own weights have the head that answers questions."""
     from safetensors import safe_open
 

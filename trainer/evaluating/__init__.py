@@ -1,0 +1,1 @@
+"""Scores a dataset with a base model, or with one and an adapter."""

@@ -1,0 +1,106 @@
+"""`python -m trainer evaluate SPEC`: scores the rows of a specification with a model.
+
+The folder of the specification also has `evaluate.json` (`order.py`). The results of the rows are written to
+`rows.json`; the figures are the metrics of the journal's last line.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from trainer.answering.loaded import CLASSES, names_head
+from trainer.data import template
+from trainer.describe import PACKAGES, versions
+from trainer.evaluating.order import Order, read_order
+from trainer.model.hardware import choose
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import PROTOCOL
+from trainer.protocol.durable import write_json
+from trainer.protocol.failures import Failure
+from trainer.protocol.stop import Stopped
+from trainer.registry import create
+from trainer.run import check_job, load_tokenizer, report_failures
+from trainer.training.fit import beat_in_layers
+from trainer.training.job import Job
+
+# What it writes.
+ROWS = "rows.json"
+
+
+def evaluate(spec_path: str, downloaded: bool = False) -> int:
+    """Scores the rows of the specification at `spec_path`; exit status 0 after `done`, 1 after `failed`."""
+    return report_failures(spec_path, partial(_evaluate, downloaded=downloaded))
+
+
+def _evaluate(context: JobContext, downloaded: bool) -> None:
+    order = read_order(context.folder)
+    _refuse_gone(order)
+    spec = context.spec
+    if not downloaded:
+        context.journal.write(
+            "hello",
+            protocol=PROTOCOL,
+            pid=os.getpid(),
+            resumed_from_step=None,
+            versions={name: version for name, version in versions(PACKAGES).items() if version},
+        )
+    job = Job(
+        **vars(context),
+        task=create("task", spec.task),
+        strategy=create("strategy", spec.strategy),
+        provider=create("provider", spec.provider),
+        resume=None,
+    )
+    try:
+        check_job(job, downloaded, "evaluate")
+        load_tokenizer(job)
+        if order.template is not None:
+            job.template = template.load(Path(order.template))
+        job.phase("load", None, "model")
+        model = _load(job, order.adapter)
+        from trainer.evaluating.scores import score_rows
+
+        track = job.track("evaluate", f"{spec.dataset.rows:,} rows")
+        scores = score_rows(job, model, order.kept_rows, track)
+    except Stopped:
+        context.done("stopped", 0, {})
+        return
+    write_json(context.folder / ROWS, [asdict(row) for row in scores.rows])
+    context.done("completed", 0, scores.figures)
+
+
+def _refuse_gone(order: Order) -> None:
+    """Failure `model_not_accessible` when the adapter or its template was deleted since it was asked for."""
+    wanted = [order.adapter and f"{order.adapter}/adapter_config.json", order.template]
+    for path in filter(None, wanted):
+        if not Path(path).is_file():
+            raise Failure(
+                "model_not_accessible",
+                f"The model or checkpoint to score is no longer there: {path} is missing.",
+                "Choose another model or checkpoint.",
+            )
+
+
+def _load(job: Job, adapter: str | None) -> Any:
+    """The base model, with the adapter in the folder `adapter` unless that is None."""
+    hardware = choose(job.settings, job.config)
+    options = {"num_labels": 2} if job.family == "extractive" else {}
+    if adapter is None and job.family == "extractive" and not names_head(job.model_dir):
+        raise Failure(
+            "unsupported",
+            "The base model has no head that answers questions: training adds it.",
+            "Score a fine-tuned model.",
+        )
+    model = job.provider.base(job, hardware, CLASSES[job.family], **options)
+    if adapter is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, adapter)
+    model.to(hardware.device)
+    model.eval()
+    beat_in_layers(model, job)
+    return model

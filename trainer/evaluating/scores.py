@@ -1,0 +1,187 @@
+"""The figures of an evaluation, and those of each of its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trainer.data import pairs, preferences, rows
+from trainer.data.encode import IGNORED
+from trainer.data.lengths import choose_length
+from trainer.data.sequences import encoded_rows
+from trainer.evaluating.likelihood import NONE, Likelihood, likelihoods
+from trainer.families import extractive, seq2seq
+from trainer.tasks.extractive_question_answering import ExtractiveQuestionAnswering
+from trainer.tasks.summarization import Summarization
+from trainer.training import generate
+
+if TYPE_CHECKING:
+    from trainer.training.job import Job
+
+# The share of the progress of likelihoods, where answers are generated, too.
+LIKELIHOOD_SHARE = 0.2
+# Most characters of a text in the result of a row.
+SHOWN_CHARACTERS = 4_000
+# Prompts that are answered between two reports.
+ANSWERED = 4 * generate.BATCH
+
+
+@dataclass
+class RowResult:
+    """What came of a row; `answer` is the model's, `rejected` that of a preference."""
+
+    line: int
+    prompt: str
+    reference: str | None
+    rejected: str | None = None
+    answer: str | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The figures of all rows, and the results of the first of them."""
+
+    figures: dict[str, float]
+    rows: list[RowResult]
+
+
+def score_rows(job: Job, model: Any, kept_rows: int, progress: Callable[[float], None]) -> Scores:
+    """Scores the job's rows with `model`. `progress` is called with the share (0…1) that is done, and may
+    raise."""
+    found = dict(rows.read_rows(job.spec.dataset.path, job.fields))
+    results = {number: _result(job, number, row) for number, row in found.items()}
+    if job.shape == "preference":
+        figures = _score_preferences(job, model, results, progress)
+    else:
+        answers = job.shape != "text"
+        share = LIKELIHOOD_SHARE if answers else 1.0
+        figures, length = {}, _length(job)
+        if job.family != "extractive":
+            figures, length = _score_likelihood(job, model, results, lambda done: progress(done * share))
+        if answers:
+            start = share if figures else 0.0
+            figures |= _score_answers(
+                job, model, results, length, kept_rows, lambda done: progress(start + done * (1 - start))
+            )
+    kept = list(results.values())[:kept_rows]
+    for result in kept:
+        for name in ("prompt", "reference", "rejected", "answer"):
+            text = getattr(result, name)
+            setattr(result, name, text and text[:SHOWN_CHARACTERS])
+        # JSON has no others.
+        result.figures = {name: value for name, value in result.figures.items() if math.isfinite(value)}
+    return Scores(figures, kept)
+
+
+def _result(job: Job, number: int, row: dict[str, Any]) -> RowResult:
+    if job.shape == "text":
+        return RowResult(number, row["text"], None)
+    *prompt, last = job.messages(row)
+    rejected = pairs.messages(row, "rejected")[-1]["content"] if job.shape == "preference" else None
+    return RowResult(number, generate.shown_text(prompt), last["content"], rejected)
+
+
+def _length(job: Job) -> int | None:
+    """The tokens of a window, for models that answer with a span."""
+    return choose_length(job, extractive.token_counts(job)) if job.family == "extractive" else None
+
+
+def _score_likelihood(
+    job: Job, model: Any, results: dict[int, RowResult], progress: Callable[[float], None]
+) -> tuple[dict[str, float], int]:
+    writes = job.family == "seq2seq"
+    dataset, length = seq2seq.encoded_rows(job) if writes else encoded_rows(job)
+    sequences = list(zip(dataset["input_ids"], dataset["labels"], strict=True))
+    found = likelihoods(
+        model, sequences, writes=writes, pad=job.tokenizer.pad_token_id or 0, progress=progress
+    )
+    of_rows: dict[int, Likelihood] = {}
+    for number, one in zip(dataset["row"], found, strict=True):
+        of_rows[number] = of_rows.get(number, NONE) + one
+    for number, one in of_rows.items():
+        if one.loss is not None:
+            results[number].figures["loss"] = one.loss
+    return _loss_figures(found), length
+
+
+def _loss_figures(found: list[Likelihood]) -> dict[str, float]:
+    """The loss of all tokens alike, and its perplexity."""
+    loss = sum(found, NONE).loss
+    return {} if loss is None else {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+
+
+def _score_answers(
+    job: Job,
+    model: Any,
+    results: dict[int, RowResult],
+    length: int | None,
+    kept_rows: int,
+    progress: Callable[[float], None],
+) -> dict[str, float]:
+    """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
+    prompts = [job.messages(row)[:-1] for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
+    every = list(results.values())
+    for start in range(0, len(every), ANSWERED):
+        part = prompts[start : start + ANSWERED]
+        if job.family == "causal":
+            answers = generate.generate_answers(job, model, part)
+        else:
+            texts = [prompt[-1]["content"] for prompt in part]
+            answer = seq2seq.generate_answers if job.family == "seq2seq" else extractive.find_answers
+            answers = answer(job, model, texts, length)
+        for result, text in zip(every[start:], answers, strict=False):
+            result.answer = text
+        progress(min(1.0, (start + len(part)) / len(every)))
+    for result in every[:kept_rows]:
+        result.figures |= answer_figures([result])
+    return answer_figures(every)
+
+
+def answer_figures(results: list[RowResult]) -> dict[str, float]:
+    """Exact match and F1 in percent, and ROUGE from 0 to 1, as the tasks define them."""
+    answers = [result.answer for result in results]
+    references = [result.reference for result in results]
+    return {
+        **ExtractiveQuestionAnswering().score(answers, references),
+        **Summarization().score(answers, references),
+    }
+
+
+def _score_preferences(
+    job: Job, model: Any, results: dict[int, RowResult], progress: Callable[[float], None]
+) -> dict[str, float]:
+    """How often the chosen answer is more likely than the rejected one: as a whole, and per token, because
+    short answers are likelier. Equal ones count half."""
+    dataset, _ = preferences.encoded_pairs(job)
+
+    def sequences(answer: str) -> list[tuple[list[int], list[int]]]:
+        return [
+            ([*prompt, *ids], [IGNORED] * len(prompt) + ids)
+            for prompt, ids in zip(dataset["prompt_ids"], dataset[answer], strict=True)
+        ]
+
+    both = sequences("chosen_ids") + sequences("rejected_ids")
+    found = likelihoods(model, both, writes=False, pad=job.tokenizer.pad_token_id, progress=progress)
+    chosen, rejected = found[: len(dataset)], found[len(dataset) :]
+    for number, better, worse in zip(dataset["row"], chosen, rejected, strict=True):
+        results[number].figures |= {
+            "loss": better.loss,
+            "chosen_log_likelihood": -better.nats,
+            "rejected_log_likelihood": -worse.nats,
+            "win": _wins(-better.nats, -worse.nats),
+        }
+    pairs_found = list(zip(chosen, rejected, strict=True))
+    whole = [_wins(-better.nats, -worse.nats) for better, worse in pairs_found]
+    per_token = [_wins(-better.loss, -worse.loss) for better, worse in pairs_found]
+    return {
+        **_loss_figures(chosen),
+        "win_rate": 100 * sum(whole) / len(whole),
+        "win_rate_per_token": 100 * sum(per_token) / len(per_token),
+    }
+
+
+def _wins(one: float, other: float) -> float:
+    return 1.0 if one > other else 0.5 if one == other else 0.0

@@ -1,0 +1,154 @@
+"""A dataset is scored with a base model and with adapters, as the evaluations of a training score it."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainer.evaluating.main import evaluate
+from trainer.tests import jobs, tiny
+
+ROWS = [{"input": text, "output": reply} for text, reply in tiny.sentences(24)]
+QUESTIONS = [
+    {"context": f"{text} We are {reply}.", "question": "Who?", "answer": reply.removeprefix("team: ")}
+    for text, reply in tiny.sentences(24)
+]
+PAIRS = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in tiny.sentences(24)]
+
+
+def order(folder: Path, adapter: Path | None = None, kept_rows: int = 5) -> None:
+    """Writes what the trainer is asked beside a specification."""
+    template = None if adapter is None else str(adapter.parent / "template.json")
+    value = {"adapter": adapter and str(adapter), "template": template, "kept_rows": kept_rows}
+    (folder / "evaluate.json").write_text(json.dumps(value))
+
+
+def score(
+    folder: Path, model: Path, rows: list[dict], top: dict[str, Any], adapter: Path | None = None
+) -> tuple[dict[str, float], list[dict]]:
+    """The figures and the rows of an evaluation."""
+    spec = jobs.make(folder, model, rows, top)
+    order(folder, adapter)
+    assert evaluate(str(spec)) == 0, (folder / "journal.jsonl").read_text()
+    shares = [line["progress"] for line in jobs.journal(spec, "phase") if line["phase"] == "evaluate"]
+    assert shares[0] == 0 and shares[-1] == 1 and shares == sorted(shares)
+    return jobs.journal(spec, "done")[0]["metrics"], json.loads((folder / "rows.json").read_text())
+
+
+@pytest.mark.parametrize("kind", ["llama", "t5"])
+def test_answers_are_scored_as_in_the_evaluations_of_a_training(models, tmp_path, kind):
+    top = {"task": "summarization"}
+    held_out = [ROWS[number] for number in (1, 2, 5, 7, 8, 11)]
+    trained = jobs.make(
+        tmp_path / "run", models(kind), ROWS, top, held_out, eval_split=0, max_steps=24, eval_steps=24
+    )
+    assert jobs.train(trained) == 0
+    base, tuned = (jobs.journal(trained, "eval")[at]["metrics"] for at in (0, -1))
+    adapter = trained.parent / "artifacts" / "adapter"
+    of_base, of_base_rows = score(tmp_path / "base", models(kind), held_out, top)
+    of_tuned, rows = score(tmp_path / "tuned", models(kind), held_out, top, adapter)
+    for name in ("rouge1", "rouge2", "rougeL"):
+        assert of_base[name] == pytest.approx(base[name]) and of_tuned[name] == pytest.approx(tuned[name])
+    samples = {line["step"]: [] for line in jobs.journal(trained, "sample")}
+    for line in jobs.journal(trained, "sample"):
+        samples[line["step"]].append(line["text"])
+    assert [row["answer"] for row in of_base_rows[:3]] == samples[0] != samples[24]
+    assert [row["answer"] for row in rows[:3]] == samples[24]
+    assert of_tuned["loss"] < of_base["loss"]
+    assert of_tuned["perplexity"] == pytest.approx(math.exp(of_tuned["loss"]))
+    assert set(of_tuned) == {"loss", "perplexity", "exact_match", "f1", "rouge1", "rouge2", "rougeL"}
+    assert [row["line"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["reference"] for row in rows] == [row["output"] for row in held_out[:5]]
+    for row in rows:
+        assert row["prompt"] == held_out[row["line"] - 1]["input"] and row["figures"]["loss"] > 0
+        assert (row["figures"]["exact_match"] == 100) == (row["answer"] == row["reference"])
+
+
+def test_the_loss_is_that_of_all_learned_tokens(models, tmp_path):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    rows = [
+        {"text": text} for text in ("A short one.", "A text that is somewhat longer than that, and more.")
+    ]
+    figures, kept = score(tmp_path / "text", models("llama"), rows, {})
+    assert set(figures) == {"loss", "perplexity"}
+    assert [row["answer"] for row in kept] == [None, None]
+    model = AutoModelForCausalLM.from_pretrained(models("llama"), dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(models("llama"))
+    nats = tokens = 0
+    for row, result in zip(rows, kept, strict=True):
+        ids = torch.tensor([[*tokenizer(row["text"]).input_ids, tokenizer.eos_token_id]])
+        loss, count = float(model(input_ids=ids, labels=ids).loss), ids.shape[1] - 1
+        assert result["figures"]["loss"] == pytest.approx(loss, rel=1e-4)
+        nats, tokens = nats + loss * count, tokens + count
+    assert figures["loss"] == pytest.approx(nats / tokens, rel=1e-4)
+
+
+def test_spans_are_compared_with_the_answers_of_questions(models, tmp_path):
+    top = {"task": "extractive-question-answering"}
+    trained = jobs.make(tmp_path / "run", models("bert"), QUESTIONS, top, max_seq_length=64, max_steps=2)
+    assert jobs.train(trained) == 0
+    adapter = trained.parent / "artifacts" / "adapter"
+    figures, rows = score(tmp_path / "tuned", models("bert"), QUESTIONS[:4], top, adapter)
+    assert set(figures) == {"exact_match", "f1", "rouge1", "rouge2", "rougeL"}
+    assert all(row["answer"] in QUESTIONS[row["line"] - 1]["context"] for row in rows)
+
+
+def test_preferences_are_won_by_the_likelier_answer(models, tmp_path):
+    top = {"strategy": "dpo"}
+    trained = jobs.make(tmp_path / "run", models("llama"), PAIRS, top, learning_rate=5e-2, num_train_epochs=3)
+    assert jobs.train(trained) == 0
+    adapter = trained.parent / "artifacts" / "adapter"
+    swapped = [{**pair, "chosen": pair["rejected"], "rejected": pair["chosen"]} for pair in PAIRS[:6]]
+    figures, rows = score(tmp_path / "tuned", models("llama"), PAIRS[:6], top, adapter)
+    against, _ = score(tmp_path / "swapped", models("llama"), swapped, top, adapter)
+    wins = [row["figures"]["win"] for row in rows]
+    for row in rows:
+        chosen, rejected = (row["figures"][f"{name}_log_likelihood"] for name in ("chosen", "rejected"))
+        assert row["figures"]["win"] == (1 if chosen > rejected else 0)
+        assert (row["reference"], row["rejected"]) == (PAIRS[row["line"] - 1]["chosen"], "no")
+    assert figures["win_rate"] + against["win_rate"] == pytest.approx(100)
+    assert len(wins) == 5 and figures["win_rate"] in [pytest.approx(100 * won / 6) for won in range(7)]
+
+
+def test_it_stops_and_says_what_is_missing(models, tmp_path):
+    spec = jobs.make(tmp_path / "stopped", models("llama"), ROWS)
+    order(spec.parent)
+    (spec.parent / "stop").touch()
+    assert evaluate(str(spec)) == 0
+    assert jobs.journal(spec)[-1]["outcome"] == "stopped" and not (spec.parent / "rows.json").exists()
+
+    spec = jobs.make(tmp_path / "gone", models("llama"), ROWS)
+    order(spec.parent, tmp_path / "nowhere" / "adapter")
+    (tmp_path / "nowhere").mkdir()
+    assert evaluate(str(spec)) == 1
+    assert "is no longer there" in jobs.journal(spec, "failed")[0]["message"]
+
+    spec = jobs.make(
+        tmp_path / "headless",
+        without_head(models("bert"), tmp_path / "encoder"),
+        QUESTIONS,
+        {"task": "extractive-question-answering"},
+    )
+    order(spec.parent)
+    assert evaluate(str(spec)) == 1
+    failed = jobs.journal(spec, "failed")[0]
+    assert failed["code"] == "unsupported" and "no head" in failed["message"]
+
+
+def without_head(model: Path, folder: Path) -> Path:
+    """A copy of a model without the weights of its head for questions."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(model, folder)
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "qa_outputs" not in name}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    return folder
