@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from './config.ts';
-import { unfinishedStates } from './contract/jobs.ts';
+import { activeStates, unfinishedStates } from './contract/jobs.ts';
 import { createRollingBackups } from './db/rolling-backups.ts';
 import type { Store } from './db/store.ts';
 import { createAccess } from './domain/access/access.ts';
@@ -15,13 +15,14 @@ import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import { createImports } from './domain/datasets/imports/imports.ts';
 import { findStarter } from './domain/datasets/starter-model.ts';
+import { createEvaluations, type Evaluations } from './domain/evaluations/evaluations.ts';
 import type { Frame, FrameLog } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
 import { createModelReferences } from './domain/fine-tuning/model-references.ts';
 import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
-import { createShare } from './domain/jobs/devices.ts';
+import { createShare, readHeld, spareDevices } from './domain/jobs/devices.ts';
 import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createClusterView } from './domain/machine/cluster.ts';
@@ -90,6 +91,7 @@ export async function compose(
   publish: (frame: Frame, droppable: boolean) => void,
 ): Promise<Core> {
   let sweeps: Sweeps | null = null;
+  let evaluations: Evaluations | null = null;
   const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, droppable) => {
     publish(frame, droppable);
     sweeps?.take(frame);
@@ -106,7 +108,7 @@ export async function compose(
   const machine = composeMachine(ground);
   const warm = composeWarmTrainer(ground, machine);
   const models = composeModels(ground, machine, warm);
-  const training = composeTraining(ground, machine, models, warm);
+  const training = composeTraining(ground, machine, models, warm, () => evaluations?.reconsider());
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
   const jobs = {
@@ -124,10 +126,11 @@ export async function compose(
     describe: training.judges.registry.get,
     judge: (request) => judgeRequest(request, training.judges),
   });
+  evaluations = composeEvaluations(ground, models, training);
   await models.playground.sweep();
   const { live, ...machineServices } = machine;
   const { engine, ...modelServices } = models;
-  const { judges: _judges, ...trainingServices } = training;
+  const { judges: _judges, tools: _tools, share: _share, ...trainingServices } = training;
   return {
     services: {
       ...machineServices,
@@ -135,6 +138,7 @@ export async function compose(
       ...trainingServices,
       ...fineTuning,
       sweeps,
+      evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
       datasets,
       jobs,
@@ -161,6 +165,7 @@ export async function compose(
       backups.close();
       await Promise.all([
         sweeps?.close(),
+        evaluations?.close(),
         training.jobs.close(),
         training.imports.close(),
         models.quantizer.close(),
@@ -260,8 +265,10 @@ function composeTraining(
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
+  onTrainings: () => void,
 ) {
   const { jobsDir, logsDir, limits } = config;
+  const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub });
   const starterDirs = [config.cacheDir, config.dataDir];
@@ -302,6 +309,8 @@ function composeTraining(
   });
   return {
     judges,
+    tools,
+    share,
     datasets,
     imports,
     examples: createExampleDatasets({
@@ -353,17 +362,43 @@ function composeTraining(
         lingerMs: limits.lingerMs,
       },
       machine: {
-        share: createShare(machine, config),
+        share,
         cluster: config.cluster !== null,
         takeTrace: live.takeTrace,
         onActive: (ids) => {
           engine.setTrainingActive(ids.length > 0);
           live.setTraining(ids);
+          onTrainings();
         },
       },
       logger,
     }),
   };
+}
+
+/** Scoring datasets, beside trainings only where they leave devices free. */
+function composeEvaluations(
+  { config, logger, store, frames }: Ground,
+  { models, checkpoints }: ReturnType<typeof composeModels>,
+  { judges, tools, share }: ReturnType<typeof composeTraining>,
+) {
+  const { jobsDir, limits } = config;
+  return createEvaluations({
+    ...{ store, frames, models, checkpoints, judges, tools, jobsDir, logger },
+    dir: join(config.dataDir, 'evaluations'),
+    command: config,
+    hubToken: config.hubToken,
+    async place() {
+      // A training that waits for devices comes first.
+      if (store.jobs.inStates(['queued']).length > 0) return null;
+      const shared = await share();
+      const others = store.jobs.inStates(activeStates).map(({ id }) => readHeld(join(jobsDir, jobName(id))));
+      const free = spareDevices(shared, others);
+      return free === undefined ? null : { free, environment: shared.environment };
+    },
+    queueLimit: limits.queuedJobs,
+    heartbeatMs: limits.heartbeatMs,
+  });
 }
 
 /** OpenAI's fine-tuning API over the same datasets and jobs. */

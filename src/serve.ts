@@ -96,6 +96,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   services.registry.get().catch((error) => logger.error(asAppError(error).message));
   await services.jobs.recover();
   services.sweeps.recover();
+  await services.evaluations.recover();
   tidyEvery(config.limits.tidyMs, services, logger);
   // After the port is open, because there may be thousands.
   await describeModels(services.models.list());

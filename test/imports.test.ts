@@ -47,6 +47,7 @@ const floors: Record<string, readonly string[]> = {
     'fine-tuning',
     'moving',
     'sweeps',
+    'evaluations',
   ],
   ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
 };

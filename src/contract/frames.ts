@@ -12,7 +12,8 @@ export type FrameType =
   | 'model'
   | 'import'
   | 'analysis'
-  | 'sweep';
+  | 'sweep'
+  | 'evaluation';
 
 /** The kinds of `log` frames. */
 export const logKinds = ['warning', 'checkpoint', 'sample'] as const;

@@ -1,5 +1,6 @@
 import { type AccessStore, createAccessStore } from './access.ts';
 import { createDatasetStore, type DatasetStore } from './datasets.ts';
+import { createEvaluationStore, type EvaluationStore } from './evaluations.ts';
 import { createEventStore, type EventStore } from './events.ts';
 import { createFineTuningStore, type FineTuningStore } from './fine-tuning.ts';
 import { createJobStore, type JobStore } from './jobs.ts';
@@ -18,6 +19,7 @@ export interface Store {
   readonly access: AccessStore;
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
+  readonly evaluations: EvaluationStore;
   /** Whether this database has never had a job or a model. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
@@ -39,6 +41,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     access: createAccessStore(db, path),
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),
+    evaluations: createEvaluationStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),

@@ -8,6 +8,7 @@ import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { Imports } from './datasets/imports/imports.ts';
+import type { Evaluations } from './evaluations/evaluations.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
@@ -36,6 +37,7 @@ export interface Services {
   /** What is known of the cluster for runs with several workers; `null` without `--cluster`. */
   readonly cluster: () => SeenCluster | null;
   readonly datasets: Datasets;
+  readonly evaluations: Evaluations;
   readonly examples: ExampleDatasets;
   readonly fineTuningFiles: FineTuningFiles;
   readonly fineTuningJobs: FineTuningJobs;

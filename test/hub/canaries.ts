@@ -54,10 +54,10 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const { body: imported } = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
-    ...{ id: imported.id, file_id: 'none', sweep_id: 'none' },
+    ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
   };
   /** What this service has none of, or what is asked below. */
-  const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|^\/api\/hub\/dataset/;
+  const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;
   const queries: Record<string, string> = {
     '/api/playground/model_path': `?model_id=${modelId}`,
     '/api/recommendations': '?task=text-generation',

@@ -10,7 +10,8 @@ if (args.includes('preview')) {
   process.stdout.write(`${JSON.stringify({ failed })}\n`);
   process.exit(1);
 }
-if (!args.includes('run')) {
+const scores = args.includes('evaluate') && process.env.HONE_TEST_SCENARIO === 'polite';
+if (!args.includes('run') && !scores) {
   const root = process.env.HONE_TEST_REAL_ROOT;
   const { status } = spawnSync(`${root}/trainer/.venv/bin/python`, args, {
     stdio: 'inherit',
@@ -112,10 +113,39 @@ const scenarios = {
       if (step >= total) end('completed', metrics);
     }, pace);
   },
+  // Scores nothing until the file `go` says how it ends.
+  scores: () => {
+    hello();
+    say('phase', { phase: 'evaluate', progress: 0.5, detail: 'half of it' });
+    const timer = setInterval(() => {
+      writeFileSync('heartbeat', '');
+      if (!existsSync('go')) return;
+      clearInterval(timer);
+      const end = readFileSync('go', 'utf8');
+      if (end === 'crash') {
+        process.stderr.write('ValueError: the rows do not fit\n');
+        process.exitCode = 3;
+      } else if (end === 'fail') {
+        const evidence = null;
+        say('failed', { code: 'disk_full', message: 'The disk is full.', advice: 'Free some.', evidence });
+        process.exitCode = 1;
+      } else {
+        const rows = readFileSync('dataset.jsonl', 'utf8').trim().split('\n');
+        const results = rows.map((row, index) => {
+          const { input, output } = JSON.parse(row);
+          const found = { line: index + 1, prompt: input, reference: output, rejected: null };
+          return { ...found, answer: end, figures: { loss: index } };
+        });
+        writeFileSync('rows.json', JSON.stringify(results));
+        say('warning', { code: 'rows_truncated', message: 'One row is cut.' });
+        say('done', { outcome: 'completed', step: 0, metrics: { loss: 2.5 }, verification: null });
+      }
+    }, 20);
+  },
   'deaf-to-stop': () => {
     hello();
     process.on('SIGTERM', () => undefined);
     setInterval(() => writeFileSync('heartbeat', ''), 100);
   },
 };
-scenarios[process.env.HONE_TEST_SCENARIO]();
+scenarios[scores ? 'scores' : process.env.HONE_TEST_SCENARIO]();

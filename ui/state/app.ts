@@ -137,7 +137,7 @@ function take(frame: Frame): void {
     imported.set(frame);
     return;
   }
-  if (frame.type === 'sweep') return;
+  if (frame.type === 'sweep' || frame.type === 'evaluation') return;
   if (frame.type === 'analysis') {
     analysed.set(frame);
     return;

@@ -5,6 +5,7 @@ import { answeringRoutes } from './answering.ts';
 import { baseModelRoutes } from './base-models.ts';
 import { choiceRoutes } from './choices.ts';
 import { datasetRoutes } from './datasets.ts';
+import { evaluationRoutes } from './evaluations.ts';
 import { hardwareRoutes } from './hardware.ts';
 import { importRoutes } from './imports.ts';
 import { jobRoutes } from './jobs.ts';
@@ -35,6 +36,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...moveRoutes(services),
         ...playgroundRoutes(services),
         ...sweepRoutes(services),
+        ...evaluationRoutes(services),
         ...keyRoutes(services),
         ...sessionRoutes(services),
         ...serviceRoutes(services, openApi),

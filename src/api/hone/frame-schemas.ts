@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { evaluationStates } from '../../contract/evaluations.ts';
 import { logKinds, modelActions, pushStates, quantizeStates } from '../../contract/frames.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, journalLines } from '../../contract/journal.ts';
@@ -236,6 +237,24 @@ const deletedSweepFrame = v.strictObject({
   state: v.literal('deleted'),
 });
 
+/** The progress or a new state of an evaluation. */
+const evaluationFrame = v.strictObject({
+  ...head,
+  type: v.literal('evaluation'),
+  evaluation_id: v.string(),
+  state: v.picklist(evaluationStates),
+  phase,
+  /** Of the phase, from 0 to 1. */
+  progress: number,
+  detail: text,
+});
+const deletedEvaluationFrame = v.strictObject({
+  ...head,
+  type: v.literal('evaluation'),
+  evaluation_id: v.string(),
+  state: v.literal('deleted'),
+});
+
 export const frame = v.union([
   snapshotFrame,
   statusFrame,
@@ -252,6 +271,8 @@ export const frame = v.union([
   analysisFrame,
   sweepFrame,
   deletedSweepFrame,
+  evaluationFrame,
+  deletedEvaluationFrame,
 ]);
 
 /** The schemas by their OpenAPI component names. */
@@ -271,6 +292,8 @@ export const frameSchemas = {
   AnalysisFrame: analysisFrame,
   SweepFrame: sweepFrame,
   DeletedSweepFrame: deletedSweepFrame,
+  EvaluationFrame: evaluationFrame,
+  DeletedEvaluationFrame: deletedEvaluationFrame,
 };
 
 export type Frame = Exclude<v.InferOutput<typeof frame>, v.InferOutput<typeof exportFrame>> | ExportFrame;
@@ -285,6 +308,9 @@ export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_i
 export type QuantizeFrame = v.InferOutput<typeof quantizeFrame>;
 export type AnalysisFrame = v.InferOutput<typeof analysisFrame>;
 export type SweepFrame = v.InferOutput<typeof sweepFrame> | v.InferOutput<typeof deletedSweepFrame>;
+export type EvaluationFrame =
+  | v.InferOutput<typeof evaluationFrame>
+  | v.InferOutput<typeof deletedEvaluationFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
 export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;

@@ -91,6 +91,52 @@ const nothingYet = {
   ...{ started: 0, ended: 0, best: null, best_request: null },
   ...{ trials_started: [], importance: [], steps: { made: 0, planned: 0 } },
 };
+const evaluation = {
+  evaluation_id: 'eval_2',
+  state: 'completed',
+  error: null,
+  name: 'support · 3 epochs · 2e-4',
+  base_model: 'Qwen/Qwen3-0.6B',
+  model_id: '0e7a4b53-9f7e-4a8c-8d1e-5b606f2b1c9e',
+  job_id: 'train_3',
+  checkpoint: null,
+  dataset: 'support-validation.jsonl',
+  row_shape: 'input-output',
+  rows: 40,
+  phase: null,
+  progress: null,
+  detail: null,
+  figures: {
+    loss: 0.42,
+    perplexity: 1.52,
+    exact_match: 62.5,
+    f1: 81.3,
+    rouge1: 0.83,
+    rouge2: 0.71,
+    rougeL: 0.82,
+  },
+  warnings: [],
+  created_at: '2026-11-21T12:00:00.000Z',
+  started_at: '2026-11-21T12:00:00.000Z',
+  ended_at: '2026-11-21T12:00:42.000Z',
+};
+const evaluationDetail = {
+  ...evaluation,
+  results: [
+    {
+      line: 1,
+      prompt: 'My bank says that you took the same fee two times in one day.',
+      reference: 'Billing: We will refund the second charge.',
+      rejected: null,
+      answer: 'Billing: We will refund the second charge.',
+      figures: { loss: 0.08, exact_match: 100, f1: 100, rouge1: 1, rouge2: 1, rougeL: 1 },
+    },
+  ],
+};
+const queuedEvaluation = {
+  ...{ ...evaluationDetail, state: 'queued', figures: null, results: [] },
+  ...{ started_at: null, ended_at: null },
+};
 const move = {
   state: 'completed',
   progress: { files_done: 1, files_total: 1, bytes_done: 48_120, bytes_total: 48_120 },
@@ -379,6 +425,10 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/sweeps/{sweep_id}': sweep,
   'POST /api/sweeps/{sweep_id}/stop': { ...sweep, state: 'stopped', ended_at: '2026-11-21T13:10:00.000Z' },
   'DELETE /api/sweeps/{sweep_id}': { status: 'deleted', message: 'sweep_3 was deleted' },
+  'POST /api/evaluations': queuedEvaluation,
+  'GET /api/evaluations': { evaluations: [evaluation] },
+  'GET /api/evaluations/{evaluation_id}': evaluationDetail,
+  'DELETE /api/evaluations/{evaluation_id}': { status: 'deleted', message: 'eval_2 was deleted' },
   'GET /api/imports': { imports: [proposedImport] },
   'GET /api/imports/{id}': {
     ...proposedImport,

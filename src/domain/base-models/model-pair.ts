@@ -7,6 +7,10 @@ import { readModelJson } from './model-file.ts';
 /** The class suffix of text generation models in transformers. */
 const continues = /(?:ForCausalLM|LMHeadModel)$/;
 
+/** Whether a model is a text generation model (a decoder); an unknown one counts as one. */
+export const isDecoder = ({ architecture }: ModelKind): boolean =>
+  architecture === null || continues.test(architecture);
+
 /**
  * Checks a local model against the task and strategy, using the trainer's table.
  * @throws AppError `invalid` if the trainer would reject the model.

@@ -39,10 +39,30 @@ export function pickDevices(
   // Hone and Ray do not know which devices of this machine the other one has given.
   if (others.some((held) => (held === 'cluster') !== onCluster)) return undefined;
   if (onCluster) return 'cluster';
-  const taken = new Set(others.flatMap((held) => (Array.isArray(held) ? held : [])));
-  const free = Array.from({ length: count }, (_, device) => device).filter((device) => !taken.has(device));
+  const free = freeOf(count, others);
   const wanted = Math.min(workers, count);
   return free.length < wanted ? undefined : free.slice(0, wanted);
+}
+
+/** The devices that none of the current runs holds. */
+function freeOf(count: number, others: readonly Held[]): number[] {
+  const taken = new Set(others.flatMap((held) => (Array.isArray(held) ? held : [])));
+  return Array.from({ length: count }, (_, device) => device).filter((device) => !taken.has(device));
+}
+
+/**
+ * The devices that work beside the trainings may use, `null` for the whole machine.
+ * @param others what the current runs hold.
+ * @returns undefined while there are none.
+ */
+export function spareDevices(
+  { parallel, count }: Pick<Share, 'parallel' | 'count'>,
+  others: readonly Held[],
+): readonly number[] | null | undefined {
+  if (parallel === 1) return others.length === 0 ? null : undefined;
+  if (others.some((held) => !Array.isArray(held))) return undefined;
+  const free = freeOf(count, others);
+  return free.length === 0 ? undefined : free;
 }
 
 /**

@@ -1,0 +1,21 @@
+/** The states of an evaluation. */
+export const evaluationStates = ['queued', 'running', 'completed', 'failed'] as const;
+export type EvaluationState = (typeof evaluationStates)[number];
+
+/** How many rows are scored, unless a request says so, and the most. */
+export const scoredRows = { usual: 200, most: 10_000 } as const;
+/** The first rows of an evaluation, whose answers are kept. */
+export const keptRows = 200;
+
+/** The figures of evaluations: what each is called, and whether it is better small or large. */
+export const evaluationFigures = {
+  loss: { label: 'Loss', better: 'small' },
+  perplexity: { label: 'Perplexity', better: 'small' },
+  exact_match: { label: 'Exact match (%)', better: 'large' },
+  f1: { label: 'F1 (%)', better: 'large' },
+  rouge1: { label: 'ROUGE-1', better: 'large' },
+  rouge2: { label: 'ROUGE-2', better: 'large' },
+  rougeL: { label: 'ROUGE-L', better: 'large' },
+  win_rate: { label: 'Win rate (%)', better: 'large' },
+  win_rate_per_token: { label: 'Win rate per token (%)', better: 'large' },
+} as const satisfies Record<string, { readonly label: string; readonly better: 'small' | 'large' }>;

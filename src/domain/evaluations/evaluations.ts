@@ -1,0 +1,394 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { EvaluationState } from '../../contract/evaluations.ts';
+import type { JournalLine } from '../../contract/journal.ts';
+import type { EvaluationRow } from '../../db/evaluations.ts';
+import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
+import {
+  cleanFolder,
+  isPrepared,
+  modelIn,
+  type RowResult,
+  readResults,
+  startEvaluation,
+} from '../../trainer/evaluate.ts';
+import {
+  downloadSecrets,
+  findTrainer,
+  followTrainer,
+  killTrainer,
+  type Trainer,
+  type TrainerCommand,
+} from '../../trainer/supervisor.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import type { EvaluationRequest } from './evaluation-request.ts';
+import { createPreparation, type PreparationOptions } from './preparation.ts';
+import type { Subject } from './subject.ts';
+
+/** A dataset that was, is being, or will be scored. */
+export interface Evaluation extends EvaluationRow {
+  readonly state: EvaluationState;
+  readonly subject: Subject;
+  /** How far it is while it runs. */
+  readonly progress: Progress | null;
+}
+
+/** The phase of a run, and how much of it is done (0 to 1). */
+export interface Progress {
+  readonly phase: string;
+  readonly share: number | null;
+  readonly detail: string | null;
+}
+
+/** What trainings leave free. */
+export interface Place {
+  /** Devices, or `null` for the whole machine. */
+  readonly free: readonly number[] | null;
+  /** Variables that say which of them a process may use. */
+  readonly environment: (held: readonly number[] | null) => NodeJS.ProcessEnv;
+}
+
+/** Scores datasets with models, one after another, while no training needs the devices. */
+export interface Evaluations {
+  /** @throws AppError `invalid`, `not_found` or `disk_full`; `conflict` if the queue is full. */
+  start(request: EvaluationRequest): Promise<Evaluation>;
+  /** Every error for which a start would reject a request, as far as the request can be read. */
+  faults(fields: Partial<EvaluationRequest>, refused: ReadonlySet<string>): Promise<readonly FieldIssue[]>;
+  /** Newest first. */
+  list(): Evaluation[];
+  /** @throws AppError `not_found`. */
+  get(id: number): Evaluation;
+  /** The results of the first rows of a completed one. */
+  results(id: number): RowResult[];
+  /** Deletes an evaluation, which ends it. @throws AppError `not_found`. */
+  remove(id: number): Promise<void>;
+  /** Called when trainings start or end: the evaluation makes room for them, or the next one starts. */
+  reconsider(): void;
+  /** Fails those that were running when the service ended, and goes on with the queue. */
+  recover(): Promise<void>;
+  /** Ends the running one. */
+  close(): Promise<void>;
+}
+
+export interface EvaluationsOptions extends PreparationOptions {
+  readonly frames: FrameLog;
+  readonly command: TrainerCommand;
+  readonly hubToken: string | null;
+  /** What is free; `null` if an evaluation has to wait. */
+  readonly place: () => Promise<Place | null>;
+  readonly queueLimit: number;
+  readonly heartbeatMs: number;
+  readonly logger: { warn(fields: object, text: string): void };
+}
+
+export const evaluationName = (id: number): string => `eval_${id}`;
+
+interface Run {
+  readonly id: number;
+  readonly held: readonly number[] | null;
+  readonly trainer: Trainer;
+  /** Why it is being ended, if it is. */
+  ending: 'removed' | 'yields' | null;
+  readonly over: Promise<void>;
+}
+
+type Outcome =
+  | {
+      readonly kind: 'completed';
+      readonly figures: Readonly<Record<string, number | null>>;
+      readonly results: RowResult[];
+    }
+  | { readonly kind: 'failed'; readonly error: string };
+
+export function createEvaluations(options: EvaluationsOptions): Evaluations {
+  const { store, frames, command, logger } = options;
+  const folderOf = (id: number) => join(options.dir, evaluationName(id));
+  const preparation = createPreparation(options);
+  const closing = new AbortController();
+  /** Folders that are being made. */
+  const preparing = new Map<number, Promise<unknown>>();
+  const progress = new Map<number, Progress>();
+  const warnings = new Map<number, string[]>();
+  let run: Run | null = null;
+  /** The decisions on what runs, one after another. */
+  let turn: Promise<void> = Promise.resolve();
+
+  function get(id: number): Evaluation {
+    const row = store.evaluations.get(id);
+    if (row === null) throw new AppError('not_found', `There is no evaluation ${evaluationName(id)}.`);
+    return withProgress(row);
+  }
+  const withProgress = (row: EvaluationRow): Evaluation => ({
+    ...(row as Evaluation),
+    progress: progress.get(row.id) ?? null,
+  });
+
+  const frameOf = ({ id, state, progress: now }: Evaluation) => ({
+    evaluation_id: evaluationName(id),
+    state,
+    phase: now?.phase ?? null,
+    progress: now?.share ?? null,
+    detail: now?.detail ?? null,
+  });
+  const publish = (id: number, change: () => void) =>
+    frames.commit((emit) => {
+      change();
+      emit('evaluation', null, frameOf(get(id)));
+    });
+
+  const nowText = () => new Date().toISOString();
+  const removeFolder = (id: number) => rm(folderOf(id), { recursive: true, force: true });
+
+  async function end(id: number, outcome: Outcome): Promise<void> {
+    progress.delete(id);
+    const found = warnings.get(id) ?? [];
+    warnings.delete(id);
+    const endedAt = nowText();
+    publish(id, () => {
+      if (outcome.kind === 'failed') {
+        store.evaluations.update(id, { state: 'failed', error: outcome.error, warnings: found, endedAt });
+        return;
+      }
+      store.evaluations.putResults(id, outcome.results);
+      store.evaluations.update(id, {
+        state: 'completed',
+        figures: outcome.figures,
+        warnings: found,
+        endedAt,
+      });
+    });
+    await removeFolder(id);
+  }
+
+  /** Stores how an evaluation ended, or that it could not be stored. */
+  async function endSafely(id: number, outcome: Outcome): Promise<void> {
+    try {
+      await end(id, outcome);
+    } catch (error) {
+      const { message } = asAppError(error);
+      logger.warn(
+        { evaluation: evaluationName(id), error: message },
+        'The end of an evaluation could not be stored',
+      );
+      if (outcome.kind === 'completed') {
+        await endSafely(id, { kind: 'failed', error: `Its results could not be stored: ${message}` });
+      }
+    }
+  }
+
+  const decide = () => {
+    turn = turn.then(step).catch((error) => {
+      logger.warn({ error: asAppError(error).message }, 'The queue of evaluations does not go on');
+    });
+    return turn;
+  };
+
+  /** Makes room for trainings, or starts the next evaluation. */
+  async function step(): Promise<void> {
+    if (closing.signal.aborted) return;
+    const place = await options.place();
+    if (run !== null) {
+      if (run.ending === null && !fits(run.held, place)) await stop(run, 'yields');
+      return;
+    }
+    const next = store.evaluations
+      .list()
+      .filter(({ id, state }) => state === 'queued' && !preparing.has(id))
+      .at(-1);
+    if (next === undefined || place === null || closing.signal.aborted) return;
+    await launch(next.id, place);
+  }
+
+  async function launch(id: number, { free, environment }: Place): Promise<void> {
+    const held = free?.slice(0, 1) ?? null;
+    let trainer: Trainer;
+    try {
+      const { path } = modelIn(folderOf(id));
+      const secrets = path === null ? downloadSecrets(command, options.hubToken) : null;
+      trainer = await startEvaluation(command, folderOf(id), secrets, environment(held));
+    } catch (error) {
+      const reason = (error as Error).message;
+      await endSafely(id, {
+        kind: 'failed',
+        error: `It could not be started: ${reason}. Run "npm run doctor" to see what is missing.`,
+      });
+      void decide();
+      return;
+    }
+    progress.set(id, { phase: 'check', share: null, detail: null });
+    publish(id, () => store.evaluations.update(id, { state: 'running', startedAt: nowText() }));
+    const over = Promise.resolve()
+      .then(() => follow(id, trainer))
+      .catch((error): Outcome => ({ kind: 'failed', error: asAppError(error).message }))
+      .then((outcome) => finish(id, outcome));
+    run = { id, held, trainer, ending: null, over };
+  }
+
+  async function finish(id: number, outcome: Outcome | null): Promise<void> {
+    const ending = run?.ending ?? null;
+    if (closing.signal.aborted && outcome === null) return;
+    if (ending === 'yields') {
+      progress.delete(id);
+      warnings.delete(id);
+      publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
+      await cleanFolder(folderOf(id));
+    } else if (ending === null) {
+      await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
+    }
+    run = null;
+    void decide();
+  }
+
+  /** @returns `null` if it was stopped. */
+  async function follow(id: number, trainer: Trainer): Promise<Outcome | null> {
+    let stalled = false;
+    const events = followTrainer(trainer, {
+      jobDir: folderOf(id),
+      offset: 0,
+      heartbeatMs: options.heartbeatMs,
+      signal: closing.signal,
+      onBadLine: (line, reason) =>
+        logger.warn({ line: line.slice(0, 500), reason }, 'A journal line was skipped'),
+    });
+    for await (const event of events) {
+      if (event.kind === 'stalled') {
+        stalled = true;
+        void killTrainer(trainer, 0);
+      } else if (event.kind === 'end') {
+        if (stalled) return { kind: 'failed', error: 'It gave no sign of life and was stopped.' };
+        const { code, signal } = event.exit;
+        const how =
+          signal === null
+            ? `ended with exit code ${code}`
+            : `was killed by ${signal}, possibly out of memory`;
+        const last = event.logTail.split('\n').at(-1)?.trim().slice(0, 500);
+        return {
+          kind: 'failed',
+          error: `Its process ${how}.${last ? ` The last line of its log: ${last}` : ''}`,
+        };
+      } else {
+        for (const line of event.lines) {
+          const outcome = take(id, line);
+          if (outcome !== undefined) return outcome;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Takes note of a line. @returns the outcome, if it is the last. */
+  function take(id: number, line: JournalLine): Outcome | null | undefined {
+    if (line.type === 'phase') {
+      progress.set(id, { phase: line.phase, share: line.progress, detail: line.detail });
+      frames.send('evaluation', null, frameOf(get(id)));
+    } else if (line.type === 'warning') {
+      warnings.set(id, [...(warnings.get(id) ?? []), line.message]);
+    } else if (line.type === 'failed') {
+      return { kind: 'failed', error: [line.message, line.advice].filter(Boolean).join(' ') };
+    } else if (line.type === 'done') {
+      if (line.outcome !== 'completed') return null;
+      return { kind: 'completed', figures: line.metrics, results: readResults(folderOf(id)) };
+    }
+    return undefined;
+  }
+
+  async function stop(running: Run, ending: NonNullable<Run['ending']>): Promise<void> {
+    running.ending = ending;
+    // There is nothing to save.
+    await killTrainer(running.trainer, 0);
+    await running.over;
+  }
+
+  return {
+    faults: preparation.faults,
+
+    async start(request) {
+      const waiting = store.evaluations.list().filter(({ state }) => state === 'queued').length;
+      if (waiting >= options.queueLimit) {
+        throw new AppError(
+          'conflict',
+          `The queue is full: ${waiting} evaluations are waiting. Wait until one has started, or delete one.`,
+        );
+      }
+      const prepared = await preparation.judge(request);
+      const { subject, dataset, shape, rows } = prepared;
+      const id = store.evaluations.insert({
+        ...{ state: 'queued', subject, dataset, shape, rows, createdAt: nowText() },
+      });
+      const work = prepared.write(evaluationName(id));
+      preparing.set(id, work);
+      try {
+        await work;
+      } catch (error) {
+        store.evaluations.remove(id);
+        await removeFolder(id);
+        throw error;
+      } finally {
+        preparing.delete(id);
+      }
+      publish(id, () => {});
+      const started = get(id);
+      void decide();
+      return started;
+    },
+
+    list: () => store.evaluations.list().map(withProgress),
+    get,
+    results: (id) => store.evaluations.results(get(id).id) as RowResult[],
+
+    async remove(id) {
+      get(id);
+      await preparing.get(id)?.catch(() => undefined);
+      // A decision that is being made may start it.
+      await turn;
+      if (run?.id === id) await stop(run, 'removed');
+      get(id);
+      progress.delete(id);
+      frames.commit((emit) => {
+        store.evaluations.remove(id);
+        emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+      });
+      await removeFolder(id);
+    },
+
+    reconsider: () => void decide(),
+
+    async recover() {
+      for (const { id, state } of store.evaluations.list()) {
+        if (state === 'running') {
+          const left = await findTrainer(folderOf(id), null);
+          if (left !== null) await killTrainer(left, 0);
+          await endSafely(id, { kind: 'failed', error: 'The service ended while it ran. Start it again.' });
+        } else if (state === 'queued' && !isPrepared(folderOf(id))) {
+          await endSafely(id, {
+            kind: 'failed',
+            error: 'The service ended before it could be prepared. Start it again.',
+          });
+        }
+      }
+      await mkdir(options.dir, { recursive: true });
+      const known = new Set(
+        store.evaluations.list().flatMap(({ id, state }) => (state === 'queued' ? [evaluationName(id)] : [])),
+      );
+      for (const name of existsSync(options.dir) ? readdirSync(options.dir) : [])
+        if (!known.has(name)) await rm(join(options.dir, name), { recursive: true, force: true });
+      void decide();
+    },
+
+    async close() {
+      closing.abort();
+      await turn;
+      if (run !== null) {
+        await killTrainer(run.trainer, 0);
+        await run.over;
+      }
+    },
+  };
+}
+
+/** Whether what an evaluation holds is still free of trainings. */
+function fits(held: readonly number[] | null, place: Place | null): boolean {
+  if (place === null) return false;
+  return held === null || place.free === null || held.every((device) => place.free?.includes(device));
+}

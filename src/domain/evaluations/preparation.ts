@@ -1,0 +1,205 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { keptRows, scoredRows } from '../../contract/evaluations.ts';
+import type { RowShape } from '../../contract/rows.ts';
+import type { Settings } from '../../contract/settings.ts';
+import type { Store } from '../../db/store.ts';
+import { AppError, type FieldIssue } from '../../errors.ts';
+import { createFaults, type Faults } from '../../faults.ts';
+import { writeOrder } from '../../trainer/evaluate.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import { checkLocalModel, locateModel } from '../base-models/base-model.ts';
+import { isDecoder } from '../base-models/model-pair.ts';
+import type { Checkpoints } from '../checkpoints/checkpoints.ts';
+import type { TrainingData } from '../datasets/training-data.ts';
+import type { Models } from '../models/models.ts';
+import { writeSpec } from '../training/job-spec.ts';
+import { type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
+import type { EvaluationRequest } from './evaluation-request.ts';
+import { type FoundSubject, findSubject, type Subject } from './subject.ts';
+
+export interface PreparationOptions {
+  readonly store: Store;
+  readonly models: Models;
+  readonly checkpoints: Checkpoints;
+  readonly judges: Judges;
+  readonly tools: JobSpec['tools'];
+  readonly jobsDir: string;
+  /** The folder of the evaluations' folders. */
+  readonly dir: string;
+}
+
+/** A valid request. */
+export interface Prepared {
+  readonly subject: Subject;
+  /** The dataset's name. */
+  readonly dataset: string;
+  readonly shape: RowShape;
+  /** How many rows are scored. */
+  readonly rows: number;
+  /** Makes the folder `name`, with what is scored. @throws AppError `disk_full`. */
+  write(name: string): Promise<void>;
+}
+
+/** Validates requests and makes the folders of evaluations. */
+export interface Preparation {
+  /** @throws AppError `invalid` or `not_found` with every error. */
+  judge(request: EvaluationRequest): Promise<Prepared>;
+  faults(fields: Partial<EvaluationRequest>, refused: ReadonlySet<string>): Promise<readonly FieldIssue[]>;
+}
+
+/** How the rows of a shape are read: as a training on them would. */
+const trainings: Readonly<Record<RowShape, { readonly task: string; readonly strategy: string }>> = {
+  'input-output': { task: 'text-generation', strategy: 'sft' },
+  messages: { task: 'text-generation', strategy: 'sft' },
+  text: { task: 'text-generation', strategy: 'sft' },
+  'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
+  preference: { task: 'text-generation', strategy: 'dpo' },
+};
+
+/** Settings of a training that decide how its model is loaded and asked. */
+const keptSettings = ['use_chat_template', 'use_4bit', 'use_8bit', 'bf16', 'fp16'] as const;
+
+const ofSubject = ['model', 'base_model', 'checkpoint', 'as_base'] as const;
+
+export function createPreparation(options: PreparationOptions): Preparation {
+  const { judges } = options;
+
+  async function judge(fields: Partial<EvaluationRequest>, refused: ReadonlySet<string>, faults: Faults) {
+    const { dataset } = fields;
+    const found = ofSubject.some((field) => refused.has(field))
+      ? null
+      : await collect(faults, 'model', {}, () => findSubject(fields, options));
+    const data =
+      dataset === undefined
+        ? null
+        : await faults.of('dataset', () => judges.datasets.forTraining(dataset, null));
+    if (found === null || data === null) return null;
+    const training = trainings[data.shape];
+    const { field, subject, trained } = found;
+    if (trained !== null && (await isOtherHead(found, training.task, judges))) {
+      const wanted = trained.task === 'extractive-question-answering' ? 'questions' : 'inputs and outputs';
+      faults.add(
+        'dataset',
+        `${subject.name} was trained on rows of ${wanted}, and ${data.name} has rows of the shape ${data.shape}. Choose a dataset of the shape that it was trained on`,
+      );
+      return null;
+    }
+    const request = { ...training, model_name: subject.baseModel, dataset: dataset as string };
+    const judged = await collect(faults, field, { model_name: field }, () =>
+      judgeRequest({ ...request, max_seq_length: -1, export: 'none' }, judges),
+    );
+    return judged && { found, data, judged };
+  }
+
+  return {
+    async faults(fields, refused) {
+      const faults = createFaults();
+      await judge(fields, refused, faults);
+      return faults.issues();
+    },
+
+    async judge(request) {
+      const faults = createFaults();
+      const valid = await judge(request, new Set(), faults);
+      faults.raise();
+      if (valid === null) throw new AppError('internal', 'A request without errors was not fully validated.');
+      const { found, data, judged } = valid;
+      const rows = Math.min(request.rows ?? scoredRows.usual, data.numExamples);
+      return {
+        ...{ subject: found.subject, dataset: data.name, shape: data.shape, rows },
+        write: (name) => write(name, found, data, judged, rows),
+      };
+    },
+  };
+
+  async function write(
+    name: string,
+    { adapter, template, trained }: FoundSubject,
+    data: TrainingData,
+    judged: JudgedRequest,
+    rows: number,
+  ): Promise<void> {
+    await mkdir(options.dir, { recursive: true });
+    const cut = join(options.dir, `${name}.jsonl`);
+    try {
+      await firstRows(data.path, cut, rows);
+      const own = Object.fromEntries(
+        keptSettings.flatMap((key) =>
+          trained?.settings[key] === undefined ? [] : [[key, trained.settings[key]]],
+        ),
+      ) as Partial<Settings>;
+      const settings = { ...judged.settings, workers: 1, ...own };
+      // A file of our own, which can be linked.
+      const scored = { ...data, path: cut, numExamples: rows, stored: true };
+      await writeSpec(
+        { ...judged, settings, data: scored, validation: null },
+        { name, folder: join(options.dir, name), logsDir: null, tools: options.tools },
+      );
+      await writeOrder(join(options.dir, name), { adapter, template, kept_rows: keptRows });
+    } finally {
+      await rm(cut, { force: true });
+    }
+  }
+}
+
+/** Runs a check and records its errors for the fields that `names` gives those of its own. */
+async function collect<T>(
+  faults: Faults,
+  field: string,
+  names: Readonly<Record<string, string>>,
+  check: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await check();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== 'invalid' || error.issues.length === 0) {
+      return faults.of(field, () => {
+        throw error;
+      });
+    }
+    for (const { loc, msg } of error.issues) {
+      const own = loc.at(-1) ?? field;
+      faults.add(names[own] ?? own, msg);
+    }
+    return null;
+  }
+}
+
+/**
+ * Whether a dataset needs another head of the model than the one that was trained. A decoder has one for all tasks; other
+ * models either write or point at an answer.
+ */
+async function isOtherHead(
+  { subject, trained }: FoundSubject,
+  task: string,
+  { sizeOf }: Judges,
+): Promise<boolean> {
+  const points = (name: string | undefined) => name === 'extractive-question-answering';
+  if (points(trained?.task) === points(task)) return false;
+  const { path } = locateModel(subject.baseModel);
+  const kind = path === null ? (await sizeOf(subject.baseModel)).kind : await checkLocalModel(path);
+  return !isDecoder(kind);
+}
+
+/** Copies the first `count` rows of a JSONL file, with the blank lines between them, so that lines keep their numbers. */
+async function firstRows(from: string, to: string, count: number): Promise<void> {
+  const input = createReadStream(from);
+  async function* lines() {
+    let left = count;
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      yield `${line}\n`;
+      if (line.trim() !== '') left -= 1;
+      if (left === 0) break;
+    }
+  }
+  try {
+    await pipeline(Readable.from(lines()), createWriteStream(to));
+  } finally {
+    input.destroy();
+  }
+}

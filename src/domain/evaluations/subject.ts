@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Store } from '../../db/store.ts';
+import { AppError } from '../../errors.ts';
+import { refusalOf } from '../../faults.ts';
+import type { Checkpoints } from '../checkpoints/checkpoints.ts';
+import { displayNameOf, type Job, jobName } from '../job-record/job.ts';
+import type { Models } from '../models/models.ts';
+import type { EvaluationRequest } from './evaluation-request.ts';
+
+/** What answers in an evaluation. */
+export interface Subject {
+  /** As people call it. */
+  readonly name: string;
+  readonly baseModel: string;
+  /** `null` for a base model, and for the checkpoint of a run without a model. */
+  readonly modelId: string | null;
+  readonly jobId: number | null;
+  readonly checkpoint: number | null;
+}
+
+/** A subject with what is loaded. */
+export interface FoundSubject {
+  readonly subject: Subject;
+  /** The request's field that names it. */
+  readonly field: 'model' | 'base_model';
+  readonly adapter: string | null;
+  readonly template: string | null;
+  /** The task and settings of its training; `null` for a base model. */
+  readonly trained: { readonly task: string; readonly settings: Readonly<Record<string, unknown>> } | null;
+}
+
+/** Finds what a request names. @throws AppError `invalid` or `not_found`. */
+export async function findSubject(
+  request: Pick<EvaluationRequest, 'model' | 'checkpoint' | 'as_base' | 'base_model'>,
+  known: {
+    readonly store: Store;
+    readonly models: Models;
+    readonly checkpoints: Checkpoints;
+    readonly jobsDir: string;
+  },
+): Promise<FoundSubject> {
+  const { model: reference, base_model: base, checkpoint = null, as_base: asBase = null } = request;
+  const { store, models, checkpoints } = known;
+  if ((reference == null) === (base == null)) {
+    throw refusalOf('model', 'Set one of model (a fine-tuned model) and base_model');
+  }
+  if (checkpoint !== null && (reference == null || asBase)) {
+    throw refusalOf('checkpoint', 'checkpoint needs model, and excludes as_base');
+  }
+  if (reference == null) {
+    if (asBase) throw refusalOf('as_base', 'as_base needs model');
+    const name = base as string;
+    const subject = { name, baseModel: name, modelId: null, jobId: null, checkpoint: null };
+    return { subject, field: 'base_model', adapter: null, template: null, trained: null };
+  }
+  if (checkpoint !== null) {
+    const job = checkpoints.jobOf(reference) as Job;
+    const kept = await checkpoints.list(job.id);
+    const found = kept.find(({ step }) => step === checkpoint);
+    const folder = join(known.jobsDir, jobName(job.id));
+    const model = store.models.byModelId(job.modelId);
+    const template =
+      (model && models.fileOf(model, 'template')) ?? join(folder, 'artifacts', 'template.json');
+    if (found === undefined || job.spec === null || !existsSync(template)) {
+      const steps = kept.map(({ step }) => step).join(', ');
+      const there = steps === '' ? 'It has none.' : `It has: ${steps}.`;
+      throw refusalOf('checkpoint', `${jobName(job.id)} keeps no checkpoint of step ${checkpoint}. ${there}`);
+    }
+    const subject = {
+      name: `${displayNameOf(job)} · step ${checkpoint}`,
+      baseModel: job.modelName,
+      modelId: model?.modelId ?? null,
+      jobId: job.id,
+      checkpoint,
+    };
+    const { settings } = job.spec as { readonly settings: Readonly<Record<string, unknown>> };
+    const trained = { task: job.task, settings };
+    return { subject, field: 'model', adapter: join(folder, found.path), template, trained };
+  }
+  const model = models.findByName(reference);
+  const template = models.fileOf(model, 'template');
+  const adapter = models.fileOf(model, 'adapter');
+  for (const path of [template, asBase ? template : adapter]) {
+    if (path !== null && existsSync(path)) continue;
+    const what = path ?? (template === null ? 'its prompt template' : 'its adapter');
+    throw new AppError(
+      'invalid',
+      `A file of the model ${model.name} is missing: ${what}. Restore it or delete the model.`,
+    );
+  }
+  const { displayName, name, baseModel, modelId, jobId, task, config: settings } = model;
+  return {
+    subject: asBase
+      ? {
+          name: `${baseModel}, the base of ${displayName || name}`,
+          baseModel,
+          modelId: null,
+          jobId: null,
+          checkpoint: null,
+        }
+      : { name: displayName || name, baseModel, modelId, jobId, checkpoint: null },
+    field: 'model',
+    adapter: asBase ? null : adapter,
+    template,
+    trained: { task, settings },
+  };
+}
