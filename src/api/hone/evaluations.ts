@@ -1,9 +1,9 @@
+import { type Evaluation, evaluationName } from '../../domain/evaluations/evaluation.ts';
 import {
   evaluationExample,
   evaluationPaths,
   evaluationRequest,
 } from '../../domain/evaluations/evaluation-request.ts';
-import { type Evaluation, evaluationName } from '../../domain/evaluations/evaluations.ts';
 import { jobName } from '../../domain/job-record/job.ts';
 import type { Services } from '../../domain/services.ts';
 import { AppError } from '../../errors.ts';

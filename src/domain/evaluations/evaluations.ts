@@ -1,45 +1,21 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EvaluationState } from '../../contract/evaluations.ts';
-import type { JournalLine } from '../../contract/journal.ts';
 import type { EvaluationRow } from '../../db/evaluations.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
-import {
-  cleanFolder,
-  isPrepared,
-  modelIn,
-  type RowResult,
-  readResults,
-  startEvaluation,
-} from '../../trainer/evaluate.ts';
+import { cleanFolder, isPrepared, modelIn, type RowResult, startEvaluation } from '../../trainer/evaluate.ts';
 import {
   downloadSecrets,
   findTrainer,
-  followTrainer,
   killTrainer,
   type Trainer,
   type TrainerCommand,
 } from '../../trainer/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
+import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
+import { followEvaluation, type Listener, type Outcome } from './follow-evaluation.ts';
 import { createPreparation, type PreparationOptions } from './preparation.ts';
-import type { Subject } from './subject.ts';
-
-/** A dataset that was, is being, or will be scored. */
-export interface Evaluation extends EvaluationRow {
-  readonly state: EvaluationState;
-  readonly subject: Subject;
-  /** How far it is while it runs. */
-  readonly progress: Progress | null;
-}
-
-/** The phase of a run, and how much of it is done (0 to 1). */
-export interface Progress {
-  readonly phase: string;
-  readonly share: number | null;
-  readonly detail: string | null;
-}
 
 /** What trainings leave free. */
 export interface Place {
@@ -82,8 +58,6 @@ export interface EvaluationsOptions extends PreparationOptions {
   readonly logger: { warn(fields: object, text: string): void };
 }
 
-export const evaluationName = (id: number): string => `eval_${id}`;
-
 interface Run {
   readonly id: number;
   readonly held: readonly number[] | null;
@@ -92,14 +66,6 @@ interface Run {
   ending: 'removed' | 'yields' | null;
   readonly over: Promise<void>;
 }
-
-type Outcome =
-  | {
-      readonly kind: 'completed';
-      readonly figures: Readonly<Record<string, number | null>>;
-      readonly results: RowResult[];
-    }
-  | { readonly kind: 'failed'; readonly error: string };
 
 export function createEvaluations(options: EvaluationsOptions): Evaluations {
   const { store, frames, command, logger } = options;
@@ -217,80 +183,47 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       return;
     }
     progress.set(id, { phase: 'check', share: null, detail: null });
-    publish(id, () => store.evaluations.update(id, { state: 'running', startedAt: nowText() }));
-    const over = Promise.resolve()
-      .then(() => follow(id, trainer))
+    const followed = { folder: folderOf(id), heartbeatMs: options.heartbeatMs, signal: closing.signal };
+    const over = followEvaluation(trainer, followed, listenerOf(id))
       .catch((error): Outcome => ({ kind: 'failed', error: asAppError(error).message }))
       .then((outcome) => finish(id, outcome));
     run = { id, held, trainer, ending: null, over };
+    publish(id, () => store.evaluations.update(id, { state: 'running', startedAt: nowText() }));
   }
 
-  async function finish(id: number, outcome: Outcome | null): Promise<void> {
-    const ending = run?.ending ?? null;
-    if (closing.signal.aborted && outcome === null) return;
-    if (ending === 'yields') {
-      progress.delete(id);
-      warnings.delete(id);
-      publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
-      await cleanFolder(folderOf(id));
-    } else if (ending === null) {
-      await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
-    }
-    run = null;
-    void decide();
-  }
-
-  /** @returns `null` if it was stopped. */
-  async function follow(id: number, trainer: Trainer): Promise<Outcome | null> {
-    let stalled = false;
-    const events = followTrainer(trainer, {
-      jobDir: folderOf(id),
-      offset: 0,
-      heartbeatMs: options.heartbeatMs,
-      signal: closing.signal,
-      onBadLine: (line, reason) =>
-        logger.warn({ line: line.slice(0, 500), reason }, 'A journal line was skipped'),
-    });
-    for await (const event of events) {
-      if (event.kind === 'stalled') {
-        stalled = true;
-        void killTrainer(trainer, 0);
-      } else if (event.kind === 'end') {
-        if (stalled) return { kind: 'failed', error: 'It gave no sign of life and was stopped.' };
-        const { code, signal } = event.exit;
-        const how =
-          signal === null
-            ? `ended with exit code ${code}`
-            : `was killed by ${signal}, possibly out of memory`;
-        const last = event.logTail.split('\n').at(-1)?.trim().slice(0, 500);
-        return {
-          kind: 'failed',
-          error: `Its process ${how}.${last ? ` The last line of its log: ${last}` : ''}`,
-        };
-      } else {
-        for (const line of event.lines) {
-          const outcome = take(id, line);
-          if (outcome !== undefined) return outcome;
-        }
-      }
-    }
-    return null;
-  }
-
-  /** Takes note of a line. @returns the outcome, if it is the last. */
-  function take(id: number, line: JournalLine): Outcome | null | undefined {
-    if (line.type === 'phase') {
-      progress.set(id, { phase: line.phase, share: line.progress, detail: line.detail });
+  const listenerOf = (id: number): Listener => ({
+    progress(now) {
+      progress.set(id, now);
       frames.send('evaluation', null, frameOf(get(id)));
-    } else if (line.type === 'warning') {
-      warnings.set(id, [...(warnings.get(id) ?? []), line.message]);
-    } else if (line.type === 'failed') {
-      return { kind: 'failed', error: [line.message, line.advice].filter(Boolean).join(' ') };
-    } else if (line.type === 'done') {
-      if (line.outcome !== 'completed') return null;
-      return { kind: 'completed', figures: line.metrics, results: readResults(folderOf(id)) };
+    },
+    warning: (message) => void warnings.set(id, [...(warnings.get(id) ?? []), message]),
+    badLine: (line, reason) => logger.warn({ line, reason }, 'A journal line was skipped'),
+  });
+
+  /** Ends a run, and goes on with the queue. Never rejects. */
+  async function finish(id: number, outcome: Outcome | null): Promise<void> {
+    if (closing.signal.aborted && outcome === null) return;
+    const ending = run?.ending ?? null;
+    try {
+      if (ending === 'yields') await requeue(id);
+      else if (ending === null) await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
+    } catch (error) {
+      logger.warn(
+        { evaluation: evaluationName(id), error: asAppError(error).message },
+        'An evaluation could not go back to the queue',
+      );
+    } finally {
+      run = null;
+      void decide();
     }
-    return undefined;
+  }
+
+  /** Puts an evaluation back into the queue, to start anew. */
+  async function requeue(id: number): Promise<void> {
+    progress.delete(id);
+    warnings.delete(id);
+    await cleanFolder(folderOf(id));
+    publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
   }
 
   async function stop(running: Run, ending: NonNullable<Run['ending']>): Promise<void> {
