@@ -12,6 +12,8 @@ import './pages/dashboard/dashboard.ts';
 import './pages/datasets/dataset.ts';
 import './pages/datasets/datasets.ts';
 import './pages/datasets/import.ts';
+import './pages/evaluations/evaluations.ts';
+import './pages/evaluations/results.ts';
 import './pages/runs/history.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
@@ -161,6 +163,11 @@ export class App extends LitElement {
           ? html`<hone-new-sweep></hone-new-sweep>`
           : html`<hone-sweep .sweepId=${third}></hone-sweep>`;
       }
+      if (second === 'evaluations') {
+        return third === 'results'
+          ? html`<hone-evaluation-results></hone-evaluation-results>`
+          : html`<hone-evaluations></hone-evaluations>`;
+      }
       return html`<hone-run .jobId=${second}></hone-run>`;
     }
     if (first === 'datasets') {
@@ -217,6 +224,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'training') {
     if (second === undefined) return 'New training';
     if (second === 'sweeps') return third === 'new' ? 'New sweep' : (third ?? 'Sweeps');
+    if (second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';

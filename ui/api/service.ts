@@ -4,6 +4,7 @@ import type { Body, Input } from './routes.ts';
 /** A training request: the three required fields and the changed settings. */
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
 /** A training request with a space of settings. */
+export type EvaluationBody = Body<'POST /api/evaluations'>;
 export type SweepBody = Body<'POST /api/sweeps'>;
 
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
@@ -83,6 +84,13 @@ export const service = {
   startSweep: (body: SweepBody) => call('POST /api/sweeps', { body }),
   stopSweep: (id: string) => call('POST /api/sweeps/{sweep_id}/stop', { path: { sweep_id: id } }),
   removeSweep: (id: string) => call('DELETE /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
+
+  evaluations: async () => (await call('GET /api/evaluations')).evaluations,
+  evaluation: (id: string) =>
+    call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
+  startEvaluation: (body: EvaluationBody) => call('POST /api/evaluations', { body }),
+  removeEvaluation: (id: string) =>
+    call('DELETE /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
 
   models: async () => (await call('GET /api/catalog')).models,
   modelFacets: () => call('GET /api/catalog/facets'),

@@ -40,4 +40,6 @@ export type HubDataset = Answer<'GET /api/hub/dataset'>;
 export type Analysis = Answer<'POST /api/datasets/{name}/analysis'>;
 export type SweepSummary = Answer<'GET /api/sweeps'>['sweeps'][number];
 export type Sweep = Answer<'GET /api/sweeps/{sweep_id}'>;
+export type EvaluationSummary = Answer<'GET /api/evaluations'>['evaluations'][number];
+export type Evaluation = Answer<'GET /api/evaluations/{evaluation_id}'>;
 export type Trial = Sweep['trials_started'][number];

@@ -12,6 +12,7 @@ import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
   Choices,
   Dataset,
+  EvaluationSummary,
   Example,
   HardwareSpecs,
   Import,
@@ -75,6 +76,9 @@ export const imported = new Store<ImportFrame | null>(null);
 
 /** The sweeps, newest first. */
 export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
+
+/** The evaluations, newest first. */
+export const evaluations = new Remote<EvaluationSummary[]>(service.evaluations);
 
 /** The runs that occupy the machine, as far as frames have told, the longest-running first. */
 const active = new Set<string>();

@@ -15,6 +15,10 @@ export const importPath = (id: string) => `/datasets/import/${encodeURIComponent
 /** The address of a sweep's page. */
 export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(id)}`;
 
+/** The address of the results of one evaluation, or of several side by side. */
+export const evaluationsPath = (ids: readonly string[]) =>
+  `/training/evaluations/results?${ids.map((id) => `eval=${encodeURIComponent(id)}`).join('&')}`;
+
 /** Client-side routing. */
 export class Router extends Store<Place> {
   constructor() {

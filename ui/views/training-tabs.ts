@@ -4,6 +4,7 @@ const entries = [
   { name: 'New training', path: '/training' },
   { name: 'Runs', path: '/training/runs' },
   { name: 'Sweeps', path: '/training/sweeps' },
+  { name: 'Evaluations', path: '/training/evaluations' },
   { name: 'Compare', path: '/training/compare' },
   { name: 'Datasets', path: '/datasets' },
 ] as const;

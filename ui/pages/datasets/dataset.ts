@@ -75,6 +75,7 @@ export class DatasetPage extends LitElement {
         </div>
         <div class="actions">
           ${valid ? html`<button type="button" class="primary" @click=${this._train}>Train on it</button>` : nothing}
+          ${valid ? html`<a class="button" href="/training/evaluations?dataset=${encodeURIComponent(this.name)}">Evaluate a model on it</a>` : nothing}
           ${
             detail === null
               ? nothing

@@ -128,6 +128,7 @@ export class ModelPage extends LitElement {
         <div class="actions">
           ${verificationBadge(lineage.verification)}
           <a class="button primary" href="/playground/${lineage.model_id}">Try it</a>
+          <a class="button" href="/training/evaluations?model=${lineage.model_id}">Evaluate…</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
         </div>

@@ -1,0 +1,193 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { scoredRows } from '../../../src/contract/evaluations.ts';
+import type { ServiceError } from '../../api/request.ts';
+import { type EvaluationBody, service } from '../../api/service.ts';
+import { serviceErrorPanel } from '../../elements/parts.ts';
+import { datasets, evaluations, models, router } from '../../state/app.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+
+/** The choice of a base model that is typed. */
+const other = 'other';
+const asBase = 'base';
+
+/** The form for a new evaluation; the address may name its dataset and its model. */
+@customElement('hone-evaluation-form')
+export class EvaluationForm extends LitElement {
+  @state() private _dataset = '';
+  /** A model's ID, or `other`. */
+  @state() private _model = '';
+  @state() private _baseModel = '';
+  /** Empty, `base`, or the step of a checkpoint. */
+  @state() private _weights = '';
+  @state() private _steps: readonly number[] = [];
+  @state() private _rows = String(scoredRows.usual);
+  @state() private _busy = false;
+  @state() private _error: ServiceError | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, datasets, models);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void datasets.refresh();
+    void models.refresh().then(() => this._readSteps());
+    const { query } = router.value;
+    this._dataset = query.get('dataset') ?? '';
+    this._model = query.get('model') ?? '';
+  }
+
+  /** Reads which checkpoints the run of the model keeps. */
+  private async _readSteps(): Promise<void> {
+    const model = this._model;
+    this._steps = [];
+    const jobId = models.value.value?.find(({ model_id }) => model_id === model)?.job_id;
+    if (jobId == null) return;
+    try {
+      const { checkpoints } = await service.job(jobId);
+      if (model === this._model) this._steps = checkpoints.map(({ step }) => step);
+    } catch {
+      // Without its run, a model has no checkpoints.
+    }
+  }
+
+  private get _count(): number | null {
+    const count = Number(this._rows);
+    return Number.isInteger(count) && count >= 1 && count <= scoredRows.most ? count : null;
+  }
+
+  private get _body(): EvaluationBody | null {
+    const { _dataset: dataset, _count: rows } = this;
+    if (dataset === '' || rows === null) return null;
+    if (this._model === other) {
+      const baseModel = this._baseModel.trim();
+      return baseModel === '' ? null : { dataset, base_model: baseModel, rows };
+    }
+    if (this._model === '') return null;
+    const answering = { dataset, model: this._model, rows };
+    if (this._weights === asBase) return { ...answering, as_base: true };
+    return this._weights === '' ? answering : { ...answering, checkpoint: Number(this._weights) };
+  }
+
+  private async _start(event: Event): Promise<void> {
+    event.preventDefault();
+    const body = this._body;
+    if (this._busy || body === null) return;
+    this._busy = true;
+    this._error = null;
+    try {
+      await service.startEvaluation(body);
+      await evaluations.refresh();
+    } catch (error) {
+      this._error = asServiceError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    return html`<form class="evaluation-form" @submit=${(event: Event) => this._start(event)}>
+      <div class="fields">
+        ${this._select('evaluation-dataset', 'Dataset', this._dataset, this._datasets(), (value) => {
+          this._dataset = value;
+        })}
+        ${this._select('evaluation-model', 'Model', this._model, this._models(), (value) => {
+          this._model = value;
+          this._weights = '';
+          void this._readSteps();
+        })}
+        ${this._answering()}
+        <div class="field">
+          <label for="evaluation-rows">Rows</label>
+          <input
+            id="evaluation-rows"
+            type="text"
+            inputmode="numeric"
+            autocomplete="off"
+            aria-invalid=${this._count === null ? 'true' : nothing}
+            aria-describedby="evaluation-rows-hint"
+            .value=${this._rows}
+            @input=${(event: Event) => {
+              this._rows = (event.target as HTMLInputElement).value;
+            }}
+          />
+          <p class="hint" id="evaluation-rows-hint">The first rows are scored, at most ${scoredRows.most.toLocaleString('en')}.</p>
+        </div>
+      </div>
+      ${this._error === null ? nothing : serviceErrorPanel('Could not start the evaluation', this._error)}
+      <div class="row end">
+        <button type="submit" class="primary" ?disabled=${this._busy || this._body === null}>Evaluate</button>
+      </div>
+    </form>`;
+  }
+
+  private _datasets(): readonly (readonly [string, string])[] {
+    return (datasets.value.value ?? []).map(({ filename }) => [filename, filename] as const);
+  }
+
+  private _models(): readonly (readonly [string, string])[] {
+    const trained = (models.value.value ?? []).map(
+      ({ model_id, display_name, name }) => [model_id, display_name || name] as const,
+    );
+    return [...trained, [other, 'A base model…']];
+  }
+
+  /** What of the model answers, or which base model. */
+  private _answering(): TemplateResult | typeof nothing {
+    if (this._model === other) {
+      return html`<div class="field">
+        <label for="evaluation-base">Base model</label>
+        <input
+          id="evaluation-base"
+          type="text"
+          autocomplete="off"
+          spellcheck="false"
+          placeholder="owner/name, or a folder"
+          .value=${this._baseModel}
+          @input=${(event: Event) => {
+            this._baseModel = (event.target as HTMLInputElement).value;
+          }}
+        />
+      </div>`;
+    }
+    if (this._model === '') return nothing;
+    const choices = [
+      ['', 'As trained'] as const,
+      [asBase, 'Base model'] as const,
+      ...this._steps.map((step) => [String(step), `Checkpoint of step ${step}`] as const),
+    ];
+    return this._select('evaluation-weights', 'Weights', this._weights, choices, (value) => {
+      this._weights = value;
+    });
+  }
+
+  private _select(
+    id: string,
+    name: string,
+    chosen: string,
+    choices: readonly (readonly [string, string])[],
+    choose: (value: string) => void,
+  ): TemplateResult {
+    const isListed = choices.some(([value]) => value === chosen);
+    return html`<div class="field">
+      <label for=${id}>${name}</label>
+      <select id=${id} .value=${chosen} @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
+        ${isListed ? nothing : html`<option value=${chosen} selected>Choose…</option>`}
+        ${choices.map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}
+      </select>
+    </div>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-evaluation-form': EvaluationForm;
+  }
+}

@@ -1,0 +1,170 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { EvaluationSummary } from '../../api/types.ts';
+import { keyedRow } from '../../elements/child.ts';
+import { formatCount, formatMoment } from '../../elements/format.ts';
+import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { evaluations, latest, toasts } from '../../state/app.ts';
+import { paced } from '../../state/pace.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { evaluationsPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { evaluationState, mainFigures } from '../../views/evaluation-words.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import './evaluation-form.ts';
+
+/** As many are shown side by side. */
+const comparedLimit = 6;
+const refreshMs = 500;
+
+/** All evaluations, newest first, and the form for a new one. */
+@customElement('hone-evaluations')
+export class Evaluations extends LitElement {
+  @state() private _chosen: ReadonlySet<string> = new Set();
+  @state() private _busy = false;
+  private readonly _pace = paced(() => void evaluations.refresh(), refreshMs);
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, evaluations);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void evaluations.refresh();
+    this._unfollow = latest.subscribe(() => {
+      const type = latest.value?.type;
+      if (type === 'evaluation' || type === 'snapshot') this._pace.ask();
+    });
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+    this._pace.cancel();
+  }
+
+  protected override render(): TemplateResult {
+    const known = evaluations.value.value ?? [];
+    const chosen = known.map(({ evaluation_id }) => evaluation_id).filter((id) => this._chosen.has(id));
+    return html`<div class="page">
+      ${trainingTabs('/training/evaluations')}
+      <header class="page-head">
+        <div>
+          <h1>Evaluations</h1>
+          <p class="muted">Any dataset, scored with any model. They wait while a training needs the machine.</p>
+        </div>
+        <div class="actions">
+          ${
+            chosen.length < 2
+              ? html`<button type="button" disabled>Compare</button>`
+              : html`<a class="button" href=${evaluationsPath(chosen)}>Compare ${chosen.length}</a>`
+          }
+        </div>
+      </header>
+      <section class="card" aria-labelledby="new-evaluation">
+        <h2 id="new-evaluation">New evaluation</h2>
+        <hone-evaluation-form></hone-evaluation-form>
+      </section>
+      <section class="card" aria-label="Evaluations">${this._body()}</section>
+    </div>`;
+  }
+
+  private _body(): TemplateResult {
+    const { value, error } = evaluations.value;
+    if (value === null) {
+      return error === null ? skeleton(6) : serviceErrorPanel('Could not load the evaluations', error);
+    }
+    if (value.length === 0) return empty('No evaluations yet', 'Choose a dataset and a model above.');
+    return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of evaluations">
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col"><span class="off-screen">Compare</span></th>
+            <th scope="col">Evaluation</th>
+            <th scope="col">Model and dataset</th>
+            <th scope="col">State</th>
+            <th scope="col" class="spare-narrow">Figures</th>
+            <th scope="col" class="right spare">Created</th>
+            <th scope="col"><span class="off-screen">Delete</span></th>
+          </tr>
+        </thead>
+        <tbody>
+          ${keyedRow(
+            value,
+            ({ evaluation_id }) => evaluation_id,
+            (evaluation) => this._row(evaluation),
+          )}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  private _row(evaluation: EvaluationSummary): TemplateResult {
+    const { evaluation_id: id, state: now, error } = evaluation;
+    const isOver = now === 'completed' || now === 'failed';
+    const isFull = this._chosen.size >= comparedLimit && !this._chosen.has(id);
+    return html`<tr>
+      <td>
+        <input
+          type="checkbox"
+          aria-label="Compare ${id}"
+          ?disabled=${now !== 'completed' || isFull}
+          .checked=${this._chosen.has(id)}
+          @change=${() => this._choose(id)}
+        />
+      </td>
+      <th scope="row"><a href=${evaluationsPath([id])}>${id}</a></th>
+      <td class="two-lines">
+        ${nameText(evaluation.name)}<small class="muted">${nameText(evaluation.dataset)}, ${formatCount(evaluation.rows)} rows</small>
+      </td>
+      <td class="two-lines">
+        ${evaluationState(evaluation)} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}
+      </td>
+      <td class="spare-narrow">${mainFigures(evaluation)}</td>
+      <td class="right spare">${formatMoment(evaluation.created_at)}</td>
+      <td>
+        <button
+          type="button"
+          aria-label="${isOver ? 'Delete' : 'Cancel'} ${id}"
+          ?disabled=${this._busy}
+          @click=${() => this._remove(id)}
+        >
+          ${isOver ? 'Delete' : 'Cancel'}
+        </button>
+      </td>
+    </tr>`;
+  }
+
+  private _choose(id: string): void {
+    const chosen = new Set(this._chosen);
+    if (!chosen.delete(id)) chosen.add(id);
+    this._chosen = chosen;
+  }
+
+  private async _remove(id: string): Promise<void> {
+    this._busy = true;
+    try {
+      const { message } = await service.removeEvaluation(id);
+      toasts.show(message);
+      this._chosen = new Set([...this._chosen].filter((other) => other !== id));
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+    } finally {
+      this._busy = false;
+      void evaluations.refresh();
+    }
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-evaluations': Evaluations;
+  }
+}

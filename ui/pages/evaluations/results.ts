@@ -1,0 +1,229 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { Evaluation } from '../../api/types.ts';
+import { checkField } from '../../elements/fields.ts';
+import { formatCount } from '../../elements/format.ts';
+import { empty, errorPanel, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { latest, router } from '../../state/app.ts';
+import { paced } from '../../state/pace.ts';
+import { Remote } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+import {
+  bestOf,
+  evaluationState,
+  figureLabel,
+  figureNames,
+  figureText,
+} from '../../views/evaluation-words.ts';
+import { trainingTabs } from '../../views/training-tabs.ts';
+import { comparedRows, type ComparedRow } from './compared-rows.ts';
+
+const refreshMs = 1_000;
+/** Rows that are shown at first, and that “Show more” adds. */
+const shownRows = 50;
+/** Figures of a row that are shown below its answer, as far as it has them. */
+const rowFigures = ['exact_match', 'f1', 'rougeL', 'loss'] as const;
+
+/** The results of one evaluation, or of several side by side. */
+@customElement('hone-evaluation-results')
+export class EvaluationResults extends LitElement {
+  @state() private _isAll = false;
+  @state() private _shown = shownRows;
+  private _of = '';
+  private readonly _found = new Remote<Evaluation[]>(() =>
+    Promise.all(this._ids.map((id) => service.evaluation(id))),
+  );
+  private readonly _pace = paced(() => void this._found.refresh(), refreshMs);
+  private _unfollow: (() => void) | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, router, this._found);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._unfollow = latest.subscribe(() => {
+      const frame = latest.value;
+      const isOwn = frame?.type === 'evaluation' && this._ids.includes(frame.evaluation_id);
+      if ((isOwn && frame.state !== 'deleted') || frame?.type === 'snapshot') this._pace.ask();
+    });
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._unfollow?.();
+    this._pace.cancel();
+    this._of = '';
+  }
+
+  private get _ids(): string[] {
+    return [...new Set(router.value.query.getAll('eval'))];
+  }
+
+  protected override willUpdate(): void {
+    const ids = this._ids.join();
+    if (this._of === ids || !this.isConnected) return;
+    this._of = ids;
+    this._shown = shownRows;
+    this._found.set({ value: null, error: null, loading: false });
+    void this._found.refresh();
+  }
+
+  protected override render(): TemplateResult {
+    const { value, error } = this._found.value;
+    return html`<div class="page">
+      ${trainingTabs('')}
+      <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
+      ${
+        error !== null
+          ? error.status === 404
+            ? html`<section class="card">
+                ${empty(error.message, html`<a href="/training/evaluations">All evaluations</a>`)}
+              </section>`
+            : serviceErrorPanel('Could not load the evaluation', error)
+          : value === null
+            ? html`<section class="card tall">${skeleton(8)}</section>`
+            : this._body(value)
+      }
+    </div>`;
+  }
+
+  private _body(found: readonly Evaluation[]): TemplateResult {
+    const isSameDataset = new Set(found.map(({ dataset, rows }) => `${rows} of ${dataset}`)).size === 1;
+    return html`
+      ${found.map(({ error, name }) => (error === null ? nothing : errorPanel({ title: `${name} was not scored`, cause: error })))}
+      ${isSameDataset ? nothing : html`<p class="warning">These are not the same rows of the same dataset, so their figures cannot be compared.</p>`}
+      ${[...new Set(found.flatMap(({ warnings }) => warnings))].map((text) => html`<p class="note wrap"><bdi>${text}</bdi></p>`)}
+      ${figuresCard(found)} ${isSameDataset ? this._rows(found) : nothing}
+    `;
+  }
+
+  private _rows(found: readonly Evaluation[]): TemplateResult | typeof nothing {
+    const rows = comparedRows(found);
+    if (rows.length === 0) return nothing;
+    const isSeveral = found.length > 1;
+    const wanted = isSeveral && !this._isAll ? rows.filter(({ differs }) => differs) : rows;
+    return html`<section class="card" aria-labelledby="evaluation-rows">
+      <header class="card-head">
+        <h2 id="evaluation-rows">Rows</h2>
+        ${
+          isSeveral
+            ? checkField('Show rows that are answered alike', this._isAll, (on) => {
+                this._isAll = on;
+              })
+            : nothing
+        }
+      </header>
+      <p class="note">
+        ${
+          isSeveral
+            ? `${formatCount(rows.filter(({ differs }) => differs).length)} of the first ${formatCount(rows.length)} rows are answered differently.`
+            : `The first ${formatCount(rows.length)} rows.`
+        }
+      </p>
+      ${wanted.length === 0 ? nothing : table(found, wanted.slice(0, this._shown))}
+      ${
+        wanted.length > this._shown
+          ? html`<div class="row end">
+              <button
+                type="button"
+                @click=${() => {
+                  this._shown += shownRows;
+                }}
+              >
+                Show more
+              </button>
+            </div>`
+          : nothing
+      }
+    </section>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-evaluation-results': EvaluationResults;
+  }
+}
+
+function figuresCard(found: readonly Evaluation[]): TemplateResult {
+  const names = figureNames.filter((name) => found.some(({ figures }) => figures?.[name] != null));
+  return html`<section class="card" aria-labelledby="figures">
+    <h2 id="figures">Figures</h2>
+    <div class="scroll-box" tabindex="0" role="region" aria-label="Table of figures">
+      <table class="rows compared">
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            ${found.map(({ name, evaluation_id }) => html`<th scope="col">${nameText(name)} <small class="muted">${evaluation_id}</small></th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">State</th>
+            ${found.map((one) => html`<td>${evaluationState(one)}</td>`)}
+          </tr>
+          <tr>
+            <th scope="row">Dataset</th>
+            ${found.map(({ dataset, rows }) => html`<td>${nameText(dataset)}, ${formatCount(rows)} rows</td>`)}
+          </tr>
+          ${names.map((name) => {
+            const values = found.map(({ figures }) => figures?.[name]);
+            const best = bestOf(name, values);
+            return html`<tr>
+              <th scope="row">${figureLabel(name)}</th>
+              ${values.map((value, place) => html`<td class="tabular">${place === best ? html`<b>${figureText(value)}</b> <small>best</small>` : figureText(value)}</td>`)}
+            </tr>`;
+          })}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+function table(found: readonly Evaluation[], rows: readonly ComparedRow[]): TemplateResult {
+  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of rows">
+    <table class="rows compared answers">
+      <thead>
+        <tr>
+          <th scope="col">Row</th>
+          <th scope="col">Prompt and reference</th>
+          ${found.map(({ name }) => html`<th scope="col">${nameText(name)}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ({ line, prompt, reference, rejected, results }) => html`<tr>
+            <th scope="row">${line}</th>
+            <td>
+              ${text(prompt)}
+              ${reference === null ? nothing : html`<small class="muted">Reference</small> ${text(reference)}`}
+              ${rejected === null ? nothing : html`<small class="muted">Rejected</small> ${text(rejected)}`}
+            </td>
+            ${results.map((result) => html`<td>${result === null ? '–' : answer(result)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** The first characters of a text; a row may have thousands. */
+const text = (whole: string): TemplateResult =>
+  html`<p class="wrap"><bdi>${whole.length > 400 ? `${whole.slice(0, 400)}…` : whole}</bdi></p>`;
+
+function answer({ answer: given, figures }: NonNullable<ComparedRow['results'][number]>): TemplateResult {
+  const { win } = figures;
+  const told = rowFigures.flatMap((name) =>
+    figures[name] == null ? [] : [`${figureLabel(name)} ${figureText(figures[name])}`],
+  );
+  const won = win == null ? [] : [win === 1 ? 'Prefers the chosen answer' : win === 0 ? 'Prefers the rejected answer' : 'Undecided'];
+  return html`${given === null ? nothing : text(given)}
+    <small class="muted">${[...won, ...told].join(' · ')}</small>`;
+}

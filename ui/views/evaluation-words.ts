@@ -1,0 +1,46 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { evaluationFigures } from '../../src/contract/evaluations.ts';
+import type { EvaluationSummary } from '../api/types.ts';
+import { formatNumber } from '../elements/format.ts';
+import { progressBar, stateBadge } from '../elements/parts.ts';
+import { phaseName } from '../state/job-words.ts';
+
+type FigureName = keyof typeof evaluationFigures;
+
+/** The names of figures in the order in which they are shown. */
+export const figureNames = Object.keys(evaluationFigures) as readonly FigureName[];
+
+/** What a figure is called. */
+export const figureLabel = (name: string): string => evaluationFigures[name as FigureName]?.label ?? name;
+
+/** A figure's value as text. */
+export const figureText = (value: number | null | undefined): string => formatNumber(value, 3);
+
+/** The position of the best of some values, or `null` if none is better than all others. */
+export function bestOf(name: FigureName, values: readonly (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => value != null);
+  if (known.length < 2) return null;
+  const best = evaluationFigures[name].better === 'small' ? Math.min(...known) : Math.max(...known);
+  return known.filter((value) => value === best).length === 1 ? values.indexOf(best) : null;
+}
+
+/** The figures that say most, in one line. */
+export function mainFigures({ figures }: EvaluationSummary): string {
+  if (figures === null) return '–';
+  const main = (['win_rate', 'rougeL', 'f1', 'exact_match', 'loss'] as const).filter(
+    (name) => figures[name] != null,
+  );
+  return main
+    .slice(0, 3)
+    .map((name) => `${figureLabel(name)} ${figureText(figures[name])}`)
+    .join(' · ');
+}
+
+/** The state of an evaluation, with its progress while it runs. */
+export function evaluationState(evaluation: EvaluationSummary): TemplateResult {
+  const { evaluation_id: id, state, progress, phase } = evaluation;
+  if (state !== 'running') return stateBadge(state);
+  return html`${stateBadge(state)}
+    ${progressBar(`Progress of ${id}`, progress === null ? null : 100 * progress)}
+    ${phase === null ? nothing : html`<small class="muted">${phaseName(phase)}</small>`}`;
+}
