@@ -109,14 +109,28 @@ test('after a killed service the running one has failed, and the queue goes on',
   service = await startService({ dataDir, env });
   await hasEnded(pid);
   await become(['completed', 'failed', 'running']);
-  assert.match((await get('eval_2')).error, 'The service ended while it ran');
+  assert.match((await get('eval_2')).error, 'The service was killed while it ran');
   assert.is((await get('eval_1')).results.length, 12);
   await begun('eval_3');
 });
 
+test('ending the service puts the running one back into the queue', async () => {
+  const pid = pidOf('eval_3');
+  await service.end('SIGTERM');
+  await hasEnded(pid);
+  service = await startService({ dataDir, env });
+  await become(['completed', 'failed', 'running']);
+  await begun('eval_3');
+  assert.is.not(pidOf('eval_3'), pid);
+});
+
 test('those that run or wait are cancelled by deleting them', async () => {
   const pid = pidOf('eval_3');
-  await start();
+  // U+2028 ends a line of text, but no row.
+  const rows = ['{"input":"one\u2028line","output":"a"}', '', '{"input":"two","output":"b"}', ''].join('\n');
+  await service.upload('breaks.jsonl', `${rows}{"input":"three","output":"c"}\n`);
+  await start({ dataset: 'breaks.jsonl', rows: 2 });
+  assert.is(readFileSync(join(folder('eval_4'), 'dataset.jsonl'), 'utf8'), rows);
   await start();
   assert.is((await ask('DELETE', '/api/evaluations/eval_4')).status, 200);
   assert.is((await ask('DELETE', '/api/evaluations/eval_3')).status, 200);
@@ -181,27 +195,6 @@ test('what cannot be scored is refused with the reason', async () => {
   for (const why of [/none\.jsonl/, /rows must be at least 1/, /Set one of model/])
     assert.match(several.body.detail, why);
   assert.is((await states()).length, 4, 'nothing was started');
-});
-
-test('the trainer scores a base model', async () => {
-  service = await startService();
-  description = await readDescription(service);
-  await service.upload('support.jsonl', supportRows());
-  const { evaluation_id: id } = await start({ rows: 3 });
-  const scored = await until(
-    async () => {
-      const now = await get(id);
-      return ['completed', 'failed'].includes(now.state) ? now : null;
-    },
-    'it has ended',
-    600_000,
-  );
-  assert.is(scored.state, 'completed', scored.error);
-  assert.ok(scored.figures.perplexity > 1 && scored.figures.rougeL >= 0);
-  assert.equal(
-    scored.results.map(({ line }: Json) => line),
-    [1, 2, 3],
-  );
 });
 
 test.run();

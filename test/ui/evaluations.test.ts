@@ -1,4 +1,5 @@
 /** The pages of evaluations: the list and its form, one that runs, and two side by side, row by row. */
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -13,15 +14,15 @@ import {
   type TestService,
   temporaryFolder,
   tinyModel,
-  until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
 import { closeBrowser, openPage, sees } from './browser.ts';
 
 let service: TestService;
+const dataDir = temporaryFolder();
 
 /** Two completed evaluations of the same four rows, of which they answer the first two alike, and one that failed. */
-function storeEvaluations(dataDir: string): void {
+function storeEvaluations(): void {
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const createdAt = '2026-11-21T12:00:00.000Z';
   for (const [name, rougeL] of [['the-base', 0.2], ['tuned', 0.9]] as const) {
@@ -47,9 +48,8 @@ function storeEvaluations(dataDir: string): void {
 }
 
 test.before(async () => {
-  const dataDir = temporaryFolder();
   makeModels();
-  storeEvaluations(dataDir);
+  storeEvaluations();
   service = await startService({ dataDir, env: littleInstallation('polite') });
   await service.upload('support.jsonl', supportRows());
 });
@@ -83,25 +83,47 @@ test('two evaluations are compared by their figures, and by the rows that they a
   await context.close();
 });
 
-test('an evaluation is started from the page of a dataset, and cancelled', async () => {
+test('two models are scored on a dataset from its page, with their progress, and one is cancelled', async () => {
   const { page, context, faults } = await openPage(service.url, '/datasets/support.jsonl');
   await page.getByRole('link', { name: 'Evaluate a model on it' }).click();
   const start = page.getByRole('button', { name: 'Evaluate', exact: true });
   await page.getByLabel('Model', { exact: true }).selectOption({ label: 'A base model…' });
-  await page.getByLabel('Base model').fill(tinyModel('llama'));
   await page.getByLabel('Rows', { exact: true }).fill('0');
   assert.ok(await start.isDisabled());
   await page.getByLabel('Rows', { exact: true }).fill('3');
-  await start.click();
-  await page.getByRole('progressbar', { name: 'Progress of eval_4' }).waitFor();
-  const { body } = await service.call('GET', '/api/evaluations/eval_4');
-  assert.equal([body.dataset, body.base_model, body.rows], ['support.jsonl', tinyModel('llama'), 3]);
-  await page.getByRole('button', { name: 'Cancel eval_4' }).click();
-  await sees(page, 'eval_4 was deleted');
-  await until(
-    async () => (await service.call('GET', '/api/evaluations')).body.evaluations.length === 3,
-    'it is gone',
+  const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
+  for (const [id, model] of [
+    ['eval_4', tinyModel('llama')],
+    ['eval_5', tinyModel('qwen2')],
+    ['eval_6', tinyModel('llama')],
+  ] as const) {
+    await page.getByLabel('Base model').fill(model);
+    await start.click();
+    await row(id).waitFor();
+    const { body } = await service.call('GET', `/api/evaluations/${id}`);
+    assert.equal([body.dataset, body.base_model, body.rows], ['support.jsonl', model, 3]);
+  }
+  const progress = page.getByRole('progressbar', { name: 'Progress of eval_4' });
+  await page.waitForFunction(
+    (bar) => bar?.getAttribute('aria-valuenow') === '50',
+    await progress.elementHandle({ timeout: 300_000 }),
+    { timeout: 300_000 },
   );
+  assert.match(await row('eval_5').innerText(), 'Queued');
+  assert.equal(await appearanceFaults(page, 'evaluations-running'), []);
+  await page.getByRole('button', { name: 'Cancel eval_6' }).click();
+  await sees(page, 'eval_6 was deleted');
+  for (const [id, answer] of [
+    ['eval_4', 'One'],
+    ['eval_5', 'Two'],
+  ] as const) {
+    await page.getByRole('progressbar', { name: `Progress of ${id}` }).waitFor({ timeout: 300_000 });
+    writeFileSync(join(dataDir, 'evaluations', id, 'going'), answer);
+    renameSync(join(dataDir, 'evaluations', id, 'going'), join(dataDir, 'evaluations', id, 'go'));
+    await page.getByRole('checkbox', { name: `Compare ${id}` }).check({ timeout: 300_000 });
+  }
+  await page.getByRole('link', { name: 'Compare 2' }).click();
+  await sees(page, '3 of the first 3 rows are answered differently.');
   assert.equal(faults, []);
   await context.close();
 });

@@ -3,8 +3,9 @@ import type { Body, Input } from './routes.ts';
 
 /** A training request: the three required fields and the changed settings. */
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
-/** A training request with a space of settings. */
+/** A request to score a dataset. */
 export type EvaluationBody = Body<'POST /api/evaluations'>;
+/** A training request with a space of settings. */
 export type SweepBody = Body<'POST /api/sweeps'>;
 
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */

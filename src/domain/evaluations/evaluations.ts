@@ -41,9 +41,9 @@ export interface Evaluations {
   remove(id: number): Promise<void>;
   /** Called when trainings start or end: the evaluation makes room for them, or the next one starts. */
   reconsider(): void;
-  /** Fails those that were running when the service ended, and goes on with the queue. */
+  /** Fails those that were running when the service was killed, and goes on with the queue. */
   recover(): Promise<void>;
-  /** Ends the running one. */
+  /** Puts the running one back into the queue. */
   close(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   const warnings = new Map<number, string[]>();
   let run: Run | null = null;
   /** The decisions on what runs, one after another. */
-  let turn: Promise<void> = Promise.resolve();
+  let turn: Promise<unknown> = Promise.resolve();
 
   function get(id: number): Evaluation {
     const row = store.evaluations.get(id);
@@ -143,11 +143,15 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     }
   }
 
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  }
   const decide = () => {
-    turn = turn.then(step).catch((error) => {
+    inTurn(step).catch((error) => {
       logger.warn({ error: asAppError(error).message }, 'The queue of evaluations does not go on');
     });
-    return turn;
   };
 
   /** Makes room for trainings, or starts the next evaluation. */
@@ -179,7 +183,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
         kind: 'failed',
         error: `It could not be started: ${reason}. Run "npm run doctor" to see what is missing.`,
       });
-      void decide();
+      decide();
       return;
     }
     progress.set(id, { phase: 'check', share: null, detail: null });
@@ -200,30 +204,30 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     badLine: (line, reason) => logger.warn({ line, reason }, 'A journal line was skipped'),
   });
 
-  /** Ends a run, and goes on with the queue. Never rejects. */
+  /** Ends a run, and goes on with the queue; `close` ends those that it stops. Never rejects. */
   async function finish(id: number, outcome: Outcome | null): Promise<void> {
     if (closing.signal.aborted && outcome === null) return;
     const ending = run?.ending ?? null;
-    try {
-      if (ending === 'yields') await requeue(id);
-      else if (ending === null) await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
-    } catch (error) {
-      logger.warn(
-        { evaluation: evaluationName(id), error: asAppError(error).message },
-        'An evaluation could not go back to the queue',
-      );
-    } finally {
-      run = null;
-      void decide();
-    }
+    if (ending === 'yields') await requeue(id);
+    else if (ending === null) await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
+    run = null;
+    decide();
   }
 
   /** Puts an evaluation back into the queue, to start anew. */
   async function requeue(id: number): Promise<void> {
     progress.delete(id);
     warnings.delete(id);
-    await cleanFolder(folderOf(id));
-    publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
+    try {
+      await cleanFolder(folderOf(id));
+      publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
+    } catch (error) {
+      const { message } = asAppError(error);
+      logger.warn(
+        { evaluation: evaluationName(id), error: message },
+        'An evaluation could not go back to the queue',
+      );
+    }
   }
 
   async function stop(running: Run, ending: NonNullable<Run['ending']>): Promise<void> {
@@ -262,7 +266,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       }
       publish(id, () => {});
       const started = get(id);
-      void decide();
+      decide();
       return started;
     },
 
@@ -273,26 +277,27 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     async remove(id) {
       get(id);
       await preparing.get(id)?.catch(() => undefined);
-      // A decision that is being made may start it.
-      await turn;
-      if (run?.id === id) await stop(run, 'removed');
-      get(id);
-      progress.delete(id);
-      frames.commit((emit) => {
-        store.evaluations.remove(id);
-        emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+      await inTurn(async () => {
+        get(id);
+        if (run?.id === id) await stop(run, 'removed');
+        progress.delete(id);
+        warnings.delete(id);
+        frames.commit((emit) => {
+          store.evaluations.remove(id);
+          emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+        });
+        await removeFolder(id);
       });
-      await removeFolder(id);
     },
 
-    reconsider: () => void decide(),
+    reconsider: decide,
 
     async recover() {
       for (const { id, state } of store.evaluations.list()) {
         if (state === 'running') {
           const left = await findTrainer(folderOf(id), null);
           if (left !== null) await killTrainer(left, 0);
-          await endSafely(id, { kind: 'failed', error: 'The service ended while it ran. Start it again.' });
+          await endSafely(id, { kind: 'failed', error: 'The service was killed while it ran. Start it again.' });
         } else if (state === 'queued' && !isPrepared(folderOf(id))) {
           await endSafely(id, {
             kind: 'failed',
@@ -306,7 +311,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       );
       for (const name of existsSync(options.dir) ? readdirSync(options.dir) : [])
         if (!known.has(name)) await rm(join(options.dir, name), { recursive: true, force: true });
-      void decide();
+      decide();
     },
 
     async close() {
@@ -316,6 +321,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
         await killTrainer(run.trainer, 0);
         await run.over;
       }
+      if (run !== null && run.ending !== 'removed') await requeue(run.id);
     },
   };
 }

@@ -1,8 +1,6 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { keptRows, scoredRows } from '../../contract/evaluations.ts';
 import type { RowShape } from '../../contract/rows.ts';
@@ -15,6 +13,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
 import { checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { isDecoder } from '../base-models/model-pair.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
+import { readLines } from '../datasets/rows/read-lines.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
@@ -188,18 +187,13 @@ async function isOtherHead(
 
 /** Copies the first `count` rows of a JSONL file, with the blank lines between them, so that lines keep their numbers. */
 async function firstRows(from: string, to: string, count: number): Promise<void> {
-  const input = createReadStream(from);
   async function* lines() {
     let left = count;
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      yield `${line}\n`;
-      if (line.trim() !== '') left -= 1;
+    for await (const { text } of readLines(from, Number.POSITIVE_INFINITY)) {
+      yield `${text}\n`;
+      if (text.trim() !== '') left -= 1;
       if (left === 0) break;
     }
   }
-  try {
-    await pipeline(Readable.from(lines()), createWriteStream(to));
-  } finally {
-    input.destroy();
-  }
+  await pipeline(lines, createWriteStream(to));
 }

@@ -1,0 +1,68 @@
+/** `/api/evaluations` with the real trainer: a model, its checkpoint and its base, and preferences. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  tinyModel,
+  until,
+  untilEnded,
+} from '../service.ts';
+
+let service: TestService;
+
+async function score(request: object): Promise<Json> {
+  const { status, body } = await service.call('POST', '/api/evaluations', request);
+  assert.is(status, 200, JSON.stringify(body));
+  const path = `/api/evaluations/${body.evaluation_id}`;
+  const ended = await until(
+    async () => {
+      const { body: now } = await service.call('GET', path);
+      return ['completed', 'failed'].includes(now.state) ? now : null;
+    },
+    'it has ended',
+    600_000,
+  );
+  assert.is(ended.state, 'completed', ended.error);
+  return ended;
+}
+
+test.before(async () => {
+  service = await startService({ warm: true });
+  await service.upload('support.jsonl', supportRows());
+});
+test.after(endAll);
+
+test('a trained model, its checkpoint and its base are scored on the same rows', async () => {
+  const request = quickRequest({ learning_rate: 1e-2, save_steps: 3, save_total_limit: 5 });
+  assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
+  await untilEnded(service);
+  const [model] = (await service.call('GET', '/api/models/')).body;
+  const of = { dataset: 'support.jsonl', rows: 4 };
+  const tuned = await score({ ...of, model: model.model_id });
+  const early = await score({ ...of, model: 'train_1', checkpoint: 3 });
+  const base = await score({ ...of, model: model.model_id, as_base: true });
+  const losses = [tuned, early, base].map(({ figures }) => figures.loss);
+  assert.equal([...losses].sort(), losses);
+  assert.is(new Set(losses).size, 3);
+  const lines = [tuned, early, base].map(({ results }) => results.map(({ line }: Json) => line));
+  assert.equal(lines, [
+    [1, 2, 3, 4],
+    [1, 2, 3, 4],
+    [1, 2, 3, 4],
+  ]);
+  assert.ok(Math.abs(base.figures.perplexity - Math.exp(base.figures.loss)) < 1e-6 * base.figures.perplexity);
+});
+
+test('preferences have a win rate', async () => {
+  const pairs = ['Hello', 'Goodbye'].map((prompt) => ({ prompt, chosen: 'Yes', rejected: 'Not at all' }));
+  await service.upload('pairs.jsonl', pairs.map((pair) => `${JSON.stringify(pair)}\n`).join(''));
+  const { figures } = await score({ dataset: 'pairs.jsonl', base_model: tinyModel('llama') });
+  assert.ok([0, 50, 100].includes(figures.win_rate) && figures.loss > 0);
+});
+
+test.run();
