@@ -25,7 +25,10 @@ const dataDir = temporaryFolder();
 function storeEvaluations(): void {
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const createdAt = '2026-11-21T12:00:00.000Z';
-  for (const [name, rougeL] of [['the-base', 0.2], ['tuned', 0.9]] as const) {
+  for (const [name, rougeL] of [
+    ['the-base', 0.2],
+    ['tuned', 0.9],
+  ] as const) {
     const subject = { name, baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null };
     const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
     const id = store.evaluations.insert({ ...asked, createdAt });
@@ -70,12 +73,18 @@ test('two evaluations are compared by their figures, and by the rows that they a
   // Newest first.
   const figures = page.getByRole('region', { name: 'Table of figures' });
   assert.equal(
-    await figures.getByRole('row', { name: /^ROUGE-L/ }).getByRole('cell').allTextContents(),
+    await figures
+      .getByRole('row', { name: /^ROUGE-L/ })
+      .getByRole('cell')
+      .allTextContents(),
     ['0.9 best', '0.2'],
   );
   const rows = page.getByRole('region', { name: 'Table of rows' }).locator('tbody tr');
   assert.equal(await rows.locator('th').allTextContents(), ['3', '4']);
-  assert.match(await rows.first().innerText(), /Question 3[\s\S]*Reply 3[\s\S]*tuned says 3[\s\S]*the-base says 3/);
+  assert.match(
+    await rows.first().innerText(),
+    /Question 3[\s\S]*Reply 3[\s\S]*tuned says 3[\s\S]*the-base says 3/,
+  );
   await page.getByRole('checkbox', { name: 'Show rows that are answered alike' }).check();
   assert.is(await rows.count(), 4);
   assert.equal(await appearanceFaults(page, 'evaluations-compared'), []);

@@ -87,8 +87,7 @@ export const service = {
   removeSweep: (id: string) => call('DELETE /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
 
   evaluations: async () => (await call('GET /api/evaluations')).evaluations,
-  evaluation: (id: string) =>
-    call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
+  evaluation: (id: string) => call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
   startEvaluation: (body: EvaluationBody) => call('POST /api/evaluations', { body }),
   removeEvaluation: (id: string) =>
     call('DELETE /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),

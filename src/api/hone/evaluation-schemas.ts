@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { evaluationStates } from '../../contract/evaluations.ts';
+import { phaseNames } from '../../contract/jobs.ts';
 import { rowShapeNames } from '../../contract/rows.ts';
 
 const figures = v.record(v.string(), v.nullable(v.number()));
@@ -21,7 +22,7 @@ const summary = {
   /** How many rows are scored. */
   rows: v.number(),
   /** The phase of a running one, and how much of it is done (0 to 1). */
-  phase: v.nullable(v.string()),
+  phase: v.nullable(v.picklist(phaseNames)),
   progress: v.nullable(v.number()),
   detail: v.nullable(v.string()),
   /** null until it is completed. */

@@ -1,4 +1,5 @@
 import type { EvaluationState } from '../../contract/evaluations.ts';
+import type { Phase } from '../../contract/jobs.ts';
 import type { EvaluationRow } from '../../db/evaluations.ts';
 import type { Subject } from './subject.ts';
 
@@ -12,7 +13,7 @@ export interface Evaluation extends EvaluationRow {
 
 /** The phase of a run, and how much of it is done (0 to 1). */
 export interface Progress {
-  readonly phase: string;
+  readonly phase: Phase;
   readonly share: number | null;
   readonly detail: string | null;
 }

@@ -297,7 +297,10 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
         if (state === 'running') {
           const left = await findTrainer(folderOf(id), null);
           if (left !== null) await killTrainer(left, 0);
-          await endSafely(id, { kind: 'failed', error: 'The service was killed while it ran. Start it again.' });
+          await endSafely(id, {
+            kind: 'failed',
+            error: 'The service was killed while it ran. Start it again.',
+          });
         } else if (state === 'queued' && !isPrepared(folderOf(id))) {
           await endSafely(id, {
             kind: 'failed',

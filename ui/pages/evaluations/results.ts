@@ -17,7 +17,7 @@ import {
   figureText,
 } from '../../views/evaluation-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { comparedRows, type ComparedRow } from './compared-rows.ts';
+import { type ComparedRow, comparedRows } from './compared-rows.ts';
 
 const refreshMs = 1_000;
 /** Rows that are shown at first, and that “Show more” adds. */
@@ -223,7 +223,10 @@ function answer({ answer: given, figures }: NonNullable<ComparedRow['results'][n
   const told = rowFigures.flatMap((name) =>
     figures[name] == null ? [] : [`${figureLabel(name)} ${figureText(figures[name])}`],
   );
-  const won = win == null ? [] : [win === 1 ? 'Prefers the chosen answer' : win === 0 ? 'Prefers the rejected answer' : 'Undecided'];
+  const won =
+    win == null
+      ? []
+      : [win === 1 ? 'Prefers the chosen answer' : win === 0 ? 'Prefers the rejected answer' : 'Undecided'];
   return html`${given === null ? nothing : text(given)}
     <small class="muted">${[...won, ...told].join(' · ')}</small>`;
 }
