@@ -59,10 +59,13 @@ test('a trained model, its checkpoint and its base are scored on the same rows',
 });
 
 test('preferences have a win rate', async () => {
-  const pairs = ['Hello', 'Goodbye'].map((prompt) => ({ prompt, chosen: 'Yes', rejected: 'Not at all' }));
+  const pairs = Array.from({ length: 10 }, (_, number) => ({
+    prompt: `Number ${number}`,
+    ...{ chosen: 'Yes', rejected: 'Not at all' },
+  }));
   await service.upload('pairs.jsonl', pairs.map((pair) => `${JSON.stringify(pair)}\n`).join(''));
   const { figures } = await score({ dataset: 'pairs.jsonl', base_model: tinyModel('llama') });
-  assert.ok([0, 50, 100].includes(figures.win_rate) && figures.loss > 0);
+  assert.ok(figures.win_rate >= 0 && figures.win_rate <= 100 && figures.loss > 0);
 });
 
 test.run();

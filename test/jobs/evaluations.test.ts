@@ -128,7 +128,7 @@ test('those that run or wait are cancelled by deleting them', async () => {
   const pid = pidOf('eval_3');
   // U+2028 ends a line of text, but no row.
   const rows = ['{"input":"one\u2028line","output":"a"}', '', '{"input":"two","output":"b"}', ''].join('\n');
-  await service.upload('breaks.jsonl', `${rows}{"input":"three","output":"c"}\n`);
+  await service.upload('breaks.jsonl', `${rows}${supportRows()}`);
   await start({ dataset: 'breaks.jsonl', rows: 2 });
   assert.is(readFileSync(join(folder('eval_4'), 'dataset.jsonl'), 'utf8'), rows);
   await start();
