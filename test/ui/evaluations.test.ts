@@ -14,6 +14,7 @@ import {
   type TestService,
   temporaryFolder,
   tinyModel,
+  until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
 import { closeBrowser, openPage, sees } from './browser.ts';
@@ -103,7 +104,7 @@ test('two models are scored on a dataset from its page, with their progress, and
   const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
   for (const [id, model] of [
     ['eval_4', tinyModel('llama')],
-    ['eval_5', tinyModel('qwen2')],
+    ['eval_5', tinyModel('qwen3')],
     ['eval_6', tinyModel('llama')],
   ] as const) {
     await page.getByLabel('Base model').fill(model);
@@ -113,10 +114,10 @@ test('two models are scored on a dataset from its page, with their progress, and
     assert.equal([body.dataset, body.base_model, body.rows], ['support.jsonl', model, 3]);
   }
   const progress = page.getByRole('progressbar', { name: 'Progress of eval_4' });
-  await page.waitForFunction(
-    (bar) => bar?.getAttribute('aria-valuenow') === '50',
-    await progress.elementHandle({ timeout: 300_000 }),
-    { timeout: 300_000 },
+  await until(
+    () => progress.evaluate((bar) => (bar as HTMLProgressElement).value === 50),
+    'half of it is done',
+    300_000,
   );
   assert.match(await row('eval_5').innerText(), 'Queued');
   assert.equal(await appearanceFaults(page, 'evaluations-running'), []);

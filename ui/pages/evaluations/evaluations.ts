@@ -122,7 +122,7 @@ export class Evaluations extends LitElement {
       </td>
       <th scope="row"><a href=${evaluationsPath([id])}>${id}</a></th>
       <td class="two-lines">
-        ${nameText(evaluation.name)}<small class="muted">${nameText(evaluation.dataset)}, ${formatCount(evaluation.rows)} rows</small>
+        ${nameText(evaluation.name)}<small class="muted"><bdi class="wrap">${evaluation.dataset}</bdi>, ${formatCount(evaluation.rows)} rows</small>
       </td>
       <td class="two-lines">
         ${evaluationState(evaluation)} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}

@@ -171,7 +171,7 @@ function figuresCard(found: readonly Evaluation[]): TemplateResult {
           </tr>
           <tr>
             <th scope="row">Dataset</th>
-            ${found.map(({ dataset, rows }) => html`<td>${nameText(dataset)}, ${formatCount(rows)} rows</td>`)}
+            ${found.map(({ dataset, rows }) => html`<td><bdi class="wrap">${dataset}</bdi>, ${formatCount(rows)} rows</td>`)}
           </tr>
           ${names.map((name) => {
             const values = found.map(({ figures }) => figures?.[name]);
