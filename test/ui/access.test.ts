@@ -10,6 +10,7 @@ import {
   sees,
   sidewaysPixels,
   theBrowser,
+  typeModel,
 } from './browser.ts';
 
 const mainKey = 'of-the-environment-and-long-enough';
@@ -209,8 +210,7 @@ test('so is an upload, and what was typed into the form of a training is still t
   const { key, id } = await addKey('third');
   const { page, context, faults } = await openPage(service.url, `/training#key=${key}`);
   await isLive(page);
-  await page.getByLabel('Other model').check();
-  await page.getByLabel('Hub ID or folder').fill('no model');
+  await typeModel(page, 'no model');
   await ask('DELETE', `/api/keys/${id}`);
   const rows = Array.from({ length: 12 }, (_, index) => `{"input":"in ${index}","output":"out"}`);
   await page.setInputFiles('#dataset-file', {

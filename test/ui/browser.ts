@@ -144,6 +144,23 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
   }
 }
 
+/** Chooses a base model in the form of a training by its hub ID or folder. */
+export async function typeModel(page: Page, name: string): Promise<void> {
+  await page.getByLabel('Model', { exact: true }).selectOption('Path or hub ID…');
+  await page.getByLabel('Hub ID or folder').fill(name);
+}
+
+/** Waits until the form of a training has chosen a dataset. */
+export const hasDataset = (page: Page, name: string) =>
+  page
+    .locator('#dataset option:checked')
+    .and(page.locator(`[value="${name}"]`))
+    .waitFor({ state: 'attached' });
+
+/** Opens a collapsed part of a page. */
+export const openFold = (page: Page, name: string | RegExp) =>
+  page.locator('summary', { hasText: name }).first().click();
+
 /** Waits until the page shows a text. */
 export const sees = (page: Page, text: string | RegExp) =>
   page.getByText(text).first().waitFor({ timeout: patienceMs });

@@ -12,7 +12,7 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults, pageFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, hasDataset, keepPictures, openPage, sees } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -131,10 +131,7 @@ test('a file with errors leads to its page, which tells them; from there it is d
   assert.is((await service.call('GET', '/api/datasets/bad.jsonl')).status, 404);
   await page.getByRole('link', { name: 'rows.jsonl' }).click();
   await page.getByRole('button', { name: 'Train on it' }).click();
-  await page
-    .getByRole('radio', { name: /^rows\.jsonl/ })
-    .and(page.locator(':checked'))
-    .waitFor();
+  await hasDataset(page, 'rows.jsonl');
   assert.equal(faults, []);
 });
 
@@ -151,10 +148,7 @@ test('a validation set is split off, and the training form takes both parts', as
   await page.waitForURL(/\/datasets\/rows-train\.jsonl$/);
   await sees(page, 'Rows 1 to 25 of 90');
   await page.getByRole('button', { name: 'Train on it' }).click();
-  await page
-    .getByRole('radio', { name: /^rows-train\.jsonl/ })
-    .and(page.locator(':checked'))
-    .waitFor();
+  await hasDataset(page, 'rows-train.jsonl');
   const validation = page.getByLabel('Validation dataset', { exact: true });
   assert.is(await validation.inputValue(), 'rows-validation.jsonl');
   assert.equal(faults, []);

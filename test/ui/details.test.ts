@@ -14,7 +14,7 @@ import {
   temporaryFolder,
   until,
 } from '../service.ts';
-import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, hasDataset, openFold, openPage, sees } from './browser.ts';
 
 const steps = 50;
 let service: TestService;
@@ -76,7 +76,7 @@ test('a file that is dropped is sent, judged and chosen', async () => {
   await page.locator('.drop[data-over="yes"]').waitFor();
   await place.dispatchEvent('drop', { dataTransfer: transfer });
   await sees(page, '400 rows, all valid');
-  assert.ok(await page.getByRole('radio', { name: /^dropped\.jsonl/ }).isChecked());
+  await hasDataset(page, 'dropped.jsonl');
   assert.equal(faults, []);
 });
 
@@ -100,15 +100,16 @@ test('an upload tells how far it is and can be cancelled; a dataset of another t
 
   await service.upload('elsewhere.jsonl', supportRows());
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
-  await page.getByRole('radio', { name: /^elsewhere\.jsonl/ }).waitFor();
+  await page.locator('#dataset option[value="elsewhere.jsonl"]').waitFor({ state: 'attached' });
   assert.equal(faults, []);
 });
 
 test('recommendations tell why and how much memory, and what cannot be used here tells why not', async () => {
   const { page } = await openPage(service.url, '/training');
-  const first = page.locator('hone-model-picker .option').first();
-  await until(async () => /GB\s+to train/.test((await first.textContent()) ?? ''), 'its memory is told');
-  assert.match((await first.textContent()) ?? '', 'recommended');
+  const first = page.locator('#model optgroup[label="Suggested for this machine"] option').first();
+  await first.waitFor({ state: 'attached' });
+  assert.match((await first.textContent()) ?? '', /B parameters, about .* to train/);
+  await openFold(page, 'Method');
   const accelerated = page.getByRole('radio', { name: /^Accelerated/ });
   assert.ok(await accelerated.isDisabled());
   await sees(page, /The accelerated provider needs/);

@@ -18,7 +18,15 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, keepPicture, keepPictures, openPage, sees } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  hasDataset,
+  keepPicture,
+  keepPictures,
+  openPage,
+  sees,
+} from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -100,10 +108,7 @@ test('faults are told by line and column, and the rows that have none can be imp
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, /13 rows imported, 1 left out/);
   await page.getByRole('button', { name: 'Train on it' }).click();
-  await page
-    .getByRole('radio', { name: /^uneven\.jsonl/ })
-    .and(page.locator(':checked'))
-    .waitFor();
+  await hasDataset(page, 'uneven.jsonl');
   assert.equal(faults, []);
 });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, until } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -22,8 +22,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByRole('link', { name: 'Use your own data' }).click();
   await page.getByRole('heading', { name: 'New training' }).waitFor();
 
-  await page.getByLabel('Other model').check();
-  await page.getByLabel('Hub ID or folder').fill('no model');
+  await typeModel(page, 'no model');
   await sees(page, /neither a hub ID/);
   await page.getByLabel('Hub ID or folder').fill(tinyModel('llama'));
   await sees(page, 'Model found');
@@ -35,6 +34,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await sees(page, 'Batch size must be 1 to 1,024.');
   assert.ok(await page.getByRole('button', { name: 'Start training' }).isDisabled());
   await page.getByLabel('Batch size', { exact: true }).fill('2');
+  await openFold(page, 'More essentials');
   await page.getByLabel('Gradient accumulation steps').fill('1');
   await page.getByLabel('Max sequence length').fill('96');
   await page.getByLabel('Validation split').fill('0.05');

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { addFile, addJob, type OtherSide, startOtherSide } from '../moving/other-side.ts';
 import { endAll, startService, type TestService } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, hasDataset, openPage, sees } from './browser.ts';
 
 const key = 'sk-page-0123456789-moving-abcdefghij';
 const hostile = '<img src=x onerror=alert(1)>';
@@ -67,10 +67,7 @@ test('jobs and files are listed, downloaded and opened in the training form; the
   found.push(...(await appearanceFaults(page, 'move')));
   await page.getByRole('button', { name: 'Open in the training form' }).click();
   await page.waitForURL(/\/training$/);
-  await page
-    .getByRole('radio', { name: /^chats\.jsonl/ })
-    .and(page.locator(':checked'))
-    .waitFor();
+  await hasDataset(page, 'chats.jsonl');
   assert.is(await page.getByLabel('Validation dataset', { exact: true }).inputValue(), 'held.jsonl');
   assert.is(await page.getByLabel('Epochs', { exact: true }).inputValue(), '3');
   const kept = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));

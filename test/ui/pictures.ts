@@ -6,7 +6,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
-import { closeBrowser, sees, theBrowser } from './browser.ts';
+import { closeBrowser, openFold, sees, theBrowser, typeModel } from './browser.ts';
 
 const scale = 1.5;
 const prompts = [
@@ -46,22 +46,16 @@ try {
   await service.call('POST', '/api/examples/support');
   if (isWanted('training')) {
     const training = await open('/training', 'light', 860);
-    await training.getByLabel('Other model').check();
-    await training.getByLabel('Hub ID or folder').fill(model);
-    await training.getByRole('radio', { name: /^support\.jsonl/ }).check();
+    await typeModel(training, model);
+    await training.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
     await training.getByLabel('Batch size', { exact: true }).fill('8');
+    await openFold(training, 'More essentials');
     await training.getByLabel('Gradient accumulation steps').fill('1');
-    await training.getByText('Token preview').click();
+    await openFold(training, 'More essentials');
+    await openFold(training, 'Token preview');
     await training.getByRole('button', { name: 'Show tokens' }).click();
     await training.locator('.token').nth(9).waitFor({ timeout: 120_000 });
     await sees(training, 'Memory breakdown');
-    await training.getByText('First rows of').scrollIntoViewIfNeeded();
-    await training.evaluate(() => {
-      const heading = [...document.querySelectorAll('h3')].find((h3) =>
-        h3.textContent?.includes('First rows of'),
-      );
-      scrollBy(0, (heading?.getBoundingClientRect().top ?? 0) - 100);
-    });
     await keep(training, 'training');
   }
   if (isWanted('dashboard') || isWanted('playground')) {

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, startService, type TestService, tinyModel, until, untilEnded } from '../service.ts';
-import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, openFold, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
 
@@ -39,10 +39,10 @@ async function fill(
   dataset: string,
   settings: Record<string, string>,
 ): Promise<void> {
-  await page.getByLabel('Other model').check();
-  await page.getByLabel('Hub ID or folder').fill(model);
+  await typeModel(page, model);
   await sees(page, 'Model found');
-  await page.getByRole('radio', { name: new RegExp(`^${dataset}`) }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption(dataset);
+  await openFold(page, 'More essentials');
   for (const [label, text] of Object.entries(settings))
     await page.getByLabel(label, { exact: true }).fill(text);
 }
@@ -87,8 +87,10 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
 
   // Eight rows of a step are two prompts with four answers each.
   await page.goto(`${service.url}/training`);
+  await openFold(page, 'Method');
   await page.getByRole('radio', { name: /^RLHF|^Reinforcement/i }).check();
-  await page.getByRole('radio', { name: /^pairs\.jsonl/ }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');
+  await openFold(page, 'More essentials');
   await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('8');
   await showsSteps(page, '6');
   assert.equal(faults, []);

@@ -306,7 +306,7 @@ test('a model is pushed to the hub once, however often the button is pressed', a
 test('a hub model is looked up while it is typed, and the page says if it is unavailable', async () => {
   hub.addModel('alice/open', tinyModel('llama'));
   const { page, faults } = await openPage(service.url, '/training');
-  await page.getByLabel('Other model').check();
+  await page.getByLabel('Model', { exact: true }).selectOption('Path or hub ID…');
   const name = page.getByLabel('Hub ID or folder');
   await name.pressSequentially('alice/none', { delay: 20 });
   await sees(page, 'This model does not exist, or is private or gated');
@@ -316,7 +316,7 @@ test('a hub model is looked up while it is typed, and the page says if it is una
   await sees(page, 'Model found');
 
   // The estimate follows what is edited.
-  await page.getByRole('radio', { name: /^support\.jsonl/ }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
   const needed = page.locator('.estimate .meter').first();
   await needed.waitFor();
   const before = await needed.textContent();

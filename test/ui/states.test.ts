@@ -13,7 +13,7 @@ import {
   untilEnded,
 } from '../service.ts';
 import { pageFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, openPage, sees, sidewaysPixels } from './browser.ts';
+import { axeViolations, closeBrowser, openFold, openPage, sees, sidewaysPixels } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -107,10 +107,11 @@ test('a dataset with faults names line and field, hostile cells are text, and it
     buffer: Buffer.from(rows.join('\n')),
   });
   await sees(page, '11 rows, all valid');
+  await openFold(page, 'First rows of');
   await sees(page, /\(1,000,00\d characters\)/);
   assert.ok((await sidewaysPixels(page)) <= 0);
 
-  await page.getByRole('radio', { name: /hostile\.jsonl/ }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('hostile.jsonl');
   await page
     .getByText(/<img src=x onerror/)
     .first()

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, startService, tinyModel } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -19,10 +19,9 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   ];
   await service.upload('chats.jsonl', `${JSON.stringify({ messages })}\n`.repeat(12));
   const { page, faults } = await openPage(service.url, '/training');
-  await page.getByLabel('Other model').check();
-  await page.getByLabel('Hub ID or folder').fill(tinyModel('llama', 'chatml'));
+  await typeModel(page, tinyModel('llama', 'chatml'));
   await sees(page, 'Model found');
-  await page.getByRole('radio', { name: 'chats.jsonl' }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('chats.jsonl');
   await page.getByLabel('Max sequence length').fill('128');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
@@ -54,8 +53,9 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   };
   await service.upload('pairs.jsonl', `${JSON.stringify(pair)}\n`.repeat(12));
   await page.reload();
+  await openFold(page, 'Method');
   await page.getByRole('radio', { name: /^DPO/ }).check();
-  await page.getByRole('radio', { name: 'pairs.jsonl' }).check();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
   await page.locator('.seen-row').nth(4).waitFor({ timeout: 300_000 });

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, LitElement, noChange, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import type { FieldFault } from '../api/request.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
@@ -11,16 +11,25 @@ import {
   emptyText,
   type FieldGroup,
   groupsFor,
-  rangeText,
   type SettingField,
   settingText,
   valueIfLeftOut,
 } from './setting-values.ts';
 
-/** All settings with recommended values, ranges and help; rarely changed groups are collapsed. */
+/** The settings that most runs differ in; the others are collapsed. */
+const mainFields: readonly string[] = [
+  'num_train_epochs',
+  'learning_rate',
+  'per_device_train_batch_size',
+  'max_seq_length',
+];
+
+/** All settings with recommended values and help; all but a few are collapsed. */
 @customElement('hone-settings-form')
 export class SettingsForm extends LitElement {
   @property({ attribute: false }) faults: readonly FieldFault[] = [];
+  /** A group that comes before those of the settings. */
+  @property({ attribute: false }) first: TemplateResult | typeof nothing = nothing;
 
   constructor() {
     super();
@@ -41,7 +50,21 @@ export class SettingsForm extends LitElement {
     if (value === null) {
       return html`${error === null ? skeleton(8) : serviceErrorPanel('Could not load the recommended settings', error)}`;
     }
-    return html`${groupsFor(draft.value.strategy).map((group) => this._group(group, value))} ${this._export()}`;
+    const groups = groupsFor(draft.value.strategy);
+    const isMain = ({ name }: SettingField) => mainFields.includes(name);
+    const rest = groups.map((group) =>
+      group.open
+        ? {
+            ...group,
+            title: `More ${group.title.toLowerCase()}`,
+            fields: group.fields.filter((one) => !isMain(one)),
+          }
+        : group,
+    );
+    return html`<div class="fields main-fields">
+        ${groups.flatMap(({ fields }) => fields.filter(isMain)).map((field) => this._field(field, valueIfLeftOut(field, draft.value, value)))}
+      </div>
+      <div class="folds">${this.first} ${rest.map((group) => this._group(group, value))} ${this._export()}</div>`;
   }
 
   private _group(group: FieldGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
@@ -51,13 +74,17 @@ export class SettingsForm extends LitElement {
         ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
       ])}
     </div>`;
-    if (group.open) {
-      return html`<h3>${group.title}</h3>
-        ${fields}`;
-    }
-    const changed = group.fields.filter(({ name }) => draft.value.settings[name] !== undefined).length;
-    const wrong = group.fields.some(({ name }) => this.faults.some(({ field }) => field === name));
-    return html`<details class="fold" ?open=${wrong}>
+    const isChanged = (name: string) =>
+      draft.value.settings[name] !== undefined ||
+      (name === 'eval_split' && draft.value.validationDataset !== '');
+    const changed = group.fields.filter(({ name }) => isChanged(name)).length;
+    const wrong = group.fields.some(({ name }) =>
+      this.faults.some(
+        ({ field }) => field === name || (name === 'eval_split' && field === 'validation_dataset'),
+      ),
+    );
+    // A fault opens it. Correcting the fault does not close it, as the field would vanish while it is edited.
+    return html`<details class="fold" ?open=${wrong ? true : noChange}>
       <summary>
         ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
       </summary>
@@ -79,7 +106,7 @@ export class SettingsForm extends LitElement {
             ? html`Not used: the training validates on the <b>validation dataset</b>. Choose None there to hold out rows instead.`
             : field.help
         }
-        ${derivedHint(field)} ${rangeText(field) === '' ? nothing : html`<span class="range">Range: ${rangeText(field)}.</span>`}
+        ${derivedHint(field)}
       </p>
       ${
         text === undefined
@@ -116,8 +143,8 @@ export class SettingsForm extends LitElement {
         aria-invalid=${fault === undefined ? nothing : 'true'}
         @change=${(event: Event) => draft.change({ validationDataset: (event.target as HTMLSelectElement).value })}
       >
-        <option value="" ?selected=${chosen === ''}>None</option>
-        ${names.map((name) => html`<option value=${name} ?selected=${name === chosen}>${name}</option>`)}
+        <option value="" .selected=${chosen === ''}>None</option>
+        ${names.map((name) => html`<option value=${name} .selected=${name === chosen}>${name}</option>`)}
       </select>
       <p class="hint" id="${id}-hint">
         Rows to validate on, of the same fields as the dataset, instead of a part of it.

@@ -22,6 +22,8 @@ import { Watch } from '../state/store.ts';
 export class DatasetUpload extends LitElement {
   /** The shapes that the rows may have; `null` for any. */
   @property({ attribute: false }) shapes: readonly RowShape[] | null = null;
+  /** Without the accepted files, for a row of a form. */
+  @property({ type: Boolean }) compact = false;
   @state() private _uploading: { readonly name: string; readonly fraction: number } | null = null;
   @state() private _uploaded: Uploaded | null = null;
   @state() private _error: ServiceError | null = null;
@@ -85,7 +87,7 @@ export class DatasetUpload extends LitElement {
 
   protected override render(): TemplateResult {
     return html`<div
-        class="drop"
+        class=${this.compact ? 'drop compact' : 'drop'}
         data-over=${this._over ? 'yes' : nothing}
         @dragover=${(event: DragEvent) => {
           event.preventDefault();
@@ -120,9 +122,7 @@ export class DatasetUpload extends LitElement {
         />
         <span class="muted">or drop it here</span>
       </p>
-      <p class="muted">
-        JSONL, JSON, CSV, TSV or Parquet, also compressed with gzip; at least ${minimumRows} rows.${shapes === null ? '' : ` JSONL with the fields ${shapesFields(shapes)} is taken as it is, anything else is imported.`}
-      </p>`;
+      ${this.compact ? nothing : html`<p class="muted">${acceptedFiles(shapes)}</p>`}`;
   }
 
   private _progress({ name, fraction }: { name: string; fraction: number }): TemplateResult {
@@ -143,6 +143,13 @@ export class DatasetUpload extends LitElement {
       <span class="muted">${formatCount(num_examples)} rows, all valid</span>
     </p>`;
   }
+}
+
+/** The files that an upload takes, in a sentence. @param shapes the shapes that the rows may have; `null` for any. */
+export function acceptedFiles(shapes: readonly RowShape[] | null): string {
+  const formats = `JSONL, JSON, CSV, TSV or Parquet, also compressed with gzip; at least ${minimumRows} rows.`;
+  if (shapes === null) return formats;
+  return `${formats} JSONL with the fields ${shapesFields(shapes)} is taken as it is, anything else is imported.`;
 }
 
 declare global {

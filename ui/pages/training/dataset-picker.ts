@@ -1,9 +1,9 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
-import type { DatasetDetail, Uploaded } from '../../api/types.ts';
+import type { Dataset, DatasetDetail, Uploaded } from '../../api/types.ts';
 import { formatAgo, formatCount, formatMegabytes } from '../../elements/format.ts';
-import { nameText, option, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, datasets } from '../../state/app.ts';
 import { shapeFields, shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
@@ -11,7 +11,7 @@ import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/dataset-faults.ts';
 import '../../views/dataset-rows.ts';
-import '../../views/dataset-upload.ts';
+import { acceptedFiles } from '../../views/dataset-upload.ts';
 import '../../views/delete-dataset.ts';
 import './row-view.ts';
 
@@ -62,43 +62,35 @@ export class DatasetPicker extends LitElement {
   protected override render(): TemplateResult {
     const { value, error } = datasets.value;
     return html`
-      <hone-dataset-upload
-        .shapes=${shapesFor(draft.value)}
-        @uploaded=${({ detail }: CustomEvent<Uploaded>) => this._choose(detail.filename)}
-      ></hone-dataset-upload>
-      ${
-        value === null
-          ? error === null
-            ? skeleton(2)
-            : serviceErrorPanel('Could not load the datasets', error)
-          : this._list()
-      }
+      <div class="form-row">
+        <label for="dataset">Dataset</label>
+        <div class="form-row-fields">
+          ${value === null && error === null ? skeleton(1) : this._list()}
+          <hone-dataset-upload
+            compact
+            .shapes=${shapesFor(draft.value)}
+            @uploaded=${({ detail }: CustomEvent<Uploaded>) => this._choose(detail.filename)}
+          ></hone-dataset-upload>
+        </div>
+        ${draft.value.dataset === '' ? html`<p class="hint check-line">${acceptedFiles(shapesFor(draft.value))}</p>` : nothing}
+      </div>
+      ${value === null && error !== null ? serviceErrorPanel('Could not load the datasets', error) : nothing}
       ${this._detail === null ? nothing : this._shown(this._detail)} ${this._deleteDialog()}
-      <hone-row-view></hone-row-view>
     `;
   }
 
-  private _list(): TemplateResult | typeof nothing {
-    const known = datasets.value.value ?? [];
-    if (known.length === 0) return nothing;
-    const wanted = shapesFor(draft.value);
-    return html`<div class="options stacked" role="radiogroup" aria-label="Uploaded datasets">
-      ${known.map((entry) => {
-        const fits = entry.valid && (wanted === null || wanted.some((shape) => shape === entry.shape));
-        return option(
-          'dataset',
-          entry.filename,
-          html`${nameText(entry.filename)}${entry.valid ? nothing : html` <span class="badge" data-state="failed">invalid</span>`}`,
-          html`${formatCount(entry.num_examples)} rows, ${formatMegabytes(entry.size_mb)}, ${formatAgo(entry.uploaded_at)}${
-            fits || !entry.valid || entry.shape === null
-              ? nothing
-              : html`<span class="mismatch">Has the fields ${shapeFields(entry.shape)}.</span>`
-          }`,
-          draft.value.dataset === entry.filename,
-          () => draft.change({ dataset: entry.filename }),
-        );
-      })}
-    </div>`;
+  private _list(): TemplateResult {
+    const { dataset } = draft.value;
+    return html`<select
+      id="dataset"
+      @change=${(event: Event) => draft.change({ dataset: (event.target as HTMLSelectElement).value })}
+    >
+      <option value="" .selected=${dataset === ''}>Choose one, or upload a file</option>
+      ${(datasets.value.value ?? []).map(
+        (entry) =>
+          html`<option value=${entry.filename} .selected=${dataset === entry.filename}>${datasetWords(entry)}</option>`,
+      )}
+    </select>`;
   }
 
   /** Warnings about the dataset's size; once a model is chosen, the summary shows them instead. */
@@ -109,18 +101,21 @@ export class DatasetPicker extends LitElement {
   private _shown(detail: DatasetDetail): TemplateResult {
     return html`${this._warnings(detail).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
       <hone-dataset-faults .detail=${detail}></hone-dataset-faults>
-      <div class="row between wrap-row">
-        <h3>
-          First rows of ${nameText(detail.filename)}
-          ${detail.validation.valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
-        </h3>
-        <div class="actions">
-          <a class="button small" href=${datasetPath(detail.filename)}>Open</a>
-          <button type="button" class="small" @click=${this._askDelete}>Delete…</button>
-        </div>
-      </div>
-      <hone-dataset-rows .rows=${detail.rows} label="First rows of the dataset"></hone-dataset-rows>
-      <p class="note">Showing ${formatCount(detail.rows.length)} of ${formatCount(detail.num_examples)} rows.</p>`;
+      <div class="folds">
+        <details class="fold">
+          <summary>
+            First rows of ${nameText(detail.filename)}
+            ${detail.validation.valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
+          </summary>
+          <div class="actions">
+            <a class="button small" href=${datasetPath(detail.filename)}>Open</a>
+            <button type="button" class="small" @click=${this._askDelete}>Delete…</button>
+          </div>
+          <hone-dataset-rows .rows=${detail.rows} label="First rows of the dataset"></hone-dataset-rows>
+          <p class="note">Showing ${formatCount(detail.rows.length)} of ${formatCount(detail.num_examples)} rows.</p>
+        </details>
+        <hone-row-view></hone-row-view>
+      </div>`;
   }
 
   private _askDelete(): void {
@@ -137,6 +132,15 @@ export class DatasetPicker extends LitElement {
       }}
     ></hone-delete-dataset>`;
   }
+}
+
+/** A dataset with its size, its age, and why it cannot be used. */
+function datasetWords({ filename, num_examples, size_mb, uploaded_at, valid, shape }: Dataset): string {
+  const wanted = shapesFor(draft.value);
+  const fits = shape === null || wanted === null || wanted.some((one) => one === shape);
+  const problem = !valid ? ' (invalid)' : fits ? '' : ` (has the fields ${shapeFields(shape)})`;
+  const facts = [`${formatCount(num_examples)} rows`, formatMegabytes(size_mb), formatAgo(uploaded_at)];
+  return `${filename} · ${facts.join(', ')}${problem}`;
 }
 
 declare global {

@@ -2,12 +2,10 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { CheckedModel, Recommendation, Recommendations } from '../../api/types.ts';
+import type { CheckedModel, LocalModel, Recommendation, Recommendations } from '../../api/types.ts';
 import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
-import { nameText, option, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { models } from '../../state/app.ts';
+import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { draft } from '../../state/draft.ts';
-import { profileName } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 
@@ -18,14 +16,21 @@ const statuses = { invalid: 400, forbidden: 403, upstream: 502 } as const;
 type Check =
   | { readonly state: 'asking' }
   | { readonly state: 'good'; readonly hub: CheckedModel['hub'] }
-  | { readonly state: 'bad'; readonly error: ServiceError };
+  /** `isVerdict`: the service refused the model; otherwise it could not be asked. */
+  | { readonly state: 'bad'; readonly error: ServiceError; readonly isVerdict: boolean };
 
-/** Chooses the base model: a recommended one, or any other, checked as it is typed. */
+/**
+ * Chooses the base model: one that is suggested, one on this machine, or any other, which is checked as it is typed.
+ * Fires `checked` with a sentence that tells why the model cannot be used; `null` if nothing is known against it.
+ */
 @customElement('hone-model-picker')
 export class ModelPicker extends LitElement {
   @state() private _recommended: Recommendations | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _check: Check | null = null;
+  @state() private _local: readonly LocalModel[] | null = null;
+  @state() private _isTyping = false;
+  @state() private _isRecommending = false;
   private _task = '';
   /** The model that was typed in last. */
   private _typed = '';
@@ -35,11 +40,22 @@ export class ModelPicker extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, draft, models);
+    new Watch(this, draft);
   }
 
   protected override createRenderRoot(): this {
     return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    // Without the list, models can still be typed in.
+    void service
+      .baseModels()
+      .catch(() => [])
+      .then((found) => {
+        this._local = found;
+      });
   }
 
   override disconnectedCallback(): void {
@@ -49,9 +65,16 @@ export class ModelPicker extends LitElement {
     this._asked = '';
   }
 
+  protected override updated(changed: Map<PropertyKey, unknown>): void {
+    if (!changed.has('_check')) return;
+    const check = this._check;
+    const wrong = check?.state === 'bad' && check.isVerdict ? `${refusal(check.error)}.` : null;
+    this.dispatchEvent(new CustomEvent('checked', { detail: wrong }));
+  }
+
   protected override willUpdate(): void {
     const { task, model, custom } = draft.value;
-    if (custom) this._typed = model;
+    if (custom && this._local !== null && this._isTyped) this._typed = model;
     if (task !== this._task) {
       this._task = task;
       void this._recommend(task);
@@ -60,6 +83,7 @@ export class ModelPicker extends LitElement {
   }
 
   private async _recommend(task: string): Promise<void> {
+    this._isRecommending = true;
     try {
       const found = await service.recommendations(task);
       if (task !== this._task) return;
@@ -70,7 +94,11 @@ export class ModelPicker extends LitElement {
         draft.change({ model: first.model });
       }
     } catch (error) {
+      if (task !== this._task) return;
+      this._recommended = null;
       this._error = asServiceError(error);
+    } finally {
+      if (task === this._task) this._isRecommending = false;
     }
   }
 
@@ -96,57 +124,105 @@ export class ModelPicker extends LitElement {
           : {
               state: 'bad',
               error: new ServiceError(statuses[problem.kind], problem.message, problem.message),
+              isVerdict: true,
             };
     } catch (error) {
       if (this._asked === model && !asking.signal.aborted) {
-        this._check = { state: 'bad', error: asServiceError(error) };
+        this._check = { state: 'bad', error: asServiceError(error), isVerdict: false };
       }
     }
   }
 
-  protected override render(): TemplateResult {
+  /** Checks the model once more; it may exist by now. */
+  private _checkAgain(): void {
+    this._asked = '';
+    this.requestUpdate();
+  }
+
+  /** Whether the model is typed in rather than chosen from the list. */
+  private get _isTyped(): boolean {
     const { custom, model } = draft.value;
-    const recommended = this._recommended;
-    if (recommended === null && this._error === null) return html`${skeleton(5)}`;
+    if (custom && this._isTyping) return true;
+    const isListed = [...this._suggested, ...(this._local ?? [])].some((one) => one.model === model);
+    return !isListed && !this._isRecommending;
+  }
+
+  private _choose(name: string): void {
+    this._isTyping = name === '';
+    const isSuggested = this._suggested.some(({ model }) => model === name);
+    draft.change(name === '' ? { custom: true, model: this._typed } : { custom: !isSuggested, model: name });
+  }
+
+  private get _suggested(): readonly Recommendation[] {
+    return this._recommended?.recommendations ?? [];
+  }
+
+  protected override render(): TemplateResult {
+    const { model } = draft.value;
+    const local = this._local;
+    if (local === null || (this._recommended === null && this._error === null)) return html`${skeleton(2)}`;
+    const isTyped = this._isTyped;
+    const others = this._suggested.filter((one) => !local.some((here) => here.model === one.model));
+    const entry = (name: string, words: string) =>
+      html`<option value=${name} .selected=${!isTyped && name === model}>${words}</option>`;
     return html`
-      ${recommended === null ? nothing : html`<p class="hint">Recommended for this machine (${profileName(recommended.profile).toLowerCase()} profile), best first.</p>`}
       ${this._error === null ? nothing : serviceErrorPanel('Could not load the recommendations', this._error)}
-      <div class="options" role="radiogroup" aria-label="Model">
-        ${(recommended?.recommendations ?? []).map((entry, index) =>
-          option(
-            'model',
-            entry.model,
-            html`${nameText(entry.model)}${index === 0 ? html` <span class="tag">recommended</span>` : nothing}`,
-            reason(entry),
-            !custom && model === entry.model,
-            () => draft.change({ model: entry.model, custom: false }),
-          ),
-        )}
-        ${option('model', 'custom', 'Other model', 'A hub ID or a local folder.', custom, () =>
-          draft.change({ custom: true, model: this._typed }),
-        )}
+      <div class="form-row">
+        <label for="model">Model</label>
+        <div class="form-row-fields">
+          <select
+            id="model"
+            aria-describedby="model-check"
+            @change=${(event: Event) => this._choose((event.target as HTMLSelectElement).value)}
+          >
+            ${
+              others.length === 0
+                ? nothing
+                : html`<optgroup label="Suggested for this machine">
+                    ${others.map((one) => entry(one.model, suggestion(one)))}
+                  </optgroup>`
+            }
+            ${
+              local.length === 0
+                ? nothing
+                : html`<optgroup label="On this machine">
+                    ${local.map((one) => entry(one.model, localWords(one)))}
+                  </optgroup>`
+            }
+            <option value="" .selected=${isTyped}>${typedOption}</option>
+          </select>
+          ${
+            isTyped
+              ? html`<input
+                  id="custom-model"
+                  type="text"
+                  class="mono"
+                  aria-label="Hub ID or folder"
+                  placeholder="owner/name or /path/to/model"
+                  autocomplete="off"
+                  spellcheck="false"
+                  aria-describedby="model-check"
+                  aria-invalid=${this._check?.state === 'bad' ? 'true' : nothing}
+                  .value=${model}
+                  @input=${(event: Event) => {
+                    this._isTyping = true;
+                    draft.change({ model: (event.target as HTMLInputElement).value });
+                  }}
+                />`
+              : nothing
+          }
+        </div>
+        <div id="model-check" class="check-line" role="status">${this._verdict()} ${this._why()}</div>
       </div>
-      ${
-        custom
-          ? html`<div class="field">
-              <label for="custom-model">Hub ID or folder</label>
-              <input
-                id="custom-model"
-                type="text"
-                class="mono"
-                placeholder="owner/name or /path/to/model"
-                autocomplete="off"
-                spellcheck="false"
-                aria-describedby="model-check"
-                aria-invalid=${this._check?.state === 'bad' ? 'true' : nothing}
-                .value=${model}
-                @input=${(event: Event) => draft.change({ model: (event.target as HTMLInputElement).value })}
-              />
-            </div>`
-          : nothing
-      }
-      <div id="model-check" class="check-line" role="status">${this._verdict()}</div>
     `;
+  }
+
+  /** Why the chosen model is suggested. */
+  private _why(): TemplateResult | typeof nothing {
+    const found = this._suggested.find(({ model }) => model === draft.value.model);
+    return found === undefined || draft.value.custom
+      ? nothing
+      : html`<span class="muted">${found.why.charAt(0).toUpperCase()}${found.why.slice(1)}; ${found.licence}</span>`;
   }
 
   private _verdict(): TemplateResult | typeof nothing {
@@ -154,14 +230,9 @@ export class ModelPicker extends LitElement {
     if (check === null) return nothing;
     if (check.state === 'asking') return html`<span class="muted">Checking…</span>`;
     if (check.state === 'bad') {
-      const { status } = check.error;
-      const title =
-        status === 403
-          ? 'This model does not exist, or is private or gated'
-          : status === 502
-            ? 'Could not reach the hub'
-            : 'This model cannot be used';
-      return serviceErrorPanel(title, check.error);
+      const title = check.isVerdict ? refusal(check.error) : 'Could not check the model';
+      return html`${serviceErrorPanel(title, check.error)}
+        <button type="button" class="small" @click=${this._checkAgain}>Check again</button>`;
     }
     const { hub } = check;
     return html`<span class="good">✓ Model found</span>
@@ -181,10 +252,20 @@ declare global {
   }
 }
 
-/** Why a model is recommended, with its size, memory and license. */
-function reason({ why, parameters_billion, memory_bytes, licence }: Recommendation): TemplateResult {
-  return html`${why.charAt(0).toUpperCase()}${why.slice(1)}
-    <span class="reason-facts tabular">
-      ${formatNumber(parameters_billion, 3)} B parameters · about ${formatMemory(memory_bytes)} to train · ${licence}
-    </span>`;
-}
+const typedOption = 'Path or hub ID…';
+
+/** Why a model cannot be used, by the status that a start would answer with. */
+const refusal = ({ status }: ServiceError): string =>
+  status === 403
+    ? 'This model does not exist, or is private or gated'
+    : status === 502
+      ? 'Could not reach the hub'
+      : 'This model cannot be used';
+
+/** A suggested model with its size and memory. */
+const suggestion = ({ model, parameters_billion, memory_bytes }: Recommendation): string =>
+  `${model} · ${formatNumber(parameters_billion, 3)} B parameters, about ${formatMemory(memory_bytes)} to train`;
+
+/** A model on this machine. */
+const localWords = ({ model, kind }: LocalModel): string =>
+  kind === 'starter' ? `${model.split(/[/\\]/).at(-1)} · the demo’s small model` : model;

@@ -5,9 +5,9 @@ import type { FieldFault, ServiceError } from '../../api/request.ts';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Estimate } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
-import { modelName, nameText, option, serviceErrorPanel } from '../../elements/parts.ts';
+import { modelName, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
-import { taskName, trains } from '../../state/choice-words.ts';
+import { strategyName, taskName, trains } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { isActive } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -21,12 +21,14 @@ import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 
-/** The form for a new training, in four steps. */
+/** The form for a new training, and what it will take. */
 @customElement('hone-training')
 export class Training extends LitElement {
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
   @state() private _estimate: Estimate | null = null;
+  /** Why the model cannot be used; `null` unless its check says so. */
+  @state() private _wrongModel: string | null = null;
 
   constructor() {
     super();
@@ -53,9 +55,8 @@ export class Training extends LitElement {
     ];
   }
 
-  private async _start(event: Event): Promise<void> {
-    event.preventDefault();
-    if (this._starting || draftMissing() !== null) return;
+  private async _start(): Promise<void> {
+    if (this._starting || this._wrongModel !== null || draftMissing() !== null) return;
     this._starting = true;
     this._error = null;
     try {
@@ -77,23 +78,22 @@ export class Training extends LitElement {
     const faults = this._faults;
     return html`<div class="page">
       ${trainingTabs('/training')}
-      <h1>New training</h1>
-      <hone-draft-origin></hone-draft-origin>
-      <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
+      <div class="page-head">
+        <h1>New training</h1>
+        <hone-draft-origin></hone-draft-origin>
+      </div>
+      <form class="training" novalidate @submit=${startNothing} @input=${this._edited}>
         <div class="column">
-          ${this._task()}
-          <section class="card" aria-labelledby="step-model">
-            <h2 id="step-model"><span class="step-number">2</span> Model</h2>
-            <hone-model-picker></hone-model-picker>
-          </section>
-          <section class="card" aria-labelledby="step-dataset">
-            <h2 id="step-dataset"><span class="step-number">3</span> Dataset</h2>
+          <section class="card training-form" aria-labelledby="choices">
+            <h2 id="choices" class="off-screen">Task, model, dataset and settings</h2>
+            ${this._task()}
+            <hone-model-picker
+              @checked=${({ detail }: CustomEvent<string | null>) => {
+                this._wrongModel = detail;
+              }}
+            ></hone-model-picker>
             <hone-dataset-picker></hone-dataset-picker>
-          </section>
-          <section class="card" aria-labelledby="step-settings">
-            <h2 id="step-settings"><span class="step-number">4</span> Settings</h2>
-            ${this._method()}
-            <hone-settings-form .faults=${faults}></hone-settings-form>
+            <hone-settings-form .faults=${faults} .first=${this._method()}></hone-settings-form>
           </section>
         </div>
         ${this._plan(faults)}
@@ -121,26 +121,38 @@ export class Training extends LitElement {
 
   private _task(): TemplateResult {
     const tasks = choices.value.value?.tasks ?? [];
-    return html`<section class="card" aria-labelledby="step-task">
-      <h2 id="step-task"><span class="step-number">1</span> Task</h2>
-      <div class="options" role="radiogroup" aria-labelledby="step-task">
-        ${tasks.map(({ name: task, label, description }) =>
-          option('task', task, label, description, draft.value.task === task, () =>
-            draft.change({
-              task,
-              ...(draft.value.custom ? {} : { model: '' }),
-              ...(trains(draft.value.strategy, task) ? {} : { strategy: 'sft' }),
-            }),
-          ),
-        )}
+    const known = tasks.find(({ name }) => name === draft.value.task);
+    return html`<div class="form-row">
+      <label for="task">Task</label>
+      <div class="form-row-fields">
+        <select
+          id="task"
+          aria-describedby="task-hint"
+          @change=${(event: Event) => this._chooseTask((event.target as HTMLSelectElement).value)}
+        >
+          ${tasks.map(
+            ({ name, label }) =>
+              html`<option value=${name} .selected=${name === draft.value.task}>${label}</option>`,
+          )}
+        </select>
+        <span class="hint" id="task-hint">${known?.description}</span>
       </div>
-    </section>`;
+    </div>`;
+  }
+
+  private _chooseTask(task: string): void {
+    draft.change({
+      task,
+      ...(draft.value.custom ? {} : { model: '' }),
+      ...(trains(draft.value.strategy, task) ? {} : { strategy: 'sft' }),
+    });
   }
 
   private _method(): TemplateResult {
     const told = choices.value.value;
     const { task, strategy, provider } = draft.value;
-    return html`
+    return html`<details class="fold">
+      <summary>Method <span class="tag">${strategyName(strategy)}</span></summary>
       <h3 id="strategy">Strategy</h3>
       <div class="options" role="radiogroup" aria-labelledby="strategy">
         ${(told?.strategies ?? []).map(({ name, label, description, tasks }) =>
@@ -171,25 +183,24 @@ export class Training extends LitElement {
           );
         })}
       </div>
-    `;
+    </details>`;
   }
 
   private _plan(faults: readonly FieldFault[]): TemplateResult {
-    const { task, model, dataset } = draft.value;
+    const { dataset, validationDataset } = draft.value;
     const rows = datasets.value.value?.find(({ filename }) => filename === dataset)?.num_examples ?? null;
-    const missing = draftMissing();
+    const incomplete = draftMissing();
+    const missing = incomplete ?? this._wrongModel;
     const own = faults.filter((fault) => !(this._error?.faults ?? []).includes(fault));
-    const body = missing === null && own.length === 0 ? draftRequest() : null;
+    const body = incomplete === null && own.length === 0 ? draftRequest() : null;
+    const heldOut = body === null ? null : (this._estimate?.steps?.held_out_rows ?? null);
+    const training =
+      rows === null || heldOut === null ? null : validationDataset === '' ? rows - heldOut : rows;
     return html`<aside class="plan card" aria-labelledby="plan">
       <h2 id="plan">Summary</h2>
       <dl class="facts">
-        <div class="figure"><dt>Task</dt><dd>${taskName(task)}</dd></div>
-        <div class="figure"><dt>Model</dt><dd>${model === '' ? '–' : modelName(model)}</dd></div>
-        <div class="figure">
-          <dt>Dataset</dt>
-          <dd>${dataset === '' ? '–' : nameText(dataset)}</dd>
-        </div>
-        <div class="figure"><dt>Rows</dt><dd>${formatCount(rows)}</dd></div>
+        <div class="figure"><dt>Rows to train on</dt><dd>${formatCount(training)}</dd></div>
+        <div class="figure"><dt>Rows to validate on</dt><dd>${formatCount(heldOut)}</dd></div>
         <div class="figure"><dt>Rows per step</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
         <div class="figure"><dt>Steps</dt><dd>${this._steps(body)}</dd></div>
       </dl>
@@ -201,7 +212,12 @@ export class Training extends LitElement {
         }}
       ></hone-estimate>
       ${this._error === null ? nothing : serviceErrorPanel('Could not start the training', this._error, this._next())}
-      <button class="primary wide" type="submit" ?disabled=${this._starting || missing !== null || own.length > 0}>
+      <button
+        type="button"
+        class="primary wide"
+        ?disabled=${this._starting || missing !== null || own.length > 0}
+        @click=${this._start}
+      >
         ${this._starting ? 'Starting…' : this._active ? 'Add to the queue' : 'Start training'}
       </button>
       <p class="note" role="status">
@@ -232,6 +248,9 @@ export class Training extends LitElement {
     return `${bound}${formatCount(steps.total)}`;
   }
 }
+
+/** Enter in a field submits the form; only the button starts a training. */
+const startNothing = (event: Event) => event.preventDefault();
 
 declare global {
   interface HTMLElementTagNameMap {
