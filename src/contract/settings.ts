@@ -228,7 +228,7 @@ export const settings = {
     recommended: null,
     empty: 'none',
     group: 'evaluation',
-    help: 'Up to 16 prompts, one per line. The model answers them during training.',
+    help: 'One per line. The model answers them during training.',
   },
   optim: {
     label: 'Optimizer',

@@ -1,5 +1,5 @@
 /** What the page says of runs, models and datasets whose state it used to tell wrongly. No training is needed for it. */
-import { cpSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
@@ -14,11 +14,10 @@ import {
   supportRows,
   type TestService,
   temporaryFolder,
-  tinyModel,
   until,
 } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
-import { axeViolations, closeBrowser, openFold, openPage, sees, typeModel } from './browser.ts';
+import { axeViolations, closeBrowser, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
 let model: StoredModel;
@@ -172,71 +171,6 @@ test('without a network the page asks nothing that fails, and keeps a folder tha
   assert.is(await page.getByLabel('Hub ID or folder').inputValue(), 'owner/absent');
   assert.equal(failed, []);
   assert.equal(faults, []);
-});
-
-test('the form with its defaults is one screen, Enter starts nothing, and Start says why it cannot', async () => {
-  const { page, context, faults } = await openPage(service.url, '/training', { height: 800 });
-  await page.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
-  await typeModel(page, tinyModel('llama'));
-  await sees(page, 'Model found');
-  await page.locator('.plan .meter').first().waitFor();
-  const button = page.getByRole('button', { name: /Start training|Add to the queue/ });
-  const bottom = await page
-    .locator('.training-form')
-    .evaluate((form) => form.getBoundingClientRect().bottom + scrollY);
-  assert.ok(bottom <= 800, `the form ends at ${bottom} px`);
-  const { y = 0, height = 0 } = (await button.boundingBox()) ?? {};
-  assert.ok(y > 0 && y + height <= 800, `the button ends at ${y + height} px`);
-  assert.is(await page.locator('.main-fields input').count(), 4);
-  assert.is(await page.getByText(/^Range:/).count(), 0);
-  const figure = (name: string) =>
-    page.locator('.plan .figure', { hasText: name }).locator('dd').textContent();
-  await openFold(page, 'More essentials');
-  await page.getByLabel('Validation split', { exact: true }).fill('0.1');
-  await until(async () => (await figure('Rows to validate on')) === '40', 'a tenth is held out');
-  assert.is(await figure('Rows to train on'), '360');
-  await page.getByLabel('Validation split', { exact: true }).fill('7');
-  await sees(page, 'Validation split must be 0 to below 1.');
-  await page.getByLabel('Validation split', { exact: true }).fill('0.2');
-  await until(async () => (await figure('Rows to validate on')) === '80', 'a fifth is held out');
-  assert.ok(await page.getByLabel('Validation split', { exact: true }).isVisible(), 'its fold stays open');
-  const time = page.locator('.estimate');
-  assert.match((await time.textContent()) ?? '', /The time is known after a first run|about/);
-
-  const before = (await service.call('GET', '/api/jobs')).body.total;
-  await page.getByLabel('Epochs', { exact: true }).press('Enter');
-  await page.getByLabel('Hub ID or folder').press('Enter');
-  await page.getByLabel('Hub ID or folder').fill('no model');
-  await sees(page, /neither a hub ID/);
-  await until(() => button.isDisabled(), 'what cannot be used cannot be started');
-  const reason = page.locator('.plan .note', { hasText: 'This model cannot be used.' });
-  await reason.waitFor();
-  await page.evaluate(() => scrollTo(0, 0));
-  assert.equal(await axeViolations(page), []);
-  assert.is((await service.call('GET', '/api/jobs')).body.total, before);
-  assert.equal(faults, []);
-  await context.close();
-});
-
-test('a model that comes later is found when it is checked again, and a file of settings changes what was chosen', async () => {
-  const { page, context, faults } = await openPage(service.url, '/training');
-  const folder = join(temporaryFolder(), 'later');
-  await typeModel(page, folder);
-  await sees(page, 'This model cannot be used');
-  cpSync(tinyModel('llama'), folder, { recursive: true });
-  await page.getByRole('button', { name: 'Check again' }).click();
-  await sees(page, 'Model found');
-
-  const tasks = page.getByLabel('Task', { exact: true });
-  for (const task of ['summarization', 'text-generation']) await tasks.selectOption(task);
-  await page.getByLabel('Import settings…').setInputFiles({
-    name: 'mine.json',
-    mimeType: 'application/json',
-    buffer: Buffer.from('{"task": "summarization"}'),
-  });
-  await until(async () => (await tasks.inputValue()) === 'summarization', 'the task of the file is shown');
-  assert.equal(faults, []);
-  await context.close();
 });
 
 test('an invalid field hides what would follow from it, and a small file is not told with digits that nobody knows', async () => {

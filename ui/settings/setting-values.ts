@@ -99,9 +99,12 @@ export function readSetting(field: SettingField, text: string): { value: unknown
     case 'text':
       return { value: trimmed };
     case 'names':
-      return { value: parts(trimmed, ',') };
-    case 'lines':
-      return { value: parts(trimmed, '\n') };
+    case 'lines': {
+      const value = parts(trimmed, field.kind === 'names' ? ',' : '\n');
+      return value.length > field.maxItems
+        ? { fault: `There must be at most ${field.maxItems} ${field.label.toLowerCase()}.` }
+        : { value };
+    }
     default: {
       const value = Number(trimmed);
       if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };

@@ -186,7 +186,7 @@ export class ModelPicker extends LitElement {
               local.length === 0
                 ? nothing
                 : html`<optgroup label="On this machine">
-                    ${local.map((one) => entry(one.model, localWords(one)))}
+                    ${local.map((one) => entry(one.model, this._localWords(one)))}
                   </optgroup>`
             }
             <option value="" .selected=${isTyped}>${typedOption}</option>
@@ -223,6 +223,14 @@ export class ModelPicker extends LitElement {
     return found === undefined || draft.value.custom
       ? nothing
       : html`<span class="muted">${found.why.charAt(0).toUpperCase()}${found.why.slice(1)}; ${found.licence}</span>`;
+  }
+
+  /** A model on this machine, with what is known of it. */
+  private _localWords({ model, kind }: LocalModel): string {
+    const suggested = this._suggested.find((one) => one.model === model);
+    if (suggested !== undefined) return suggestion(suggested);
+    if (kind === 'starter') return `${model.split(/[/\\]/).at(-1)} · the demo’s small model`;
+    return kind === 'hub' ? `${model} · in the hub cache` : model;
   }
 
   private _verdict(): TemplateResult | typeof nothing {
@@ -265,7 +273,3 @@ const refusal = ({ status }: ServiceError): string =>
 /** A suggested model with its size and memory. */
 const suggestion = ({ model, parameters_billion, memory_bytes }: Recommendation): string =>
   `${model} · ${formatNumber(parameters_billion, 3)} B parameters, about ${formatMemory(memory_bytes)} to train`;
-
-/** A model on this machine. */
-const localWords = ({ model, kind }: LocalModel): string =>
-  kind === 'starter' ? `${model.split(/[/\\]/).at(-1)} · the demo’s small model` : model;

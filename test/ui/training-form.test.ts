@@ -1,0 +1,247 @@
+/** The form of a training: what it offers, what it says before the start, and what starts a run. No training is needed for it. */
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openStore } from '../../src/db/store.ts';
+import { littleInstallation } from '../jobs/little-installation.ts';
+import {
+  endAll,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  until,
+} from '../service.ts';
+import { axeViolations, closeBrowser, openFold, openPage, sees, typeModel } from './browser.ts';
+
+let service: TestService;
+let ownFolder = '';
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+/** Puts the demo's model and one of the hub into the caches of a new home. */
+function fillCaches(): NodeJS.ProcessEnv {
+  const [cache, hub] = [temporaryFolder(), temporaryFolder()];
+  const starter = join(cache, 'hone', 'starter-tiny');
+  mkdirSync(join(cache, 'hone'));
+  cpSync(tinyModel('llama'), starter, { recursive: true });
+  writeFileSync(join(starter, 'starter.json'), '{}');
+  const revision = 'a'.repeat(40);
+  const kept = join(hub, 'hub', 'models--someone--kept');
+  mkdirSync(join(kept, 'refs'), { recursive: true });
+  writeFileSync(join(kept, 'refs', 'main'), revision);
+  cpSync(tinyModel('llama'), join(kept, 'snapshots', revision), { recursive: true });
+  return { XDG_CACHE_HOME: cache, HF_HOME: hub };
+}
+
+/** Stores a run of a model in a folder. */
+function storeRun(dataDir: string, modelName: string): void {
+  const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
+  const id = store.jobs.insert({
+    ...{ modelId: 'stored', state: 'stopped', task: 'text-generation', provider: 'standard' },
+    ...{ strategy: 'sft', modelName, datasetName: 'a.jsonl', createdAt: '2026-01-01T10:00:00.000Z' },
+  });
+  store.jobs.update(id, { spec: { settings: {} }, acknowledged: true });
+  store.close();
+}
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  ownFolder = join(temporaryFolder(), 'my-model');
+  cpSync(tinyModel('llama'), ownFolder, { recursive: true });
+  storeRun(dataDir, ownFolder);
+  service = await startService({
+    dataDir,
+    env: { ...littleInstallation('polite'), ...fillCaches(), HF_HUB_OFFLINE: '1', HUB_TOKEN: '' },
+  });
+  await service.upload('support.jsonl', supportRows());
+  await service.upload('held.jsonl', supportRows().split('\n').slice(0, 12).join('\n'));
+  await service.upload('broken.jsonl', [...Array(11).fill('{"input":"a","output":"b"}'), '{}'].join('\n'));
+});
+
+const startButton = (page: Page) => page.getByRole('button', { name: /Start training|Add to the queue/ });
+const startNote = (page: Page) => page.locator('.plan > .note').last();
+const figure = (page: Page, name: string) =>
+  page.locator('.plan .figure', { hasText: name }).locator('dd').textContent();
+const choose = (page: Page, label: string, value: string) =>
+  page.getByLabel(label, { exact: true }).selectOption(value);
+
+/** The fields of the form that are seen, by their labels. */
+const seenFields = (page: Page) =>
+  page
+    .locator('.training-form :is(input, select, textarea):not([type="file"]):visible')
+    .evaluateAll((fields) =>
+      fields.map((field) => (field as HTMLInputElement).labels?.[0]?.textContent?.trim() ?? field.ariaLabel),
+    );
+
+test('the list of models has those suggested, those on this machine from each place, and a field for any other', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const optionsOf = (group: string) =>
+    page.locator(`#model optgroup[label="${group}"] option`).allTextContents();
+  await page.locator('#model').waitFor();
+  assert.equal(await optionsOf('On this machine'), [
+    'starter-tiny · the demo’s small model',
+    ownFolder,
+    'someone/kept · in the hub cache',
+  ]);
+  const suggested = await optionsOf('Suggested for this machine');
+  assert.ok(suggested.length > 2, `${suggested.length} models are suggested`);
+  for (const words of suggested) assert.match(words, /^\S+\/\S+ · [\d.]+ B parameters, about .+ to train$/);
+  for (const name of [ownFolder, 'someone/kept']) {
+    await choose(page, 'Model', name);
+    await sees(page, 'Model found');
+    assert.is(await page.getByLabel('Hub ID or folder').count(), 0);
+  }
+  await typeModel(page, tinyModel('llama'));
+  await sees(page, 'Model found');
+  // A model that is typed in and listed stays in the field until the page is opened anew.
+  await page.getByLabel('Hub ID or folder').fill(ownFolder);
+  await sees(page, 'Model found');
+  await page.reload();
+  await page.locator('#model').waitFor();
+  assert.is(await page.locator('#model').inputValue(), ownFolder);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('the form is one screen: a row for the model, a row for the dataset, four settings, and the rest folded', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training', { height: 800 });
+  await choose(page, 'Dataset', 'support.jsonl');
+  await typeModel(page, tinyModel('llama'));
+  await sees(page, 'Model found');
+  await page.locator('.plan .meter').first().waitFor();
+  assert.equal(await seenFields(page), [
+    ...['Task', 'Model', 'Hub ID or folder', 'Dataset'],
+    ...['Epochs', 'Learning rate', 'Batch size', 'Max sequence length'],
+  ]);
+  assert.is(await page.locator('.training-form details[open]').count(), 0);
+  const bottom = await page
+    .locator('.training-form')
+    .evaluate((form) => form.getBoundingClientRect().bottom + scrollY);
+  assert.ok(bottom <= 800, `the form ends at ${bottom} px`);
+  const { y = 0, height = 0 } = (await startButton(page).boundingBox()) ?? {};
+  assert.ok(y > 0 && y + height <= 800, `the button ends at ${y + height} px`);
+  for (const row of await page.locator('.form-row-fields').all()) {
+    const { height: tall = 0 } = (await row.boundingBox()) ?? {};
+    assert.ok(tall > 0 && tall < 60, `a row is ${tall} px high`);
+  }
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('the summary tells rows, steps, time, memory and disk, and follows the fields', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  await choose(page, 'Dataset', 'support.jsonl');
+  await choose(page, 'Model', ownFolder);
+  await openFold(page, 'More essentials');
+  const split = page.getByLabel('Validation split', { exact: true });
+  await split.fill('0.1');
+  await until(async () => (await figure(page, 'Rows to validate on')) === '40', 'a tenth is held out');
+  assert.is(await figure(page, 'Rows to train on'), '360');
+  await page.getByLabel('Epochs', { exact: true }).fill('1');
+  await page.getByLabel('Batch size', { exact: true }).fill('4');
+  await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('1');
+  await until(async () => (await figure(page, 'Steps')) === '90', 'an epoch of 360 rows is 90 steps of four');
+  await choose(page, 'Validation dataset', 'held.jsonl');
+  await until(async () => (await figure(page, 'Rows to validate on')) === '12', 'the other dataset is held out');
+  assert.is(await figure(page, 'Rows to train on'), '400');
+  await choose(page, 'Validation dataset', '');
+  const plan = page.locator('.plan');
+  await plan.getByText('The time is known after a first run of this model here.').waitFor();
+  await plan.locator('.meter', { hasText: /^\s*(GPU memory|Memory), / }).waitFor();
+  await plan.locator('.meter', { hasText: /^\s*Disk/ }).waitFor();
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('a range is told where a field breaks it, and nowhere before', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  await page.locator('#model').waitFor();
+  for (const fold of await page.locator('.training-form > hone-settings-form details.fold > summary').all()) {
+    await fold.click();
+  }
+  const hints = (await page.locator('.training-form .hint').allTextContents()).join('\n');
+  assert.match(hints, 'The fraction of rows held out');
+  assert.not.match(hints, /range|or more|or less|at most|at least|up to \d/i);
+  const split = page.getByLabel('Validation split', { exact: true });
+  await split.fill('7');
+  await page.locator('.fault', { hasText: 'Validation split must be 0 to below 1.' }).waitFor();
+  assert.is(await split.getAttribute('aria-invalid'), 'true');
+  await split.fill('0.2');
+  await page.locator('.fault', { hasText: 'Validation split' }).waitFor({ state: 'detached' });
+  assert.ok(await split.isVisible(), 'its fold stays open');
+  await page.getByLabel('Sample prompts', { exact: true }).fill(Array(17).fill('Hello').join('\n'));
+  await page.locator('.fault', { hasText: 'There must be at most 16 sample prompts.' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('Start says why it is disabled, and Enter in a field starts nothing', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const total = async () => (await service.call('GET', '/api/jobs')).body.total;
+  const before = await total();
+  const refuses = async (reason: string) => {
+    await startNote(page).getByText(reason).waitFor();
+    assert.ok(await startButton(page).isDisabled(), reason);
+  };
+  await typeModel(page, '');
+  await refuses('Choose a model.');
+  await page.getByLabel('Hub ID or folder').fill(tinyModel('llama'));
+  await refuses('Choose a dataset.');
+  await choose(page, 'Dataset', 'broken.jsonl');
+  await refuses('The dataset has errors. Fix it or choose another one.');
+  await choose(page, 'Dataset', 'support.jsonl');
+  await sees(page, 'Model found');
+  await startNote(page).getByText('You can close this page').waitFor();
+  assert.ok(await startButton(page).isEnabled());
+
+  for (const label of ['Epochs', 'Learning rate', 'Hub ID or folder']) {
+    await page.getByLabel(label, { exact: true }).press('Enter');
+  }
+  const epochs = page.getByLabel('Epochs', { exact: true });
+  await epochs.fill('many');
+  await refuses('Epochs must be a number.');
+  await epochs.fill('1');
+  await until(() => startButton(page).isEnabled(), 'the mended field can be started');
+  await page.getByLabel('Hub ID or folder').fill('no model');
+  await sees(page, /neither a hub ID/);
+  await refuses('This model cannot be used.');
+  await epochs.press('Enter');
+  await page.evaluate(() => scrollTo(0, 0));
+  assert.equal(await axeViolations(page), []);
+  assert.is(await total(), before);
+  assert.is(new URL(page.url()).pathname, '/training');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('a model that comes later is found when it is checked again, and a file of settings changes what was chosen', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const folder = join(temporaryFolder(), 'later');
+  await typeModel(page, folder);
+  await sees(page, 'This model cannot be used');
+  cpSync(tinyModel('llama'), folder, { recursive: true });
+  await page.getByRole('button', { name: 'Check again' }).click();
+  await sees(page, 'Model found');
+
+  const tasks = page.getByLabel('Task', { exact: true });
+  for (const task of ['summarization', 'text-generation']) await tasks.selectOption(task);
+  await page.getByLabel('Import settings…').setInputFiles({
+    name: 'mine.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from('{"task": "summarization"}'),
+  });
+  await until(async () => (await tasks.inputValue()) === 'summarization', 'the task of the file is shown');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test.run();
