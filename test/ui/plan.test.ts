@@ -85,8 +85,15 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
   const { last_metric: last } = (await service.call('GET', '/api/jobs/train_1')).body;
   assert.equal([last.step, last.total_steps], [13, 13]);
 
-  // Eight rows of a step are two prompts with four answers each.
+  // After it, the form tells how long another one takes.
   await page.goto(`${service.url}/training`);
+  await page
+    .locator('.estimate p', { hasText: /^\s*Time\s*about \d/ })
+    .first()
+    .waitFor();
+  await page.locator('.estimate').getByRole('link', { name: 'train_1' }).waitFor();
+
+  // Eight rows of a step are two prompts with four answers each.
   await openFold(page, 'Method');
   await page.getByRole('radio', { name: /^RLHF|^Reinforcement/i }).check();
   await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');

@@ -16,7 +16,7 @@ import {
   tinyModel,
   until,
 } from '../service.ts';
-import { axeViolations, closeBrowser, openFold, openPage, sees, typeModel } from './browser.ts';
+import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
 let ownFolder = '';
@@ -132,6 +132,7 @@ test('the form is one screen: a row for the model, a row for the dataset, four s
     const { height: tall = 0 } = (await row.boundingBox()) ?? {};
     assert.ok(tall > 0 && tall < 60, `a row is ${tall} px high`);
   }
+  await keepPictures(page, 'training-form');
   assert.equal(faults, []);
   await context.close();
 });
@@ -150,7 +151,10 @@ test('the summary tells rows, steps, time, memory and disk, and follows the fiel
   await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('1');
   await until(async () => (await figure(page, 'Steps')) === '90', 'an epoch of 360 rows is 90 steps of four');
   await choose(page, 'Validation dataset', 'held.jsonl');
-  await until(async () => (await figure(page, 'Rows to validate on')) === '12', 'the other dataset is held out');
+  await until(
+    async () => (await figure(page, 'Rows to validate on')) === '12',
+    'the other dataset is held out',
+  );
   assert.is(await figure(page, 'Rows to train on'), '400');
   await choose(page, 'Validation dataset', '');
   const plan = page.locator('.plan');
@@ -167,7 +171,7 @@ test('a range is told where a field breaks it, and nowhere before', async () => 
   for (const fold of await page.locator('.training-form > hone-settings-form details.fold > summary').all()) {
     await fold.click();
   }
-  const hints = (await page.locator('.training-form .hint').allTextContents()).join('\n');
+  const hints = (await page.locator('hone-settings-form .hint').allTextContents()).join('\n');
   assert.match(hints, 'The fraction of rows held out');
   assert.not.match(hints, /range|or more|or less|at most|at least|up to \d/i);
   const split = page.getByLabel('Validation split', { exact: true });

@@ -21,6 +21,8 @@ export class DatasetPicker extends LitElement {
   @state() private _deleting = false;
   @state() private _detail: DatasetDetail | null = null;
   private _detailOf = '';
+  /** Whether the first rows are shown: also those of the dataset that is chosen next. */
+  private _isOpen = false;
 
   constructor() {
     super();
@@ -102,7 +104,13 @@ export class DatasetPicker extends LitElement {
     return html`${this._warnings(detail).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
       <hone-dataset-faults .detail=${detail}></hone-dataset-faults>
       <div class="folds">
-        <details class="fold">
+        <details
+          class="fold"
+          ?open=${this._isOpen}
+          @toggle=${(event: Event) => {
+            this._isOpen = (event.target as HTMLDetailsElement).open;
+          }}
+        >
           <summary>
             First rows of ${nameText(detail.filename)}
             ${detail.validation.valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
