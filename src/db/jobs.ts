@@ -1,6 +1,6 @@
 import type { Statement } from 'better-sqlite3';
 import type { Db } from './open.ts';
-import { addSearch, type Facets, readFacets } from './search.ts';
+import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
 
 /** A stored training job, with JSON columns parsed. */
 export interface JobRow {
@@ -110,21 +110,20 @@ function toColumn(key: string, value: unknown): unknown {
   return value;
 }
 
-/** What is searched, as SQL. */
-const searched =
-  "display_name || ' ' || notes || ' ' || tags || ' ' || model_name || ' ' || dataset_name || ' ' || state";
-
-/** Columns that jobs can be listed by. */
-const filterColumns = {
-  task: 'task',
-  provider: 'provider',
-  strategy: 'strategy',
-  modelName: 'model_name',
-  datasetName: 'dataset_name',
+const searchable = {
+  columns: {
+    task: 'task',
+    provider: 'provider',
+    strategy: 'strategy',
+    modelName: 'model_name',
+    datasetName: 'dataset_name',
+  },
+  searched:
+    "'train_' || id || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || model_name || ' ' || dataset_name || ' ' || state",
 } as const;
 
 /** Filters for `list`: states (any if empty) and values; newest first. */
-export interface JobFilter extends Partial<Record<keyof typeof filterColumns, string | undefined>> {
+export interface JobFilter extends Partial<Record<keyof typeof searchable.columns, string | undefined>> {
   readonly states: readonly string[];
   /** Words that are all in the name, notes, tags, number, model, dataset or state; in upper or lower case. */
   readonly search?: string | undefined;
@@ -208,25 +207,14 @@ export function createJobStore(db: Db): JobStore {
       const sql = `SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`;
       return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);
     },
-    list({ states, search, tags = [], limit, offset, ...equals }) {
-      const conditions = states.length === 0 ? [] : [`state IN (${marks(states.length)})`];
-      const values: unknown[] = [...states];
-      for (const [key, column] of Object.entries(filterColumns)) {
-        const value = equals[key as keyof typeof filterColumns];
-        if (value === undefined) continue;
-        conditions.push(`${column} = ?`);
-        values.push(value);
-      }
-      for (const tag of tags) {
-        conditions.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)');
-        values.push(tag);
-      }
-      if (search !== undefined) {
-        conditions.push(`has_words('train_' || id || ' ' || ${searched}, ?)`);
-        values.push(search);
+    list({ states, limit, offset, ...wanted }) {
+      const { conditions, values } = conditionsOf(searchable, wanted);
+      if (states.length > 0) {
+        conditions.push(`state IN (${marks(states.length)})`);
+        values.push(...states);
       }
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-      if (search !== undefined || tags.length > 0) {
+      if (wanted.search !== undefined || (wanted.tags ?? []).length > 0) {
         // The index has all that is searched, so that no specification is read for a run that is not shown.
         const ids = prepared(`SELECT id FROM jobs INDEXED BY jobs_by_identity ${where}`)
           .pluck()

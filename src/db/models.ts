@@ -1,5 +1,5 @@
 import type { Db } from './open.ts';
-import { addSearch, type Facets, readFacets } from './search.ts';
+import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
 
 /** One file of a model, with its path relative to the model's folder. */
 export interface ModelArtifact {
@@ -68,32 +68,6 @@ export interface ModelStore {
   remove(id: number): void;
 }
 
-function toRow(record: Record<string, unknown>): ModelRow {
-  const json = (column: string) => {
-    const text = record[column] as string | null;
-    return text === null ? null : JSON.parse(text);
-  };
-  return {
-    id: record.id as number,
-    modelId: record.model_id as string,
-    jobId: record.job_id as number | null,
-    name: record.name as string,
-    baseModel: record.base_model as string,
-    task: record.task as string,
-    provider: record.provider as string,
-    strategy: record.strategy as string,
-    datasetName: record.dataset_name as string,
-    createdAt: record.created_at as string,
-    sizeBytes: record.size_bytes as number,
-    path: record.path as string,
-    config: json('config'),
-    metrics: json('metrics'),
-    verification: json('verification'),
-    artifacts: json('artifacts'),
-    ...toNames(record),
-  };
-}
-
 const toNames = (record: Record<string, unknown>): Names => ({
   displayName: (record.display_name as string) || (record.name as string),
   notes: record.notes as string,
@@ -115,14 +89,33 @@ const toListed = (record: Record<string, unknown>): ListedModel => ({
   ...toNames(record),
 });
 
+function toRow(record: Record<string, unknown>): ModelRow {
+  const json = (column: string) => {
+    const text = record[column] as string | null;
+    return text === null ? null : JSON.parse(text);
+  };
+  return {
+    ...toListed(record),
+    provider: record.provider as string,
+    config: json('config'),
+    metrics: json('metrics'),
+    verification: json('verification'),
+    artifacts: json('artifacts'),
+  };
+}
+
 /** What a list reads of a model. */
 const listed =
   'id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, display_name, notes, tags';
-const filterColumns = {
-  task: 'task',
-  strategy: 'strategy',
-  baseModel: 'base_model',
-  datasetName: 'dataset_name',
+const searchable = {
+  columns: {
+    task: 'task',
+    strategy: 'strategy',
+    baseModel: 'base_model',
+    datasetName: 'dataset_name',
+  },
+  searched:
+    "name || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || base_model || ' ' || dataset_name || ' ' || task",
 } as const;
 
 export function createModelStore(db: Db): ModelStore {
@@ -165,25 +158,8 @@ export function createModelStore(db: Db): ModelStore {
     list: (task) =>
       ((task === undefined ? all.all() : ofTask.all(task)) as Record<string, unknown>[]).map(toRow),
     ofJob: one('job_id = ?'),
-    find({ search, tags = [], ...equals }) {
-      const conditions: string[] = [];
-      const values: unknown[] = [];
-      for (const [key, column] of Object.entries(filterColumns)) {
-        const value = equals[key as keyof typeof filterColumns];
-        if (value === undefined) continue;
-        conditions.push(`${column} = ?`);
-        values.push(value);
-      }
-      for (const tag of tags) {
-        conditions.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)');
-        values.push(tag);
-      }
-      if (search !== undefined) {
-        conditions.push(
-          "has_words(name || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || base_model || ' ' || dataset_name || ' ' || task, ?)",
-        );
-        values.push(search);
-      }
+    find(filter) {
+      const { conditions, values } = conditionsOf(searchable, filter);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
       const found = db.prepare(`SELECT ${listed} FROM models ${where} ORDER BY id DESC`);
       return (found.all(...values) as Record<string, unknown>[]).map(toListed);

@@ -35,6 +35,41 @@ export function addSearch(db: Db): void {
 
 const wordsOf = (search: string) => search.toLowerCase().split(/\s+/).filter(Boolean);
 
+/** What a table is searched and filtered by. */
+interface Searchable {
+  /** The columns that have exactly a value, by the names of their filters. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** What is searched for words, as SQL. */
+  readonly searched: string;
+}
+
+/** What is looked for; besides, the values of columns by the names of their filters. */
+interface Wanted {
+  /** Words that all occur, in upper or lower case. */
+  readonly search?: string | undefined;
+  /** Tags that a row has, all of them. */
+  readonly tags?: readonly string[] | undefined;
+}
+
+/** The conditions of a filter as SQL, and the values of their parameters; the table needs `addSearch`. */
+export function conditionsOf(
+  { columns, searched }: Searchable,
+  { search, tags = [], ...equals }: Wanted,
+): { conditions: string[]; values: unknown[] } {
+  const values = new Map<string, unknown>(Object.entries(equals));
+  const wanted = Object.entries(columns).flatMap(([key, column]) => {
+    const value = values.get(key);
+    return value === undefined ? [] : [{ condition: `${column} = ?`, value }];
+  });
+  for (const tag of tags)
+    wanted.push({ condition: 'EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)', value: tag });
+  if (search !== undefined) wanted.push({ condition: `has_words(${searched}, ?)`, value: search });
+  return {
+    conditions: wanted.map(({ condition }) => condition),
+    values: wanted.map(({ value }) => value),
+  };
+}
+
 /** @param modelColumn the column with the base model. */
 export function readFacets(db: Db, table: 'jobs' | 'models', modelColumn: string): Facets {
   const by = (from: string, value: string) =>
