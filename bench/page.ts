@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
 import { supportRows, tinyModel } from '../test/service.ts';
 import { closeBrowser, theBrowser } from '../test/ui/browser.ts';
+import { longestSearch } from './harness/long-lists.ts';
 import { programs, root } from './harness/places.ts';
 import type { Scenario, Size } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
@@ -11,7 +12,8 @@ import { startHone } from './harness/server.ts';
 /*
  * Performance of the page, in Chromium with the real service. The trainer is a program that only writes its journal
  * (programs/page-trainer.mjs). Measured: a first view with empty caches, layout shifts while pages load, the page of a
- * run of 100,000 steps with ten more per second, and memory after an hour of such frames.
+ * run of 100,000 steps with ten more per second, memory after an hour of such frames, and the rows of lists of 10,000
+ * after a press of a key in their search.
  */
 
 /** The number of existing steps, and of frames in the simulated hour (10 per second). */
@@ -227,8 +229,9 @@ export const scenario: Scenario = {
           const after = await heapMegabytes(cdp);
           await close();
           await call(server.url, 'POST', '/api/stop_training');
+          const search = await longestSearch(dir, number, size);
           return {
-            figures: { kilobytes, milliseconds, shift, fps, growth: Math.max(0, after - before) },
+            figures: { kilobytes, milliseconds, shift, fps, growth: Math.max(0, after - before), search },
             answer: { points, hour },
           };
         } finally {
@@ -280,6 +283,14 @@ export const scenario: Scenario = {
       better: 'less',
       peer: null,
       goal: { atMost: 16 },
+    },
+    {
+      metric: 'search in lists of 10,000, slowest press of a key',
+      figure: 'search',
+      unit: 'ms',
+      better: 'less',
+      peer: null,
+      goal: { atMost: 100 },
     },
   ],
 };
