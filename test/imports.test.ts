@@ -49,7 +49,7 @@ const floors: Record<string, readonly string[]> = {
     'sweeps',
     'evaluations',
   ],
-  ui: ['api', 'state', 'elements', 'settings', 'views', 'pages'],
+  ui: ['api', 'state', 'elements', 'charts', 'settings', 'views', 'pages'],
 };
 
 /** Libraries, and the path prefixes of the only files that may import them. */

@@ -1,5 +1,6 @@
 import './styles/main.css';
-import './elements/chart.ts';
+import './charts/chart.ts';
+import './charts/chart-toolbar.ts';
 import './elements/connection-badge.ts';
 import './elements/copy.ts';
 import './elements/dialog.ts';

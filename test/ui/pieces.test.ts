@@ -114,17 +114,12 @@ test('numbers are readable, and an unknown is never invented', () => {
   ]);
 });
 
-test('a series keeps steps in order, replaces what a resumed run wrote again, and smooths', () => {
+test('a series keeps steps in order, and replaces what a resumed run wrote again', () => {
   const series = new RunSeries();
   for (let step = 1; step <= 6; step += 1) series.add({ step, loss: step });
   series.add({ step: 4, loss: 40 });
   assert.equal(series.steps, [1, 2, 3, 4, 5, 6]);
   assert.equal(series.columns.loss, [1, 2, 3, 40, 5, 6]);
-  series.weight = 0;
-  assert.equal(series.smoothed, series.columns.loss);
-  series.weight = 0.5;
-  assert.is(series.smoothed[0], 1);
-  assert.ok(Math.abs((series.smoothed[1] ?? 0) - 5 / 3) < 1e-9);
   series.addEval({ step: 4, metrics: { eval_loss: 2 } });
   series.addEval({ step: 2, metrics: { eval_loss: 3 } });
   series.addEval({ step: 4, metrics: { eval_loss: 1 } });
@@ -135,17 +130,6 @@ test('a series keeps steps in order, replaces what a resumed run wrote again, an
       [4, 1],
     ],
   );
-});
-
-test('a missing loss leaves a gap and does not spoil the smoothing', () => {
-  const series = new RunSeries();
-  series.weight = 0.9;
-  series.add({ step: 1, loss: 2 });
-  series.add({ step: 2, loss: null });
-  series.add({ step: 3, loss: 2 });
-  assert.equal(series.columns.loss, [2, null, 2]);
-  assert.is(series.smoothed[1], null);
-  assert.ok(Math.abs((series.smoothed[2] ?? 0) - 2) < 1e-9);
 });
 
 test('figures of a strategy, of evaluations and of the machine stand at their steps', () => {
@@ -175,10 +159,10 @@ test('a run that grows without end stays within a bound, its newest step and its
     series.add({ step, loss: 1, extra: { kl: step } });
     if (step === 200_000) series.addEval({ step, metrics: { eval_loss: 1 } });
   }
-  const { steps, smoothed, extras, evaluated, columns } = series;
+  const { steps, seconds, extras, evaluated, columns } = series;
   assert.ok(steps.length <= 150_000 && steps.length > 50_000);
   assert.is(steps.at(-1), 400_000);
-  for (const column of [smoothed, columns.loss, extras.get('kl'), evaluated.get('eval_loss')]) {
+  for (const column of [seconds, columns.loss, extras.get('kl'), evaluated.get('eval_loss')]) {
     assert.is(column?.length, steps.length);
   }
   assert.ok(steps.every((step, index) => index === 0 || step > (steps[index - 1] as number)));

@@ -96,7 +96,7 @@ test('a second run waits in the queue, and the stop button of an ended run does 
   await page.getByLabel(`Select ${first}`, { exact: true }).check();
   await page.getByLabel(`Select ${second}`, { exact: true }).check();
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
-  await page.getByRole('heading', { name: 'Smoothed loss' }).waitFor();
+  await page.getByRole('heading', { name: 'Loss', exact: true }).waitFor();
   await sees(page, 'Differences');
   await service.call('POST', `/api/jobs/${second}/stop`);
   assert.equal(faults, []);

@@ -10,13 +10,13 @@ export function fileNameOf(name: string): string {
   return plain === '' ? 'hone' : plain;
 }
 
-/** Saves a text as a file of the user. */
-export function download(name: string, text: string, type: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Saves a text, or a blob, as a file of the user. */
+export function download(name: string, content: BlobPart, type: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // The click has started the download; the text may be freed after it.
+  // The click has started the download; the content may be freed after it.
   setTimeout(() => URL.revokeObjectURL(url));
 }

@@ -1,4 +1,5 @@
 import type { EvalPoint, Point } from '../api/frames.ts';
+import type { XName } from './chart-options.ts';
 
 /** Columns that every run may have; `null` where a step has no value. */
 export const columnNames = [
@@ -26,10 +27,12 @@ const longest = 150_000;
  */
 export class RunSeries {
   readonly steps: number[] = [];
+  /** For each step, the epoch and the seconds of training so far; they never decrease. */
+  readonly epochs: number[] = [];
+  readonly seconds: number[] = [];
   readonly columns = Object.fromEntries(columnNames.map((name) => [name, [] as Column])) as Readonly<
     Record<ColumnName, Column>
   >;
-  readonly smoothed: Column = [];
   /** Evaluation metrics at the evaluated steps. */
   readonly evaluated = new Map<string, Column>();
   readonly extras = new Map<string, Column>();
@@ -39,35 +42,35 @@ export class RunSeries {
   last: Point | null = null;
   /** Increases with every change, to trigger redrawing. */
   version = 0;
-  #weight = 0.9;
-  /** The running average before bias correction, and its number of values. */
-  #average = 0;
-  #count = 0;
-
-  /** The smoothing factor, 0 to 0.99. */
-  get weight(): number {
-    return this.#weight;
-  }
-
-  set weight(weight: number) {
-    if (weight === this.#weight) return;
-    this.#weight = weight;
-    this.version += 1;
-    this.#smoothAll();
-  }
+  /** Increases when values change that are not new: what was computed from them is out of date. */
+  rewritten = 0;
 
   clear(): void {
     this.version += 1;
+    this.rewritten += 1;
     this.steps.length = 0;
-    this.smoothed.length = 0;
+    this.epochs.length = 0;
+    this.seconds.length = 0;
     this.evaluated.clear();
     this.evals.length = 0;
     this.extras.clear();
     this.filled.clear();
     for (const name of columnNames) this.columns[name].length = 0;
     this.last = null;
-    this.#average = 0;
-    this.#count = 0;
+  }
+
+  /** The places of the steps on an x axis. */
+  xs(name: XName): readonly number[] {
+    return name === 'step' ? this.steps : name === 'epoch' ? this.epochs : this.seconds;
+  }
+
+  /** The place of an evaluation on an x axis; that of the nearest later step where only steps have one. */
+  placeOf({ step, epoch }: EvalPoint, name: XName): number {
+    if (name === 'step') return step;
+    if (name === 'epoch' && epoch !== undefined) return epoch;
+    // Before the first step, no time was spent in training.
+    if (step === 0 || this.steps.length === 0) return 0;
+    return this.xs(name)[Math.min(placeOf(this.steps, step), this.steps.length - 1)] as number;
   }
 
   add(point: Point): void {
@@ -79,7 +82,6 @@ export class RunSeries {
       for (const column of this.evaluated.values()) column.push(null);
       const evaluation = this.evals.at(-1);
       if (evaluation?.step === point.step) this.#mark(evaluation);
-      this.#smooth(point.loss ?? null);
       if (this.steps.length > longest) this.#thin();
       return;
     }
@@ -90,7 +92,7 @@ export class RunSeries {
     this.#write(at, isKnown ? 1 : 0, point);
     if (isSame) return;
     if (!isKnown) for (const column of this.evaluated.values()) column.splice(at, 0, null);
-    this.#smoothAll();
+    this.rewritten += 1;
   }
 
   addEval(point: EvalPoint): void {
@@ -119,7 +121,7 @@ export class RunSeries {
   /** Writes a point's values at an index, replacing a number of points. */
   #write(at: number, over: 0 | 1, point: Point): void {
     const isLast = at === this.steps.length;
-    const put = (column: (number | null)[], value: number | null) => {
+    const put = <T>(column: T[], value: T) => {
       if (isLast) column.push(value);
       else column.splice(at, over, value);
     };
@@ -136,14 +138,25 @@ export class RunSeries {
     }
     for (const [name, column] of this.extras) put(column, point.extra?.[name] ?? null);
     put(this.steps, point.step);
+    for (const [column, value] of [
+      [this.epochs, point.epoch],
+      [this.seconds, point.elapsed_seconds],
+    ] as const) {
+      const risen = Math.max(column[at - 1] ?? 0, value ?? 0);
+      put(column, risen);
+      // A resumed run may be slower than before: what it has not yet repeated is later than what it has.
+      for (let next = at + 1; (column[next] ?? risen) < risen; next += 1) column[next] = risen;
+    }
   }
 
-  /** Drops every other step except the latest; the smoothed values are kept. */
+  /** Drops every other step except the latest. */
   #thin(): void {
+    this.rewritten += 1;
     const last = this.steps.length - 1;
     const columns: (number | null)[][] = [
       this.steps,
-      this.smoothed,
+      this.epochs,
+      this.seconds,
       ...Object.values(this.columns),
       ...this.extras.values(),
     ];
@@ -151,24 +164,6 @@ export class RunSeries {
     for (const column of this.evaluated.values()) column.length = this.steps.length;
     for (const column of this.evaluated.values()) column.fill(null);
     for (const point of this.evals) this.#mark(point);
-  }
-
-  #smoothAll(): void {
-    this.smoothed.length = 0;
-    this.#average = 0;
-    this.#count = 0;
-    for (const loss of this.columns.loss) this.#smooth(loss);
-  }
-
-  /** An exponential moving average with bias correction, as in Adam. */
-  #smooth(loss: number | null): void {
-    if (loss === null) {
-      this.smoothed.push(null);
-      return;
-    }
-    this.#count += 1;
-    this.#average = this.#average * this.#weight + loss * (1 - this.#weight);
-    this.smoothed.push(this.#average / (1 - this.#weight ** this.#count));
   }
 }
 

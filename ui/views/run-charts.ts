@@ -1,7 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { ChartLine } from '../elements/chart.ts';
+import { axes } from '../charts/axis.ts';
+import type { ChartLine, ChartX } from '../charts/chart-data.ts';
+import type { ChartGroup } from '../charts/chart-group.ts';
 import { formatCount, formatMemory, formatNumber } from '../elements/format.ts';
 import { figure } from '../elements/parts.ts';
+import { chartOptions, xNames } from '../state/chart-options.ts';
 import type { Column, ColumnName, RunSeries } from '../state/series.ts';
 
 type Format = (value: number | null | undefined) => string;
@@ -17,15 +20,24 @@ interface Single {
   readonly format: Format;
   /** Steps shorter than the sampling interval have no value. */
   readonly gaps?: boolean;
+  /** Not measured, or nearly constant. */
+  readonly exact?: boolean;
 }
 
 const singles: readonly Single[] = [
-  { column: 'learning_rate', name: 'Learning rate', colour: '--line-2', format: short },
+  { column: 'learning_rate', name: 'Learning rate', colour: '--line-2', format: short, exact: true },
   { column: 'grad_norm', name: 'Gradient norm', colour: '--line-3', format: short },
   { column: 'tokens_per_second', name: 'Tokens per second', colour: '--line-4', format: formatCount },
-  { column: 'memory_bytes', name: 'Trainer memory', colour: '--line-5', format: formatMemory },
+  { column: 'memory_bytes', name: 'Trainer memory', colour: '--line-5', format: formatMemory, exact: true },
   { column: 'gpu_percent', name: 'GPU utilization', colour: '--line-1', format: percent, gaps: true },
-  { column: 'gpu_memory_bytes', name: 'GPU memory', colour: '--line-5', format: formatMemory, gaps: true },
+  {
+    column: 'gpu_memory_bytes',
+    name: 'GPU memory',
+    colour: '--line-5',
+    format: formatMemory,
+    gaps: true,
+    exact: true,
+  },
   { column: 'gpu_watts', name: 'GPU power', colour: '--line-2', format: watts, gaps: true },
   { column: 'cpu_percent', name: 'CPU utilization', colour: '--line-4', format: percent, gaps: true },
 ];
@@ -35,6 +47,7 @@ const joinable = (label: string, colour: string, values: Column): ChartLine => (
   colour,
   values,
   joined: true,
+  smooth: true,
 });
 const evaluation = (values: Column): ChartLine => ({
   label: 'Evaluation',
@@ -43,40 +56,55 @@ const evaluation = (values: Column): ChartLine => ({
   sparse: true,
 });
 
-/** The loss of a run: raw, smoothed and evaluated. */
-export function lossChart(series: RunSeries, options: { sync?: string; log?: boolean } = {}): TemplateResult {
-  const evaluated = series.evaluated.get('eval_loss');
-  const lines: readonly ChartLine[] = [
-    { label: 'Raw', colour: '--line-1', values: series.columns.loss, faint: true },
-    { label: 'Smoothed', colour: '--line-1', values: series.smoothed, filled: true },
-    ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
-  ];
+/** The x axes of a run, that which the viewer has chosen first. */
+function xsOf(series: RunSeries): ChartX[] {
+  const { x } = chartOptions.value;
+  return [x, ...xNames.filter((name) => name !== x)].map((name) => ({
+    axis: axes[name],
+    values: series.xs(name),
+  }));
+}
+
+function chartOf(
+  series: RunSeries,
+  heading: string,
+  lines: readonly ChartLine[],
+  format: Format,
+  group: ChartGroup | null,
+): TemplateResult {
+  const { log, smoothing } = chartOptions.value;
   return html`<hone-chart
-    heading="Loss"
-    .sync=${options.sync ?? ''}
-    .log=${options.log ?? false}
-    .steps=${series.steps}
+    .heading=${heading}
+    .xs=${xsOf(series)}
     .lines=${lines}
+    .format=${format}
+    .group=${group}
+    .log=${log}
+    .smoothing=${smoothing}
     .revision=${series.version}
+    .rewritten=${series.rewritten}
   ></hone-chart>`;
 }
 
+/** The loss of a run, in training and evaluated. */
+export function lossChart(series: RunSeries, group: ChartGroup | null = null): TemplateResult {
+  const evaluated = series.evaluated.get('eval_loss');
+  const lines: readonly ChartLine[] = [
+    { label: 'Training', colour: '--line-1', values: series.columns.loss, smooth: true, filled: true },
+    ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
+  ];
+  return chartOf(series, 'Loss', lines, formatNumber, group);
+}
+
 /** All charts of one run, without the empty ones. */
-export function runCharts(series: RunSeries, log: boolean): TemplateResult {
+export function runCharts(series: RunSeries, group: ChartGroup): TemplateResult {
   const chart = (name: string, lines: readonly ChartLine[], format: Format) =>
-    html`<hone-chart
-      .heading=${name}
-      sync="run"
-      .steps=${series.steps}
-      .lines=${lines}
-      .format=${format}
-      .revision=${series.version}
-    ></hone-chart>`;
+    chartOf(series, name, lines, format, group);
   const measured = [...new Set([...series.extras.keys(), ...series.evaluated.keys()])].filter(
     (key) => key !== 'eval_loss',
   );
   return html`<div class="charts">
-    <div class="chart-wide">${lossChart(series, { sync: 'run', log })}</div>
+    <div class="chart-wide">${lossChart(series, group)}</div>
     ${measured.map((key) => {
       const [trained, evaluated] = [series.extras.get(key), series.evaluated.get(key)];
       return chart(
@@ -90,9 +118,10 @@ export function runCharts(series: RunSeries, log: boolean): TemplateResult {
     })}
     ${singles
       .filter(({ column }) => series.filled.has(column))
-      .map(({ column, name, colour, format, gaps }) =>
-        chart(name, [{ label: name, colour, values: series.columns[column], joined: gaps ?? false }], format),
-      )}
+      .map(({ column, name, colour, format, gaps, exact }) => {
+        const values = series.columns[column];
+        return chart(name, [{ label: name, colour, values, joined: gaps ?? false, smooth: !exact }], format);
+      })}
   </div>`;
 }
 

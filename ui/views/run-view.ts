@@ -1,7 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Job, JobDetail } from '../api/types.ts';
+import { smoothedEnd } from '../charts/smoothing.ts';
 import { formatCount, formatDuration, formatMemory, formatNumber, jobSeconds } from '../elements/format.ts';
 import { errorPanel, figure, progressBar } from '../elements/parts.ts';
+import { chartOptions } from '../state/chart-options.ts';
 import { isActive, phaseName, runStages, stateName } from '../state/job-words.ts';
 import type { Run } from '../state/run.ts';
 
@@ -58,11 +60,11 @@ function stageList(job: Job): TemplateResult {
 /** The metrics of the latest step. */
 export function runFigures(job: Job, run: Run): TemplateResult {
   const last = job.last_metric;
-  const { smoothed } = run.series;
+  const smoothed = smoothedEnd(run.series.columns.loss, chartOptions.value.smoothing);
   return html`<dl class="figures-grid">
     ${figure('Step', formatCount(last?.step), last?.total_steps ? `of ${formatCount(last.total_steps)}` : null)}
     ${figure('Epoch', formatNumber(last?.epoch, 3), last?.total_epochs ? `of ${formatNumber(last.total_epochs, 3)}` : null)}
-    ${figure('Loss', formatNumber(last?.loss), smoothed.length > 0 ? `${formatNumber(smoothed.at(-1))} smoothed` : null)}
+    ${figure('Loss', formatNumber(last?.loss), smoothed === null ? null : `${formatNumber(smoothed)} smoothed`)}
     ${figure('Learning rate', formatNumber(last?.learning_rate, 3))}
     ${figure('Gradient norm', formatNumber(last?.grad_norm, 3))}
     ${figure('Tokens/s', formatCount(last?.tokens_per_second), last?.tokens ? `${formatCount(last.tokens)} total` : null)}

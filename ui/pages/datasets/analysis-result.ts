@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Analysis } from '../../api/types.ts';
+import { counting } from '../../charts/axis.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { figure, modelName, nameText } from '../../elements/parts.ts';
 import { datasetPath } from '../../state/router.ts';
@@ -60,8 +61,8 @@ function lengthsPart(lengths: NonNullable<Analysis['lengths']>, rows: number): T
     </dl>
     <hone-chart
       heading="Rows by length"
-      axis="Tokens"
-      .steps=${steps}
+      measures="Rows"
+      .xs=${[{ axis: counting('Tokens'), values: steps }]}
       .lines=${[
         { label: 'Whole', colour: '--line-1', bars: true, values: counts((from) => from <= cut) },
         { label: 'Truncated', colour: '--line-6', bars: true, values: counts((from) => from > cut) },

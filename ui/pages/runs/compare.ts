@@ -1,15 +1,19 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { JobDetail } from '../../api/types.ts';
-import type { ChartLine } from '../../elements/chart.ts';
+import { axes } from '../../charts/axis.ts';
+import type { ChartLine } from '../../charts/chart-data.ts';
+import { ChartGroup } from '../../charts/chart-group.ts';
+import { type OwnLine, overlaid } from '../../charts/overlay.ts';
 import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
 import { choices, jobs, router, runOf } from '../../state/app.ts';
+import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName } from '../../state/choice-words.ts';
 import { paced } from '../../state/pace.ts';
 import type { Run } from '../../state/run.ts';
-import type { Column } from '../../state/series.ts';
+import type { ColumnName } from '../../state/series.ts';
 import { Watch } from '../../state/store.ts';
 import { metricName, metricText } from '../../views/run-charts.ts';
 import { runData } from '../../views/run-data.ts';
@@ -24,13 +28,14 @@ const colours = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--
 @customElement('hone-compare')
 export class Compare extends LitElement {
   @state() private _all = false;
+  private readonly _group = new ChartGroup('Comparison');
   private _followed = '';
   private _ends: (() => void)[] = [];
   private readonly _pace = paced(() => this.requestUpdate(), redrawMs);
 
   constructor() {
     super();
-    new Watch(this, choices, router, jobs);
+    new Watch(this, choices, router, jobs, chartOptions);
   }
 
   protected override createRenderRoot(): this {
@@ -124,14 +129,12 @@ export class Compare extends LitElement {
     return html`
       ${gone.map(({ jobId, message }) => html`<p class="note" role="status">${jobId}: ${message}</p>`)}
       <section class="card" aria-label="Charts">
+        <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
         <div class="charts">
-          <div class="chart-wide">${overlay('Smoothed loss', runs, (run) => [run.series.steps, run.series.smoothed])}</div>
-          ${overlay('Evaluation loss', runs, (run) => [
-            run.series.evals.map(({ step }) => step),
-            run.series.evals.map(({ metrics }) => metrics?.eval_loss ?? null),
-          ])}
-          ${overlay('Gradient norm', runs, (run) => [run.series.steps, run.series.columns.grad_norm])}
-          ${overlay('Learning rate', runs, (run) => [run.series.steps, run.series.columns.learning_rate])}
+          <div class="chart-wide">${overlay('Loss', runs, column('loss'), this._group, true)}</div>
+          ${overlay('Evaluation loss', runs, evaluations, this._group)}
+          ${overlay('Gradient norm', runs, column('grad_norm'), this._group, true)}
+          ${overlay('Learning rate', runs, column('learning_rate'), this._group)}
         </div>
       </section>
       ${this._table(loaded.map((run) => run.value.job as JobDetail))}
@@ -191,27 +194,51 @@ declare global {
   }
 }
 
-/** One line for each run, over the union of their steps. */
+/** A metric of a run at each of its steps. */
+const column =
+  (name: ColumnName) =>
+  ({ series }: Run): OwnLine => ({ x: series.xs(chartOptions.value.x), values: series.columns[name] });
+
+function evaluations({ series }: Run): OwnLine {
+  const { x } = chartOptions.value;
+  return {
+    x: series.evals.map((evaluation) => series.placeOf(evaluation, x)),
+    values: series.evals.map(({ metrics }) => metrics?.eval_loss ?? null),
+  };
+}
+
+/** One line for each run, over all of their x values. */
 function overlay(
   heading: string,
   runs: readonly Run[],
-  columnsOf: (run: Run) => readonly [readonly number[], Column],
+  lineOf: (run: Run) => OwnLine,
+  group: ChartGroup,
+  isNoisy = false,
 ): TemplateResult | typeof nothing {
-  const columns = runs.map((run) => columnsOf(run));
-  const steps = [...new Set(columns.flatMap(([own]) => own))].sort((a, b) => a - b);
-  if (steps.length === 0) return nothing;
-  const lines = columns.map(([own, values], index): ChartLine => {
-    const at = new Map(own.map((step, row) => [step, values[row] ?? null]));
-    return {
+  const { x: name, log, smoothing } = chartOptions.value;
+  const own = runs.map((run) => lineOf(run));
+  const { x, values } = overlaid(own);
+  if (x.length === 0) return nothing;
+  const lines = own.map(
+    (line, index): ChartLine => ({
       label: labelOf(runs, index),
       colour: colours[index] as string,
-      values: steps.map((step) => at.get(step) ?? null),
-      sparse: own.length < 60,
+      values: values[index] ?? [],
+      sparse: line.x.length < 60,
+      smooth: isNoisy,
       // Runs may have different steps: long ones are downsampled.
       joined: true,
-    };
-  });
-  return html`<hone-chart .heading=${heading} .steps=${steps} .lines=${lines} .revision=${columns}></hone-chart>`;
+    }),
+  );
+  return html`<hone-chart
+    .heading=${heading}
+    .xs=${[{ axis: axes[name], values: x }]}
+    .lines=${lines}
+    .group=${group}
+    .log=${log}
+    .smoothing=${smoothing}
+    .revision=${values}
+  ></hone-chart>`;
 }
 
 /** What a run is called; its ID until it is loaded. */

@@ -2,6 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
+import { ChartGroup } from '../../charts/chart-group.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
@@ -18,9 +19,9 @@ import {
   runOf,
   toasts,
 } from '../../state/app.ts';
+import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { isActive, isEnded, isStoppable } from '../../state/job-words.ts';
-import { readStored, writeStored } from '../../state/local-storage.ts';
 import { paced } from '../../state/pace.ts';
 import { asServiceError } from '../../state/remote.ts';
 import type { Run } from '../../state/run.ts';
@@ -49,7 +50,7 @@ export class RunPage extends LitElement {
   @state() private _dialog: 'stop' | 'delete' | null = null;
   @state() private _busy = false;
   @state() private _log: string | null = null;
-  @state() private _isLog = readStored('log-scale', false);
+  private _group = new ChartGroup();
   private _followed = '';
   private _unfollow: (() => void) | null = null;
   private readonly _pace = paced(() => this.requestUpdate());
@@ -57,7 +58,7 @@ export class RunPage extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, jobs, models);
+    new Watch(this, choices, jobs, models, chartOptions);
   }
 
   protected override createRenderRoot(): this {
@@ -93,13 +94,13 @@ export class RunPage extends LitElement {
     this._unfollow?.();
     this._followed = this.jobId;
     this._log = null;
+    this._group = new ChartGroup();
     const unfollowRun = this._run.subscribe(() => this._pace.ask());
     const unfollowRoute = router.subscribe(() => this.requestUpdate());
     this._unfollow = () => {
       unfollowRun();
       unfollowRoute();
     };
-    this._run.series.weight = readStored('smoothing', 0.9);
   }
 
   protected override updated(): void {
@@ -306,6 +307,7 @@ export class RunPage extends LitElement {
   }
 
   private _content(job: JobDetail): TemplateResult {
+    this._group.title = job.display_name;
     switch (this._view) {
       case 'Charts':
         return this._run.series.steps.length === 0
@@ -318,27 +320,11 @@ export class RunPage extends LitElement {
               )}
             </section>`
           : html`<section class="card" aria-label="Charts">
-              <div class="row end wrap-row smoothing">
-                <label class="check">
-                  <input type="checkbox" .checked=${this._isLog} @change=${this._scale} />
-                  Log scale
-                </label>
-                <label for="smoothing">Smoothing</label>
-                <input
-                  id="smoothing"
-                  type="range"
-                  min="0"
-                  max="0.99"
-                  step="0.01"
-                  .value=${String(this._run.series.weight)}
-                  @input=${this._smooth}
-                />
-                <output class="tabular">${this._run.series.weight.toFixed(2)}</output>
-              </div>
-              ${runCharts(this._run.series, this._isLog)}
+              <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
+              ${runCharts(this._run.series, this._group)}
               ${thinned(this._run)}
               <p class="note">
-                Drag to zoom, Shift-drag to pan, double-click to reset. The chart buttons and arrow keys also work.
+                Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
               </p>
             </section>`;
       case 'Samples':
@@ -367,18 +353,6 @@ export class RunPage extends LitElement {
           }
           ${settingsTable(job.settings, 'Settings of the run', runData(job))}</section>`;
     }
-  }
-
-  private _scale(event: Event): void {
-    this._isLog = (event.target as HTMLInputElement).checked;
-    writeStored('log-scale', this._isLog);
-  }
-
-  private _smooth(event: Event): void {
-    const weight = Number((event.target as HTMLInputElement).value);
-    this._run.series.weight = weight;
-    writeStored('smoothing', weight);
-    this.requestUpdate();
   }
 }
 

@@ -1,32 +1,26 @@
 import uPlot from 'uplot';
+import { type Axis, xTicks } from './axis.ts';
+import type { ChartLine } from './chart-data.ts';
+import type { Values } from './smoothing.ts';
 
-/** One line of a chart. */
-export interface ChartLine {
-  readonly label: string;
-  /** The custom property that holds its colour. */
-  readonly colour: string;
-  readonly values: readonly (number | null)[];
-  /** Drawn thin and pale. */
-  readonly faint?: boolean;
-  /** Drawn as connected dots: only a few steps have a value. */
-  readonly sparse?: boolean;
-  /** Connected across steps without a value. */
-  readonly joined?: boolean;
-  /** With a shaded area under it. */
-  readonly filled?: boolean;
-  /** Drawn as bars, each from its step to the next; the last step ends the last bar. */
-  readonly bars?: boolean;
+/** What is drawn of a line: its values or their moving average, which has the values pale behind it. */
+export interface Layer {
+  readonly line: ChartLine;
+  readonly values: Values;
+  readonly isPale: boolean;
 }
 
-/** Tick spacing of the step axis: whole steps only. */
-const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
 /** Width of the value axis in pixels: a gap, and about this much per character. */
 const tickGap = 12;
 const tickEm = 6.6;
+/** Height of an axis title in pixels. */
+const titleSize = 16;
+/** Relative error of sums of floating-point numbers. */
+const rounding = 1e-9;
 
 /** A line's style, apart from its values. */
-export const look = ({ label, colour, faint, sparse, joined, filled, bars }: ChartLine) =>
-  [label, colour, faint, sparse, joined, filled, bars].join();
+export const look = ({ label, colour, smooth, sparse, joined, filled, bars }: ChartLine) =>
+  [label, colour, smooth, sparse, joined, filled, bars].join();
 
 /** Bars that touch, to the right of their steps. */
 const barPaths: Pick<uPlot.Series, 'paths'> = (() => {
@@ -39,12 +33,17 @@ export function drawing(
   host: HTMLElement,
   area: HTMLElement,
   {
-    lines,
+    axis: shown,
+    title,
+    layers,
     format,
     isLog,
     sync,
   }: {
-    readonly lines: readonly ChartLine[];
+    readonly axis: Axis;
+    /** Of the value axis. */
+    readonly title: string;
+    readonly layers: readonly Layer[];
     readonly format: (value: number | null | undefined) => string;
     readonly isLog: boolean;
     /** Charts with the same key share their pointer. */
@@ -56,6 +55,9 @@ export function drawing(
   const axis = {
     stroke: colour('--text-muted'),
     font: `11px ${style.fontFamily}`,
+    labelFont: `11px ${style.fontFamily}`,
+    labelSize: titleSize,
+    labelGap: 2,
     grid: { stroke: colour('--chart-grid'), width: 1 },
     ticks: { show: false },
   };
@@ -67,18 +69,19 @@ export function drawing(
     cursor: {
       ...(sync === '' ? {} : { sync: { key: sync, setSeries: false } }),
       points: { size: 7 },
-      drag: { x: true, y: false, setScale: true },
+      drag: { x: true, y: false, setScale: false },
     },
     scales: {
       x: { time: false },
       y: isLog
         ? { distr: 3 }
-        : { range: (_plot, low, high) => padded(lines.some(({ bars }) => bars) ? 0 : low, high) },
+        : { range: (_plot, low, high) => padded(layers.some(({ line }) => line.bars) ? 0 : low, high) },
     },
     axes: [
-      { ...axis, size: 26, gap: 4, space: 60, incrs: stepIncrements },
+      { ...axis, size: 20, gap: 4, space: 60, ...xTicks(shown) },
       {
         ...axis,
+        label: title,
         size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
         gap: 6,
         // A logarithmic axis labels only powers of ten; the others are null.
@@ -87,16 +90,17 @@ export function drawing(
     ],
     series: [
       {},
-      ...lines.map(
-        (line): uPlot.Series => ({
+      ...layers.map(
+        ({ line, isPale }): uPlot.Series => ({
           label: line.label,
           stroke: colour(line.colour),
-          width: line.faint ? 1 : 1.75,
-          alpha: line.faint ? 0.38 : 1,
+          width: isPale ? 1 : 1.75,
+          alpha: isPale ? 0.38 : 1,
           spanGaps: (line.sparse || line.joined) ?? false,
-          ...(line.filled ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
+          ...(line.filled && !isPale ? { fill: (plot) => shade(plot, colour(line.colour)) } : {}),
           ...(line.bars ? { fill: `${colour(line.colour)}66`, ...barPaths } : {}),
-          points: line.sparse ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
+          points:
+            line.sparse && !isPale ? { show: true, size: 5, fill: colour(line.colour) } : { show: false },
         }),
       ),
     ],
@@ -132,7 +136,8 @@ function shade(plot: uPlot, colour: string): CanvasGradient | string {
 /** A padded range, also for equal or missing values. */
 function padded(low: number | null, high: number | null): [number, number] {
   if (low == null || high == null) return [0, 1];
-  if (low === high) {
+  // A moving average of equal values differs from them by rounding alone.
+  if (high - low <= Math.abs(high) * rounding) {
     const around = Math.abs(low) * 0.1 || 1;
     return [low >= 0 ? Math.max(0, low - around) : low - around, high + around];
   }

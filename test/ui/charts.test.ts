@@ -1,0 +1,235 @@
+/** The charts of a run and of a comparison, and the toolbar that all of them share. */
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { closeBrowser, keepPictures, type OpenPage, openPage, sidewaysPixels } from './browser.ts';
+import { pace, storeRuns } from './stored-runs.ts';
+
+const steps = 60;
+const firstLoss = 90;
+/** Falls, with noise, after a first value that is far from all others. */
+const lossAt = (step: number) => (step === 1 ? firstLoss : 1 + 1 / step + 0.2 * (step % 2));
+
+let service: TestService;
+
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  await (await startService({ dataDir })).end();
+  storeRuns(dataDir, [
+    { name: 'first', steps, lossAt, evaluations: { 20: 1.5, 40: 1.1, 60: 1.3 } },
+    { name: '=1+1', steps: 30, lossAt: (step) => 3 / step },
+  ]);
+  service = await startService({ dataDir });
+});
+
+/** Opens a page whose charts note the texts that they draw. */
+async function openCharts(
+  path: string,
+  options: { theme?: 'light' | 'dark'; width?: number } = {},
+): Promise<OpenPage> {
+  const opened = await openPage(service.url, '/nowhere', options);
+  await opened.page.addInitScript(() => {
+    const written: string[] = [];
+    Object.assign(globalThis, { written });
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text: string, ...place) {
+      written.push(text);
+      fillText.call(this, text, ...place);
+    };
+  });
+  await opened.page.goto(service.url + path);
+  await opened.page.locator('.chart-wide canvas').waitFor();
+  return opened;
+}
+
+/** Waits until the charts have drawn a text. */
+const draws = (page: Page, text: string) =>
+  page.waitForFunction(
+    (wanted) => (globalThis as unknown as { written: string[] }).written.includes(wanted),
+    text,
+  );
+const written = (page: Page) => page.evaluate(() => (globalThis as unknown as { written: string[] }).written);
+const forget = (page: Page) =>
+  page.evaluate(() => (globalThis as unknown as { written: string[] }).written.splice(0));
+
+/** The legend of a chart: what stands for each line, and where. */
+const legend = async (page: Page, heading: string) =>
+  ((await chart(page, heading).locator('.legend').textContent()) ?? '').replace(/\s+/g, ' ').trim();
+const chart = (page: Page, heading: string) =>
+  page.locator('hone-chart', { has: page.getByRole('heading', { name: heading, exact: true }) });
+
+test('all charts of a run count steps, epochs or time, as one control says, with titles on both axes', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  for (const title of ['Step', 'Loss', 'Gradient norm', 'Learning rate']) await draws(page, title);
+  assert.match(await legend(page, 'Loss'), /Step 60$/);
+  const axis = page.getByLabel('X axis');
+  await axis.selectOption('Epoch');
+  await draws(page, 'Epoch');
+  for (const heading of ['Loss', 'Gradient norm']) assert.match(await legend(page, heading), /Epoch 3$/);
+  await axis.selectOption('Training time');
+  await draws(page, 'Training time (min)');
+  assert.match(await legend(page, 'Loss'), /Training time 30:00$/);
+  await page.reload();
+  await draws(page, 'Training time (min)');
+  assert.is(await axis.inputValue(), 'time');
+  assert.equal(faults, []);
+});
+
+test('smoothing is 0.6 at first, has the measured values beside it, and is kept', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  const slider = page.getByLabel('Smoothing');
+  assert.is(await slider.inputValue(), '0.6');
+  const values = Array.from({ length: steps }, (_, index) => lossAt(index + 1));
+  const average = (weight: number) => {
+    const shares = values.map((_, index) => weight ** (steps - 1 - index));
+    const sum = values.reduce((total, value, index) => total + value * (shares[index] as number), 0);
+    return sum / shares.reduce((total, share) => total + share, 0);
+  };
+  const shown = (value: number) => value.toPrecision(4);
+  const raw = `raw ${shown(lossAt(steps))}`;
+  assert.match(await legend(page, 'Loss'), `Training ${shown(average(0.6))} ${raw}`);
+  assert.match(await legend(page, 'Gradient norm'), /raw 1/);
+  assert.not.match(await legend(page, 'Learning rate'), /raw/, 'nothing is measured');
+  await slider.fill('0.9');
+  await until(async () => (await legend(page, 'Loss')).includes(shown(average(0.9))), 'smoothed more');
+  await page.reload();
+  await until(async () => (await legend(page, 'Loss')).includes(shown(average(0.9))), 'kept');
+  await slider.fill('0');
+  await until(async () => !/raw/.test(await legend(page, 'Loss')), 'not smoothed');
+  assert.match(await legend(page, 'Loss'), `Training ${shown(lossAt(steps))} Evaluation 1.3`);
+  assert.equal(faults, []);
+});
+
+test('a logarithmic scale is one click away, for all charts and in later visits', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  await draws(page, '80');
+  await forget(page);
+  await page.getByLabel('Log scale').check();
+  // The scale has only powers of ten.
+  await draws(page, '100');
+  assert.not((await written(page)).includes('80'));
+  await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
+  await draws(page, '100');
+  assert.not((await written(page)).includes('80'));
+  assert.ok(await page.getByLabel('Log scale').isChecked());
+  assert.equal(faults, []);
+});
+
+test('a part that is dragged in one chart is shown by all, and Reset shows the whole again', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  const over = chart(page, 'Loss').locator('.u-over');
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  assert.ok(box);
+  const at = (share: number) => [box.x + box.width * share, box.y + box.height / 2] as const;
+  const firstStep = async (heading: string) => {
+    const place = chart(page, heading).locator('.u-over');
+    await place.scrollIntoViewIfNeeded();
+    const left = await place.boundingBox();
+    assert.ok(left);
+    await page.mouse.move(left.x + 1, left.y + 20);
+    return Number(/Step ([\d.]+)$/.exec(await legend(page, heading))?.[1]);
+  };
+  const zoomed = (heading: string) =>
+    until(async () => (await firstStep(heading)) >= 20, `${heading} is zoomed`);
+  const whole = (heading: string) =>
+    until(async () => (await firstStep(heading)) <= 2, `${heading} is whole`);
+  await page.mouse.move(...at(0.4));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.5));
+  await page.mouse.move(...at(0.6));
+  await page.mouse.up();
+  await zoomed('Loss');
+  await zoomed('Gradient norm');
+  await page.getByRole('button', { name: 'Reset zoom' }).click();
+  await whole('Gradient norm');
+  // The same by keyboard.
+  await chart(page, 'Gradient norm').locator('.chart-area').focus();
+  for (let presses = 0; presses < 5; presses += 1) await page.keyboard.press('+');
+  await zoomed('Loss');
+  await page.keyboard.press('0');
+  await whole('Loss');
+  assert.equal(faults, []);
+});
+
+/** Presses a button and reads the file that it saves. */
+async function saved(page: Page, button: string): Promise<{ name: string; bytes: Buffer }> {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button }).click(),
+  ]);
+  return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+}
+
+test('the values of all charts are saved as measured', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  const { name, bytes } = await saved(page, 'CSV of all charts');
+  assert.is(name, 'first-charts.csv');
+  const [head, ...rows] = bytes.toString().trimEnd().split('\r\n');
+  assert.is(
+    head,
+    'step,epoch,training_seconds,"Loss: Training","Loss: Evaluation","Learning rate","Gradient norm","Tokens per second","Trainer memory"',
+  );
+  assert.is(rows.length, steps);
+  assert.is(rows[0], `1,0.05,${pace.seconds},${firstLoss},,0.0001,2,100,${2 ** 30}`);
+  assert.is(rows[39], `40,2,${40 * pace.seconds},${lossAt(40)},1.1,0.0001,2,100,${2 ** 30}`);
+  await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
+  await page.locator('.chart-wide canvas').waitFor();
+  const compared = await saved(page, 'CSV of all charts');
+  assert.match(compared.bytes.toString().split('\r\n')[0] as string, '"Loss: =1+1"');
+  await page.locator('.chart-wide summary').click();
+  const single = await saved(page, 'Download CSV');
+  assert.is(single.name, 'Comparison-Loss.csv');
+  assert.match(single.bytes.toString().split('\r\n')[0] as string, `"first","'=1+1"`);
+  assert.equal(faults, []);
+});
+
+test('all charts are saved as a picture with their titles, in the colors of the page', async () => {
+  const { page, faults } = await openCharts('/training/train_1', { theme: 'dark', width: 800 });
+  await forget(page);
+  const { name, bytes } = await saved(page, 'PNG of all charts');
+  assert.is(name, 'first-charts.png');
+  const texts = await written(page);
+  for (const text of ['first', 'Loss', 'Training', 'Gradient norm', 'Step'])
+    assert.ok(texts.includes(text), text);
+  const picture = await page.evaluate(async (base64) => {
+    const blob = new Blob([Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0))]);
+    const image = await createImageBitmap(blob);
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const ink = canvas.getContext('2d') as OffscreenCanvasRenderingContext2D;
+    ink.drawImage(image, 0, 0);
+    const { data } = ink.getImageData(0, 0, image.width, image.height);
+    const colors = new Map<string, number>();
+    for (let at = 0; at < data.length; at += 4) {
+      const color = `${data[at]},${data[at + 1]},${data[at + 2]}`;
+      colors.set(color, (colors.get(color) ?? 0) + 1);
+    }
+    return { height: image.height, ground: colors.get('28,29,27') ?? 0, line: colors.get('92,200,189') ?? 0 };
+  }, bytes.toString('base64'));
+  assert.ok(picture.height > 800, `five charts are ${picture.height} high`);
+  assert.ok(picture.ground > 100_000, 'the ground is that of the dark theme');
+  assert.ok(picture.line > 200, 'the line of the loss is drawn');
+  assert.equal(faults, []);
+});
+
+test('the toolbar fits 360 px in both themes', async () => {
+  for (const [theme, path] of [
+    ['light', '/training/train_1'],
+    ['dark', '/training/compare?run=train_1&run=train_2'],
+  ] as const) {
+    const { page, context, faults } = await openCharts(path, { theme, width: 360 });
+    assert.ok((await sidewaysPixels(page)) <= 0, `${path} scrolls sideways`);
+    await keepPictures(page, `charts-${theme}`);
+    assert.equal(faults, []);
+    await context.close();
+  }
+});
+
+test.run();

@@ -1,0 +1,363 @@
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import uPlot from 'uplot';
+import { formatNumber } from '../elements/format.ts';
+import { Watch } from '../state/store.ts';
+import { theme } from '../state/theme.ts';
+import { type Axis, axes } from './axis.ts';
+import type { ChartLine, ChartX, ShownChart } from './chart-data.ts';
+import { drawing, drawMark, type Layer, look } from './chart-drawing.ts';
+import { ChartGroup } from './chart-group.ts';
+import { chartTable } from './chart-table.ts';
+import { Smoothed, type Values } from './smoothing.ts';
+import { zoomTools } from './zoom-tools.ts';
+
+/** Whether the lines' styles or arrays have changed. */
+function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undefined): boolean {
+  return (
+    before?.length !== next.length ||
+    next.some((line, index) => {
+      const old = before[index];
+      return old?.values !== line.values || look(old) !== look(line);
+    })
+  );
+}
+
+let nextId = 1;
+
+/**
+ * A line chart with zoom, pan, a legend that follows the pointer or arrow keys, and a data table.
+ * Its arrays may grow in place: set a new `revision` when they do, and a new `rewritten` when earlier values change.
+ */
+@customElement('hone-chart')
+export class Chart extends LitElement implements ShownChart {
+  @property() heading = '';
+  /** The title of the value axis, where it is not the heading. */
+  @property() measures = '';
+  /** The x axis that is shown, then others of the same points. */
+  @property({ attribute: false }) xs: readonly ChartX[] = [];
+  @property({ attribute: false, hasChanged: differ }) lines: readonly ChartLine[] = [];
+  /** Fixed for a chart: changing it does not redraw. */
+  @property({ attribute: false, hasChanged: () => false }) format: (
+    value: number | null | undefined,
+  ) => string = formatNumber;
+  @property({ attribute: false }) revision: unknown = null;
+  @property({ attribute: false }) rewritten = 0;
+  /** Charts of the same group share their pointer and zoom, and leave the tools to a toolbar. */
+  @property({ attribute: false }) group: ChartGroup | null = null;
+  /** A place on the x axis to mark with a line. */
+  @property({ attribute: false }) mark: number | null = null;
+  /** Uses a logarithmic scale if no value is negative. */
+  @property({ attribute: false }) log = false;
+  /** The weight of the moving average of lines to be smoothed; 0 for none. */
+  @property({ attribute: false }) smoothing = 0;
+  @state() private _index: number | null = null;
+  @state() private _tableOpen = false;
+  private readonly _own = new ChartGroup();
+  private _joined: ChartGroup | null = null;
+  private _unfollow: (() => void) | null = null;
+  private readonly _smoothed: Smoothed[] = [];
+  private readonly _signs = new WeakMap<
+    Values,
+    { rewritten: number; checked: number; isNegative: boolean }
+  >();
+  private _layers: readonly Layer[] = [];
+  private _plot: uPlot | null = null;
+  private _shape = '';
+  private _frame = 0;
+  private readonly _id = `chart-${nextId++}`;
+  private _visible = false;
+  private readonly _resize = new ResizeObserver(() => this._fit());
+  /** Off-screen charts are drawn once and not updated. */
+  private readonly _seen = new IntersectionObserver((entries) => {
+    this._visible = entries.at(-1)?.isIntersecting ?? false;
+    if (this._visible) this._schedule();
+  });
+
+  constructor() {
+    super();
+    new Watch(this, theme);
+  }
+
+  /** The values along the x axis. */
+  get x(): readonly number[] {
+    return this.xs[0]?.values ?? [];
+  }
+
+  /** The chart as it looks now, drawn even if it cannot be seen; `null` if it has no place on the page. */
+  drawn(): HTMLCanvasElement | null {
+    cancelAnimationFrame(this._frame);
+    this._draw();
+    return this._plot?.ctx.canvas ?? null;
+  }
+
+  private get _axis(): Axis {
+    return this.xs[0]?.axis ?? axes.step;
+  }
+
+  private get _group(): ChartGroup {
+    return this.group ?? this._own;
+  }
+
+  /** Light DOM: one stylesheet, and labels can refer to controls. */
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    cancelAnimationFrame(this._frame);
+    this._frame = 0;
+    this._resize.disconnect();
+    this._seen.disconnect();
+    this._plot?.destroy();
+    this._plot = null;
+    this._shape = '';
+    this._leave();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._seen.observe(this);
+    this.requestUpdate();
+  }
+
+  private _leave(): void {
+    this._unfollow?.();
+    this._joined?.charts.delete(this);
+    this._joined = null;
+  }
+
+  protected override willUpdate(): void {
+    const group = this._group;
+    if (this._joined !== group && this.isConnected) {
+      this._leave();
+      this._joined = group;
+      group.charts.add(this);
+      this._unfollow = group.zoom.subscribe(() => this._schedule());
+    }
+    this._layers = this.lines.flatMap((line, index): Layer[] => {
+      if (!line.smooth || this.smoothing === 0) return [{ line, values: line.values, isPale: false }];
+      this._smoothed[index] ??= new Smoothed();
+      const values = (this._smoothed[index] as Smoothed).follow(line.values, this.smoothing, this.rewritten);
+      return [
+        { line, values: line.values, isPale: true },
+        { line, values, isPale: false },
+      ];
+    });
+  }
+
+  protected override updated(changed: PropertyValues): void {
+    // Moving the pointer changes only the legend.
+    if (changed.size === 1 && changed.has('_index')) return;
+    this._schedule();
+  }
+
+  private _schedule(): void {
+    const isWanted = this._visible || (this._plot === null && this.x.length > 0);
+    if (isWanted && this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+  }
+
+  private get _area(): HTMLElement | null {
+    return this.querySelector('.chart-area');
+  }
+
+  private _draw(): void {
+    this._frame = 0;
+    const area = this._area;
+    if (area === null || !this.isConnected) return;
+    const dark = getComputedStyle(document.documentElement).colorScheme;
+    const { key, zoom } = this._group;
+    const isLog = this.log && this._isPositive();
+    const looks = this._layers.map(({ line, isPale }) => `${look(line)},${isPale}`);
+    const shape = [dark, theme.value, key, isLog, this._axis.title, this.heading, ...looks].join('|');
+    const data = [this.x, ...this._layers.map(({ values }) => values)] as uPlot.AlignedData;
+    if (this._plot === null || shape !== this._shape) {
+      this._plot?.destroy();
+      this._shape = shape;
+      const [axis, layers, sync] = [this._axis, this._layers, this.group === null ? '' : key];
+      this._plot = new uPlot(
+        {
+          ...drawing(this, area, {
+            axis,
+            title: this.measures || this.heading,
+            layers,
+            format: this.format,
+            isLog,
+            sync,
+          }),
+          hooks: this._hooks(),
+        },
+        data,
+        area,
+      );
+      this._resize.observe(area);
+    } else this._plot.setData(data, zoom.value === null);
+    if (zoom.value !== null) this._plot.setScale('x', zoom.value);
+  }
+
+  /** Whether a logarithmic scale can show the values: zeros are below it. */
+  private _isPositive(): boolean {
+    return this.lines.every(({ values }) => {
+      let known = this._signs.get(values);
+      if (known === undefined || known.rewritten !== this.rewritten) {
+        known = { rewritten: this.rewritten, checked: 0, isNegative: false };
+        this._signs.set(values, known);
+      }
+      for (; known.checked < values.length; known.checked += 1) {
+        if ((values[known.checked] ?? 0) < 0) known.isNegative = true;
+      }
+      return !known.isNegative;
+    });
+  }
+
+  private _hooks(): uPlot.Hooks.Arrays {
+    return {
+      setCursor: [
+        (plot) => {
+          const index = plot.cursor.idx ?? null;
+          if (index !== this._index) this._index = index;
+        },
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width === 0) return;
+          const from = plot.posToVal(left, 'x');
+          this._group.show(from, plot.posToVal(left + width, 'x') - from);
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+      draw: [(plot) => this.mark !== null && drawMark(plot, this, this.mark)],
+      ready: [(plot) => this._listen(plot)],
+    };
+  }
+
+  private _listen(plot: uPlot): void {
+    plot.over.addEventListener('dblclick', () => this._group.reset());
+    plot.over.addEventListener(
+      'wheel',
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this._group.scale(event.deltaY < 0 ? 1 : -1, plot.posToVal(event.offsetX, 'x'));
+      },
+      { passive: false },
+    );
+    plot.over.addEventListener(
+      'mousedown',
+      (event) => {
+        if (!event.shiftKey) return;
+        event.stopImmediatePropagation();
+        event.preventDefault();
+        let from = event.clientX;
+        const move = (moved: MouseEvent) => {
+          const { min, max } = plot.scales.x as { min: number; max: number };
+          this._group.show(min - ((moved.clientX - from) / plot.over.clientWidth) * (max - min), max - min);
+          from = moved.clientX;
+        };
+        addEventListener('mousemove', move);
+        addEventListener('mouseup', () => removeEventListener('mousemove', move), { once: true });
+      },
+      { capture: true },
+    );
+  }
+
+  private _fit(): void {
+    const area = this._area;
+    if (area === null || this._plot === null || area.clientWidth === 0) return;
+    if (this._plot.width !== area.clientWidth || this._plot.height !== area.clientHeight) {
+      this._plot.setSize({ width: area.clientWidth, height: area.clientHeight });
+    }
+  }
+
+  private _key(event: KeyboardEvent): void {
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => (event.shiftKey ? this._group.pan(-1) : this._point(-1)),
+      ArrowRight: () => (event.shiftKey ? this._group.pan(1) : this._point(1)),
+      '+': () => this._group.scale(1),
+      '-': () => this._group.scale(-1),
+      '0': () => this._group.reset(),
+    };
+    const action = actions[event.key];
+    if (action === undefined || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** Moves the pointer to a neighbouring point. */
+  private _point(by: number): void {
+    if (this.x.length === 0 || !this.isConnected) return;
+    if (this._plot === null) {
+      // The key was pressed before the chart was first drawn.
+      this._draw();
+      requestAnimationFrame(() => this._point(by));
+      return;
+    }
+    const plot = this._plot;
+    const index = Math.min(this.x.length - 1, Math.max(0, (this._index ?? this.x.length - 1) + by));
+    const left = plot.valToPos(this.x[index] as number, 'x');
+    plot.setCursor({ left, top: plot.over.clientHeight / 2 });
+  }
+
+  protected override render(): TemplateResult {
+    const index = this._index ?? this.x.length - 1;
+    const at = this.x[index];
+    const shownOf = ({ values }: Layer) => (this._index === null ? lastOf(values) : values[index]);
+    const axis = this._axis;
+    return html`
+      <section class="chart" aria-labelledby=${this._id}>
+        <header class="chart-head">
+          <h3 id=${this._id}>${this.heading}</h3>
+          ${this.group === null ? zoomTools(this._own, `${this.heading}: view`) : nothing}
+        </header>
+        <dl class="legend">
+          ${this._layers.map((layer, place) => {
+            const raw = this._layers[place - 1];
+            return layer.isPale
+              ? nothing
+              : html`<div>
+                  <dt>
+                    <i class="swatch" data-colour=${layer.line.colour.slice(2)}></i>
+                    <bdi class=${layer.line.label === this.heading ? 'off-screen' : ''}>${layer.line.label}</bdi>
+                  </dt>
+                  <dd>
+                    ${this.format(shownOf(layer))}${raw?.isPale ? html` <small>raw ${this.format(shownOf(raw))}</small>` : nothing}
+                  </dd>
+                </div>`;
+          })}
+          <div class="legend-step"><dt>${axis.title}</dt> <dd>${at === undefined ? '–' : axis.format(at)}</dd></div>
+        </dl>
+        <div
+          class="chart-area"
+          tabindex="0"
+          role="group"
+          aria-label="${this.heading}: chart of ${this.x.length} points by ${axis.title.toLowerCase()}. Arrow keys read points, plus and minus zoom, 0 resets."
+          @keydown=${this._key}
+        ></div>
+        <details class="chart-data" @toggle=${this._toggled}>
+          <summary>Data table</summary>
+          ${this._tableOpen ? chartTable(this, this._group.title) : nothing}
+        </details>
+      </section>
+    `;
+  }
+
+  private _toggled(event: Event): void {
+    this._tableOpen = (event.target as HTMLDetailsElement).open;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-chart': Chart;
+  }
+}
+
+function lastOf(values: readonly (number | null)[]): number | null {
+  for (let index = values.length - 1; index >= 0; index -= 1) {
+    const value = values[index];
+    if (value != null) return value;
+  }
+  return null;
+}
