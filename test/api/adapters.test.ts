@@ -177,6 +177,26 @@ test('a bad strength or a base that does not fit is refused', async () => {
   assert.is((await complete('old', { scale: 0.5 })).status, 200);
 });
 
+test("a model's own file answers as the model does, and not beside other weights", async () => {
+  const [tuned, own] = [await probabilities('a'), await probabilities('a', { file: 'f16' })];
+  assert.ok(difference(tuned, own) < same);
+  const refused = async (model: string, more: object, words: string) => {
+    const { status, body } = await complete(model, more);
+    assert.is(status, 400, JSON.stringify(body));
+    assert.match(body.error.message, words);
+  };
+  const { gguf } = named('a');
+  renameSync(gguf, `${gguf}.aside`);
+  await refused('a', { file: 'F16' }, `A file of the model a is missing: ${gguf}`);
+  assert.is((await complete('a', {})).status, 200, 'it is the file of the base that answers otherwise');
+  renameSync(`${gguf}.aside`, gguf);
+  await refused('a', { file: 'Q2_K' }, 'The model a has no Q2_K file. It has F16.');
+  await refused('a', { file: '' }, 'must be the name of a quantization');
+  const others = { as_base: true, checkpoint: 1, scale: 1, blend: { model: 'b' } };
+  for (const [name, value] of Object.entries(others))
+    await refused('a', { file: 'F16', [name]: value }, `${name} and file exclude each other`);
+});
+
 test('a base is deleted with its last model', async () => {
   const remove = async (name: string) =>
     assert.is((await service.call('DELETE', `/api/models/${named(name).id}`)).status, 200);

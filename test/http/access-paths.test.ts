@@ -59,7 +59,7 @@ testAccess((test, fixture, origins) => {
     const file = join(outside, 'rows.jsonl');
     writeFileSync(file, '');
     const pathLike = /model|data|path|folder|repo|(?<!pro)file/;
-    /** They name a stored model, a repository to push to, or text to search for. */
+    /** They name a stored model, one of its quantizations, a repository to push to, or text to search for. */
     const harmless = new Set([
       ...[
         'model',
@@ -74,6 +74,8 @@ testAccess((test, fixture, origins) => {
       ],
       'POST /api/hub/push repo_name',
       'POST /api/models/{model_id}/push repo_name',
+      'POST /v1/chat/completions file',
+      'POST /v1/completions file',
       'GET /api/jobs model_name',
       'GET /api/jobs dataset',
       'GET /api/catalog base_model',

@@ -196,12 +196,12 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   });
   const facts = (files: ReturnType<typeof file>[], steps: number[] = []) =>
     ({ lineage: { name: 'support', files }, steps }) as unknown as ModelFacts;
-  const whole = facts([file('gguf', 'Q8_0'), file('adapter_gguf', null)], [1000]);
+  const whole = facts([file('gguf', 'Q8_0'), file('gguf', 'Q4_0'), file('adapter_gguf', null)], [1000]);
   const trained = facts([file('adapter', null)], [2]);
   const offered = (one: ModelFacts) => weightsOf(one).map(({ value }) => value);
-  assert.equal(offered(whole), ['', 'step:1000', 'base']);
+  assert.equal(offered(whole), ['', 'file:Q8_0', 'file:Q4_0', 'step:1000', 'base']);
   assert.equal(offered(trained), ['', 'step:2', 'base'], 'no file');
-  assert.equal(offered(facts([file('gguf', 'Q8_0')])), [''], 'its base cannot be had');
+  assert.equal(offered(facts([file('gguf', 'Q8_0')])), ['', 'file:Q8_0'], 'its base cannot be had');
 
   const answerer = { modelId: 'id', weights: 'step:1000', scale: 0.5 };
   assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000 · strength 0.50');
@@ -209,6 +209,9 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   assert.equal(answererFields(whole, answerer), { model: 'id', checkpoint: 1000, scale: 0.5 });
   assert.equal(answererFields(whole, { ...answerer, weights: 'base' }), { model: 'id', as_base: true });
   assert.equal(answererFields(trained, answerer), { model: 'id' }, 'weights that it no longer has');
+  const inFile = { ...answerer, weights: 'file:Q4_0' };
+  assert.equal(answererFields(whole, inFile), { model: 'id', file: 'Q4_0' });
+  assert.is(answererName(whole, inFile), 'support · Q4_0 file');
   assert.ok(canScale(whole, answerer) && !canScale(whole, { ...answerer, weights: 'base' }));
   assert.not(canScale(trained, answerer));
   assert.match(firstWords(trained, answerer), 'loading the model');

@@ -202,6 +202,14 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   await sees(page, 'Both answers are the same.');
   await page.getByLabel('Adapter strength A').fill('1');
   requests.splice(0);
+  await page.getByLabel('Weights B').selectOption({ label: 'Q8_0 file' });
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  await until(() => requests.length === 2, 'both are asked again');
+  await answered(page, 2);
+  assert.equal(
+    requests.splice(0).map(({ file }) => file),
+    [undefined, 'Q8_0'],
+  );
 
   // Another model, which has no chat template.
   await page.getByLabel('Model B').selectOption(questionId);

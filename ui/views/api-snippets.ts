@@ -7,7 +7,7 @@ const placeholder = 'YOUR_ACCESS_KEY';
 const anyKey = 'none';
 
 /** The fields of a chat completion that OpenAI's library for Python does not know. */
-const ownFields: readonly string[] = ['as_base', 'checkpoint', 'scale'] satisfies (keyof Ask)[];
+const ownFields: readonly string[] = ['as_base', 'checkpoint', 'file', 'scale'] satisfies (keyof Ask)[];
 
 export interface SnippetOptions {
   /** The service's own address. */

@@ -62,6 +62,8 @@ const common = {
   scale: or(scaleBound),
   /** Hone's own field: adds the change of another model, or of its checkpoint, of the same base. */
   blend: or(v.strictObject({ model: modelName, checkpoint: or(stepBound), scale: or(scaleBound) })),
+  /** Hone's own field: answer with the model's file of this quantization. */
+  file: or(v.pipe(v.string(), v.regex(/^\w{1,32}$/, 'must be the name of a quantization, such as Q4_0'))),
   /** It says who asks, and changes no answer. */
   user: or(v.string()),
 };

@@ -34,6 +34,7 @@ const options = (
   ...(body.seed == null ? {} : { seed: body.seed }),
   ...(body.stop == null ? {} : { stop: [body.stop].flat() }),
   ...(body.scale == null ? {} : { scale: body.scale }),
+  ...(body.file == null ? {} : { file: body.file }),
   ...(body.presence_penalty == null ? {} : { presencePenalty: body.presence_penalty }),
   ...(body.frequency_penalty == null ? {} : { frequencyPenalty: body.frequency_penalty }),
   ...(body.logit_bias == null ? {} : { logitBias: body.logit_bias as Record<string, number> }),

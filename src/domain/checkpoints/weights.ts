@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { GenerateRequest } from '../../inference/engine.ts';
 import type { TrainedModel } from '../../inference/trained-engine.ts';
@@ -39,6 +40,25 @@ export function weightsOf(model: Model, template: string, models: Models, bases:
   if (shared !== null) return { template, gguf: shared, unmerge: [], adapter, base };
   const gguf = present(model, models.fileOf(model, 'gguf') as string);
   return { template, gguf, unmerge: adapter === null ? [] : [{ path: adapter, scale: -1 }], adapter, base };
+}
+
+/**
+ * The weights of one of a model's GGUF files.
+ * @param quantization its name in any case, such as `Q4_0`.
+ * @throws AppError `invalid` with the files that there are.
+ */
+export function weightsOfFile(model: Model, template: string, quantization: string): GgufWeights {
+  const files = model.artifacts.filter(({ kind }) => kind === 'gguf');
+  const file = files.find((one) => one.quantization?.toLowerCase() === quantization.toLowerCase());
+  if (file === undefined) {
+    const names = files.flatMap((one) => one.quantization ?? []).join(', ');
+    throw new AppError(
+      'invalid',
+      `The model ${model.name} has no ${quantization} file. It has ${names === '' ? 'no GGUF files' : names}.`,
+    );
+  }
+  const gguf = present(model, join(model.path, file.path));
+  return { template, gguf, unmerge: [], adapter: null, base: null };
 }
 
 /** A file that must exist. */

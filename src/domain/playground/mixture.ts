@@ -30,6 +30,22 @@ export type Mixture = { readonly template: string } & (
 
 const invalid = (message: string) => new AppError('invalid', message);
 
+/** @throws AppError `invalid` if a request asks for two kinds of weights. */
+export function refuseContradictions(
+  request: Strength & { readonly checkpoint?: number; readonly file?: string },
+): void {
+  const given = { ...request, as_base: request.asBase || undefined };
+  const exclusive = [
+    ['file', ['as_base', 'checkpoint', 'scale', 'blend']],
+    ['as_base', ['checkpoint', 'scale', 'blend']],
+  ] as const;
+  for (const [one, others] of exclusive) {
+    if (given[one] === undefined) continue;
+    const other = others.find((name) => given[name] !== undefined);
+    if (other !== undefined) throw invalid(`${other} and ${one} exclude each other. Leave one of them out.`);
+  }
+}
+
 /**
  * The file and the adapters with which `source` answers as a request asks: with its strength, and with a second adapter.
  * @throws AppError `invalid` if the source has no adapter for llama.cpp, or the second one is of another base.

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
@@ -11,13 +12,13 @@ import type {
 import type { Engines } from '../../inference/engines.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
-import { present, weightsOf } from '../checkpoints/weights.ts';
+import { present, weightsOf, weightsOfFile } from '../checkpoints/weights.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
-import { mixed, type Source, type Strength } from './mixture.ts';
+import { mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
@@ -35,6 +36,8 @@ export interface PlaygroundRequest extends Strength {
   readonly stop?: readonly string[];
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
   readonly checkpoint?: number;
+  /** Use the model's own GGUF of this quantization, such as `Q4_0`, with nothing added to it. */
+  readonly file?: string;
   /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
   readonly caller?: string;
   /** As `GenerateRequest` has them. */
@@ -120,8 +123,8 @@ export function createPlayground(options: {
     }
   }
 
-  /** A model's own weights. */
-  function weigh(model: Model): Source {
+  /** A model's own weights, or those of one of its files. */
+  function weigh(model: Model, file?: string): Source {
     const template = models.fileOf(model, 'template');
     const trained = models.fileOf(model, 'adapter');
     const isGguf = models.fileOf(model, 'gguf') !== null;
@@ -134,6 +137,7 @@ export function createPlayground(options: {
       modelId: model.modelId,
       isCheckpoint: false,
     };
+    if (file !== undefined) return { ...about, weights: weightsOfFile(model, template, file) };
     if (isGguf) return { ...about, weights: weightsOf(model, template, models, bases) };
     const adapters = [{ path: present(model, trained as string), scale: 1 }];
     const job = model.jobId === null ? null : store.jobs.get(model.jobId);
@@ -175,15 +179,13 @@ export function createPlayground(options: {
     processes: () =>
       engine.processes().map((one) => ({ ...one, models: [...(users.get(one.modelKey) ?? [])] })),
     async generate(request, { onText, signal } = {}) {
-      const { checkpoint } = request;
-      for (const field of ['checkpoint', 'scale', 'blend'] as const) {
-        if (request.asBase && request[field] !== undefined)
-          throw new AppError('invalid', `${field} and as_base exclude each other. Leave one of them out.`);
-      }
+      const { checkpoint, file } = request;
+      refuseContradictions(request);
       const other = request.blend && find(request.blend.model, request.blend.checkpoint, models.findByName);
       const first = find(request.model, checkpoint);
       const answer = async () => {
-        const [source, blended] = [await first.prepare(), await other?.prepare()];
+        const source = file === undefined ? await first.prepare() : weigh(models.find(request.model), file);
+        const blended = await other?.prepare();
         const { template, adapters, ...weights } = mixed(source, request, blended);
         noteUser(weights.modelKey, first.counter);
         return engine.generate(
@@ -242,8 +244,9 @@ export function createPlayground(options: {
         );
       }
       await engine.unload(model.modelId);
-      const merged = models.fileOf(model, 'gguf');
-      if (merged !== null) await engine.unload(merged);
+      for (const { kind, path } of model.artifacts) {
+        if (kind === 'gguf') await engine.unload(join(model.path, path));
+      }
     },
     async sweep() {
       for (const path of await bases.sweep()) await engine.unload(path);

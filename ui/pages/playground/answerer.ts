@@ -13,7 +13,7 @@ export interface ModelFacts {
 /** A model with some of its weights. */
 export interface Answerer {
   readonly modelId: string;
-  /** A checkpoint as `step:8`, `base`, or empty for the model's own. */
+  /** A checkpoint as `step:8`, a file as `file:Q4_0`, `base`, or empty for the model's own. */
   readonly weights: string;
   /** The strength of what the training changed: 1 as trained, 0 the base model. */
   readonly scale: number;
@@ -40,7 +40,7 @@ export const isTrained = (facts: ModelFacts): boolean => filesOf(facts, 'gguf').
 
 /** Whether the strength of its adapter can be set. */
 export const canScale = (facts: ModelFacts, answerer: Answerer): boolean =>
-  chosenWeights(facts, answerer).value !== 'base' &&
+  /^(step:|$)/.test(chosenWeights(facts, answerer).value) &&
   !isTrained(facts) &&
   filesOf(facts, 'adapter_gguf').length > 0;
 
@@ -50,6 +50,9 @@ export function weightsOf(facts: ModelFacts): readonly WeightsChoice[] {
   const hasBase = isTrained(facts) || filesOf(facts, 'adapter_gguf').length > 0;
   return [
     plain('', 'Fine-tuned'),
+    ...filesOf(facts, 'gguf').flatMap(({ quantization: type }) =>
+      type === null ? [] : [plain(`file:${type}`, `${type} file`)],
+    ),
     ...facts.steps.map((step) => plain(`step:${step}`, `Checkpoint at step ${formatCount(step)}`)),
     ...(hasBase ? [plain('base', 'Base model')] : []),
   ];
@@ -72,13 +75,14 @@ export function answererName(facts: ModelFacts, answerer: Answerer): string {
 export function answererFields(
   facts: ModelFacts,
   answerer: Answerer,
-): Pick<Ask, 'model' | 'as_base' | 'checkpoint' | 'scale'> {
+): Pick<Ask, 'model' | 'as_base' | 'checkpoint' | 'file' | 'scale'> {
   const { value } = chosenWeights(facts, answerer);
   const [kind, what] = value.split(':');
   return {
     model: answerer.modelId,
     ...(kind === 'base' ? { as_base: true } : {}),
     ...(kind === 'step' ? { checkpoint: Number(what) } : {}),
+    ...(kind === 'file' && what !== undefined ? { file: what } : {}),
     ...(canScale(facts, answerer) && answerer.scale !== 1 ? { scale: answerer.scale } : {}),
   };
 }
