@@ -142,4 +142,24 @@ test('a caller with many requests does not keep another waiting', async () => {
   await running(0);
 });
 
+test('a model is not deleted while it answers, in the words of each set', async () => {
+  const { answered, leave } = askAs('192.0.2.1', 'Long', endless);
+  await running(1);
+  const remove = (path: string) => service.call('DELETE', path);
+  for (const [path, status] of [
+    [`/api/models/${model.id}`, 409],
+    [`/api/models/${model.modelId}`, 409],
+    // OpenAI's libraries would repeat the request after a 409.
+    [`/v1/models/${model.modelId}`, 400],
+  ] as const) {
+    const refused = await remove(path);
+    assert.is(refused.status, status, JSON.stringify(refused.body));
+    assert.match(JSON.stringify(refused.body), 'is generating text in the playground. Wait until it has');
+  }
+  leave();
+  await answered;
+  await running(0);
+  assert.is((await remove(`/v1/models/${model.modelId}`)).status, 200);
+});
+
 test.run();

@@ -2,7 +2,9 @@
  * A model that llama.cpp cannot run: trained without a GGUF where nobody asked for one, which is said everywhere. It
  * answers all the same.
  */
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,6 +16,7 @@ import {
   supportRows,
   type TestService,
   tinyModel,
+  until,
   untilEnded,
 } from '../service.ts';
 
@@ -112,6 +115,31 @@ test('what such a model cannot read is refused in the format of each route', asy
   const told = await service.call('POST', '/api/playground/generate', long);
   assert.is(told.status, 400);
   assert.match(JSON.stringify(told.body), /has \d+ tokens, but the model's context holds 256/);
+});
+
+test('such a model is not deleted while it answers', async () => {
+  const { model_id } = (await service.call('GET', '/api/models/')).body.find(({ name }: Json) =>
+    name.startsWith('bart'),
+  );
+  const file = join(service.dataDir, 'model_checkpoints', model_id, 'template.json');
+  const template = readFileSync(file);
+  rmSync(file);
+  // The process that answers reads it when it loads the model, and waits until somebody writes it.
+  execFileSync('mkfifo', [file]);
+  const answer = service.call('POST', '/api/playground/new', { model_id, prompt, max_length: 4, ...greedy });
+  const pending = async () => (await service.call('GET', '/api/playground/figures')).body;
+  await until(async () => {
+    const { running, waiting } = await pending();
+    return running + waiting === 1;
+  }, 'it was asked');
+  const path = `/api/models/${model_id}`;
+  const refused = await service.call('DELETE', path);
+  assert.is(refused.status, 409, JSON.stringify(refused.body));
+  assert.match(JSON.stringify(refused.body), 'is generating text in the playground. Wait until it has');
+  await writeFile(file, template);
+  assert.is((await answer).status, 200);
+  assert.is((await service.call('DELETE', path)).status, 200);
+  assert.is((await service.call('GET', path)).status, 404);
 });
 
 test('types that somebody asks for are refused with the reason', async () => {
