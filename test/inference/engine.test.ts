@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -91,6 +92,24 @@ test('answers as transformers does, as the tuned model and as the base', async (
     }
   }
   assert.ok(clear >= 12, 'too few clear answers to compare');
+});
+
+test('embeddings are the hidden states of transformers, also from a file in 16 bits', async () => {
+  const half = join(fixture.directory, 'model-F16.gguf');
+  execFileSync(process.execPath, [join(root, 'dist', 'quantize.js'), fixture.gguf, half, 'F16']);
+  const inputs = fixture.expected.map(({ ids }) => ids);
+  for (const ggufPath of [fixture.gguf, half]) {
+    const files = { modelKey: ggufPath, ggufPath, templatePath: fixture.template };
+    const { embeddings, promptTokens } = await engine.embed({ ...files, inputs });
+    assert.is(promptTokens, inputs.flat().length);
+    for (const [index, { hidden, prompt }] of fixture.expected.entries()) {
+      // The first has length 1.
+      const product = hidden.reduce((sum, value, at) => sum + value * (embeddings[index]?.[at] as number), 0);
+      const cosine = product / Math.hypot(...hidden);
+      assert.ok(cosine >= 0.999 && cosine < 1.001, `${prompt}: ${cosine}`);
+    }
+    await engine.unload(ggufPath);
+  }
 });
 
 test('the same seed gives the same answer, and temperature 0 always does', async () => {

@@ -27,6 +27,8 @@ export interface Fixture {
     messages: { role: string; content: string }[];
     prompt: string;
     ids: number[];
+    /** The last hidden state behind the prompt. */
+    hidden: number[];
     tuned: Said;
     base: Said;
   }[];

@@ -4,8 +4,8 @@
 
 KIND is one of `trainer.tests.tiny`, or `gemma2`, `phi3`, `mistral-sp` with a SentencePiece tokenizer, or
 `phi3-chat`, whose tokens of a conversation are added and not special. OUTDIR gets `base/`, `adapter/`,
-`template.json`, `model.gguf`, `adapter.gguf` and `expected.json`: conversations with the ids of their prompts
-and the greedy continuations with the adapter and without it.
+`template.json`, `model.gguf`, `adapter.gguf` and `expected.json`: conversations with the ids of their
+prompts, the last hidden state behind them with the adapter, and the greedy continuations with and without it.
 """
 
 from __future__ import annotations
@@ -214,6 +214,15 @@ def greedy(model: Any, ids: list[int], count: int, ends: set[int]) -> dict[str, 
     return {"ids": out, "clear": len(out) if clear is None else clear, "ended": ended, "logprobs": first}
 
 
+def hidden_state(model: Any, ids: list[int]) -> list[float]:
+    """The last layer's state at the last token, after the final norm."""
+    import torch
+
+    with torch.inference_mode():
+        said = model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
+    return said.hidden_states[-1][0, -1].tolist()
+
+
 def convert_to(
     base: Path,
     adapter_dir: Path,
@@ -289,12 +298,13 @@ def build(
     for messages in CONVERSATIONS:
         text = templates.render(chosen, messages, True)
         ids = tokenizer(text, add_special_tokens=False).input_ids
+        hidden = hidden_state(tuned, ids)
         answers = {"tuned": greedy(tuned, ids, NEW_TOKENS, ends)}
         with tuned.disable_adapter():
             answers["base"] = greedy(tuned, ids, NEW_TOKENS, ends)
         for answer in answers.values():
             answer["text"] = _continuation(tokenizer, ids, answer["ids"])
-        expected.append({"messages": messages, "prompt": text, "ids": ids, **answers})
+        expected.append({"messages": messages, "prompt": text, "ids": ids, "hidden": hidden, **answers})
     (out / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), "utf-8")
     return out
 
