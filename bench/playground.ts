@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bandwidthComparison, bandwidthSide, weightsRead } from './harness/bandwidth.ts';
 import { makeInputs } from './harness/inputs.ts';
 import { checkLookup, lookupComparisons, lookupSides, makeCopying } from './harness/lookup.ts';
 import { runMeasured } from './harness/measured.ts';
@@ -13,8 +14,9 @@ import { checkServing, servingComparisons, servingSides } from './harness/servin
  * A Llama architecture with random weights, quantized to Q4_0. `second turn`: time to the first token of a second
  * question after a long first one whose tokens are cached, compared with the same conversation without a cache.
  * `decode`: tokens per second of one answer, compared with transformers' generate in bfloat16. `beside a training`: the
- * same while a training uses every core, compared with node-llama-cpp and its own thread count. Several requests at
- * once, with the F16 file that a training exports: harness/serving.ts.
+ * same while a training uses every core, compared with node-llama-cpp and its own thread count. With the F16 file that a
+ * training exports: what share of the memory's bandwidth decoding takes (harness/bandwidth.ts), and several requests at
+ * once (harness/serving.ts).
  */
 
 const shapes: Record<
@@ -50,8 +52,13 @@ function conversation(size: Size) {
   return { first, second: [...first, { role: 'assistant', content: 'team: shipping' }, user('And now?')] };
 }
 
-async function play(dir: string, size: Size, conversations: unknown[], training = ''): Promise<Said[]> {
-  const argv = ['--import', 'tsx', join(programs, 'playground.ts'), q4(dir), template(dir)];
+async function play(
+  dir: string,
+  size: Size,
+  conversations: unknown[],
+  { model = q4(dir), training = '' } = {},
+): Promise<Said[]> {
+  const argv = ['--import', 'tsx', join(programs, 'playground.ts'), model, template(dir)];
   const { stdout } = await runMeasured(process.execPath, [...argv, String(shapes[size].tokens), training], {
     input: JSON.stringify(conversations),
   });
@@ -101,9 +108,13 @@ export const scenario: Scenario = {
       trial: async ({ dir, size }) => {
         const { first, second } = conversation(size);
         const [answer, , cached] = (await play(dir, size, [short, first, second])) as [Said, Said, Said];
-        const [busy] = (await besideTraining(size, () => play(dir, size, [short], 'training'))) as [Said];
+        const [busy] = (await besideTraining(size, () =>
+          play(dir, size, [short], { training: 'training' }),
+        )) as [Said];
+        const [whole] = (await play(dir, size, [short], { model: exported(dir) })) as [Said];
+        const read = weightsRead(exported(dir), rateOf(whole));
         return {
-          figures: { turn: cached.timeToFirstTokenMs, decode: rateOf(answer), busy: rateOf(busy) },
+          figures: { turn: cached.timeToFirstTokenMs, decode: rateOf(answer), busy: rateOf(busy), read },
           answer: { second: cached.text, text: answer.text, busy: busy.text, prompt: answer.promptTokens },
         };
       },
@@ -155,6 +166,7 @@ export const scenario: Scenario = {
         return { figures: { busy: rate }, answer: { beginning: text } };
       },
     },
+    bandwidthSide(exported),
     ...servingSides(exported, template, (size) => shapes[size].tokens),
     ...lookupSides(template),
   ],
@@ -201,6 +213,7 @@ export const scenario: Scenario = {
       peer: 'node-llama-cpp',
       goal: { times: 20 },
     },
+    bandwidthComparison,
     ...servingComparisons,
     ...lookupComparisons,
   ],

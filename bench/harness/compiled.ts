@@ -14,9 +14,13 @@ export function compiled(name: string): string {
   if (existsSync(path) && statSync(path).mtimeMs > statSync(source).mtimeMs) return path;
   mkdirSync(folder, { recursive: true });
   const aside = `${path}.${process.pid}`;
-  execFileSync(process.env.CC ?? 'cc', ['-O2', '-Wall', '-Wextra', '-Werror', source, '-o', aside], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  execFileSync(
+    process.env.CC ?? 'cc',
+    ['-O2', '-Wall', '-Wextra', '-Werror', '-pthread', source, '-o', aside],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
   renameSync(aside, path);
   return path;
 }
