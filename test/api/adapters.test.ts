@@ -1,5 +1,7 @@
 /** Models of one base answer from one file, with adapters of any strength. */
-import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -195,6 +197,22 @@ test("a model's own file answers as the model does, and not beside other weights
   const others = { as_base: true, checkpoint: 1, scale: 1, blend: { model: 'b' } };
   for (const [name, value] of Object.entries(others))
     await refused('a', { file: 'F16', [name]: value }, `${name} and file exclude each other`);
+});
+
+test('what another model says of its base takes no time of any request', async () => {
+  const said = join(named('other').path, 'base.json');
+  rmSync(said);
+  // Whoever reads it waits until somebody writes it.
+  execFileSync('mkfifo', [said]);
+  renameSync(file, `${file}.aside`);
+  assert.is((await complete('a', {})).status, 200, 'models of other bases cannot share its file');
+  renameSync(`${file}.aside`, file);
+  const memory = service.call('GET', '/api/playground/memory');
+  assert.is((await complete('b', {})).status, 200, 'others are served while it is read');
+  await writeFile(said, JSON.stringify({ base: 'late', file: 'late-F32.gguf' }));
+  const { body } = await memory;
+  assert.is(body.models.find((model: { name: string }) => model.name === 'other').base, 'late');
+  rmSync(said);
 });
 
 test('a base is deleted with its last model', async () => {

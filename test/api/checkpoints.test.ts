@@ -58,7 +58,7 @@ test('a running training answers with its checkpoints, by the name of the job', 
 
 test('a stopped training answers, and is not deleted meanwhile', async () => {
   const folder = join(service.dataDir, 'jobs', 'train_1');
-  assert.match(readBaseNote(folder)?.file ?? '', /-Q8_0(-\d+)?\.gguf$/);
+  assert.match((await readBaseNote(folder))?.file ?? '', /-Q8_0(-\d+)?\.gguf$/);
   const answer = ask('train_1', { checkpoint: 8 });
   // Its conversion imports libraries after it has made this folder.
   await until(() => existsSync(join(folder, 'checkpoint.partial')), 'the conversion began');

@@ -15,8 +15,8 @@ export function playgroundRoutes({ playground }: Services) {
       summary: 'Path of the file that is used for inference',
       query: s.modelPathQuery,
       responses: { 200: { description: 'The path', schema: s.modelPath }, 400: refused, 404: noModel },
-      handle: ({ query }) => {
-        const { model, path } = playground.modelFile(query.model_id);
+      handle: async ({ query }) => {
+        const { model, path } = await playground.modelFile(query.model_id);
         return { model_path: path, model_id: model.modelId };
       },
     }),

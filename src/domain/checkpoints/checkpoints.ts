@@ -108,11 +108,11 @@ export function createCheckpoints(options: {
     // With an adapter of its own, the model's file can be turned into the base.
     const isMerged = model !== null && ['gguf', 'adapter_gguf'].every((kind) => hasFile(model, kind));
     const note = () => readBaseNote(isMerged ? model.path : folder(job));
-    const withBase = () => !isMerged && bases.fileOf(note()) === null;
-    const isMissing = () => !unconverted.has(job.id) && (!existsSync(adapter) || withBase());
-    if (isMissing()) {
+    const withBase = async () => !isMerged && bases.fileOf(await note()) === null;
+    const isMissing = async () => !unconverted.has(job.id) && (!existsSync(adapter) || (await withBase()));
+    if (await isMissing()) {
       await inTurn(async () => {
-        if (isMissing()) await convert(job, step, template, withBase());
+        if (await isMissing()) await convert(job, step, template, await withBase());
       });
     }
     if (unconverted.has(job.id)) {
@@ -121,12 +121,13 @@ export function createCheckpoints(options: {
     }
     // Earlier versions made one for each job.
     await rm(join(folder(job), 'base.gguf'), { force: true }).catch(() => undefined);
-    if (isMerged) return { ...weightsOf(model, template, models, bases), adapter };
-    const gguf = bases.fileOf(note());
+    if (isMerged) return { ...(await weightsOf(model, template, models, bases)), adapter };
+    const described = await note();
+    const gguf = bases.fileOf(described);
     if (gguf === null) {
       throw new AppError('conflict', `The base model of ${jobName(job.id)} was just deleted. Ask again.`);
     }
-    return { template, gguf, unmerge: [], adapter, base: note()?.base ?? null };
+    return { template, gguf, unmerge: [], adapter, base: described?.base ?? null };
   }
 
   /** Makes the GGUF files of a checkpoint, or finds that llama.cpp cannot run its model. */
@@ -153,19 +154,23 @@ export function createCheckpoints(options: {
     }
   }
 
-  function share(model: Model): void {
-    const note = readBaseNote(model.path);
+  async function share(model: Model): Promise<void> {
+    const note = await readBaseNote(model.path);
     if (note === null || begun.has(note.file) || bases.fileOf(note) !== null) return;
     if (store.jobs.inStates(unfinishedStates).length > 0) return;
-    const sharing = bases.modelsOf(note);
-    const source = sharing.find(
+    begun.add(note.file);
+    const sharing = await bases.modelsOf(note, model);
+    const found = sharing.find(
       ({ jobId }) => jobId !== null && existsSync(join(folder({ id: jobId }), 'spec.json')),
     );
+    const source = found && store.models.byId(found.id);
     const templatePath = source && models.fileOf(source, 'template');
-    if (sharing.length < 2 || !source?.jobId || !templatePath) return;
-    begun.add(note.file);
+    if (sharing.length < 2 || !source?.jobId || !templatePath) {
+      begun.delete(note.file);
+      return;
+    }
     const jobId = source.jobId;
-    void inTurn(async () => {
+    await inTurn(async () => {
       const stop = new AbortController();
       const signal = AbortSignal.any([stop.signal, closing.signal]);
       const asked = { step: null, templatePath, basesDir: bases.dir, named: note.file, signal };
@@ -197,7 +202,11 @@ export function createCheckpoints(options: {
       );
     },
     prepare,
-    share,
+    share(model) {
+      share(model).catch((error: unknown) => {
+        if (!closing.signal.aborted) logger.warn({ error }, 'No file for the base model of a model');
+      });
+    },
     async release({ id }) {
       if (making?.jobId !== id) return;
       making.stop.abort();

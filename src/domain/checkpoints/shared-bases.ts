@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { ModelRow } from '../../db/models.ts';
+import type { ListedModel, ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
 import { baseNoteName } from '../../trainer/checkpoint.ts';
 
@@ -20,9 +20,9 @@ const note = v.object({
 });
 
 /** The note in the folder of a model or a job; `null` if there is none, as in folders of earlier versions. */
-export function readBaseNote(folder: string): BaseNote | null {
+export async function readBaseNote(folder: string): Promise<BaseNote | null> {
   try {
-    return v.parse(note, JSON.parse(readFileSync(join(folder, baseNoteName), 'utf8')));
+    return v.parse(note, JSON.parse(await readFile(join(folder, baseNoteName), 'utf8')));
   } catch {
     return null;
   }
@@ -33,8 +33,8 @@ export interface SharedBases {
   readonly dir: string;
   /** The path of a base's file, or `null` while there is none. */
   fileOf(note: BaseNote | null): string | null;
-  /** The models that answer with a file. */
-  modelsOf(note: BaseNote): ModelRow[];
+  /** The models that can share the base's file with `model`, itself among them. */
+  modelsOf(note: BaseNote, model: Pick<ModelRow, 'baseModel'>): Promise<ListedModel[]>;
   /** Deletes the files that no model and no job names. @returns the paths of those that were complete. */
   sweep(): Promise<string[]>;
 }
@@ -52,14 +52,21 @@ export function createSharedBases(options: {
       const path = base && join(dir, base.file);
       return path !== null && existsSync(path) ? path : null;
     },
-    modelsOf: ({ file }) => store.models.list().filter(({ path }) => readBaseNote(path)?.file === file),
+    async modelsOf({ file }, { baseModel }) {
+      const found: ListedModel[] = [];
+      for (const model of store.models.find({ baseModel })) {
+        if ((await readBaseNote(model.path))?.file === file) found.push(model);
+      }
+      return found;
+    },
     async sweep() {
       const jobs = await readdir(jobsDir).catch(() => []);
       const folders = [
-        ...store.models.list().map(({ path }) => path),
+        ...store.models.find({}).map(({ path }) => path),
         ...jobs.map((job) => join(jobsDir, job)),
       ];
-      const named = new Set(folders.map((folder) => readBaseNote(folder)?.file));
+      const named = new Set<string>();
+      for (const folder of folders) named.add((await readBaseNote(folder))?.file ?? '');
       const found = await readdir(dir).catch(() => []);
       // A process that was killed has left a partial file.
       const unused = found.filter((name) => !named.has(name.replace(/\.partial$/, '.gguf')));

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { GenerateRequest } from '../../inference/engine.ts';
@@ -31,14 +31,19 @@ export interface TrainedWeights {
  * The weights of a model with a GGUF: its base's file and its adapter where there is such a file, else the merged one.
  * @throws AppError `invalid` if neither is there.
  */
-export function weightsOf(model: Model, template: string, models: Models, bases: SharedBases): GgufWeights {
-  const note = readBaseNote(model.path);
+export async function weightsOf(
+  model: Model,
+  template: string,
+  models: Models,
+  bases: SharedBases,
+): Promise<GgufWeights> {
+  const note = await readBaseNote(model.path);
   const final = models.fileOf(model, 'adapter_gguf');
-  const adapter = final !== null && existsSync(final) ? final : null;
+  const adapter = final !== null && (await exists(final)) ? final : null;
   const shared = adapter === null ? null : bases.fileOf(note);
   const base = note?.base ?? null;
   if (shared !== null) return { template, gguf: shared, unmerge: [], adapter, base };
-  const gguf = present(model, models.fileOf(model, 'gguf') as string);
+  const gguf = await present(model, models.fileOf(model, 'gguf') as string);
   return { template, gguf, unmerge: adapter === null ? [] : [{ path: adapter, scale: -1 }], adapter, base };
 }
 
@@ -47,7 +52,11 @@ export function weightsOf(model: Model, template: string, models: Models, bases:
  * @param quantization its name in any case, such as `Q4_0`.
  * @throws AppError `invalid` with the files that there are.
  */
-export function weightsOfFile(model: Model, template: string, quantization: string): GgufWeights {
+export async function weightsOfFile(
+  model: Model,
+  template: string,
+  quantization: string,
+): Promise<GgufWeights> {
   const files = model.artifacts.filter(({ kind }) => kind === 'gguf');
   const file = files.find((one) => one.quantization?.toLowerCase() === quantization.toLowerCase());
   if (file === undefined) {
@@ -57,13 +66,19 @@ export function weightsOfFile(model: Model, template: string, quantization: stri
       `The model ${model.name} has no ${quantization} file. It has ${names === '' ? 'no GGUF files' : names}.`,
     );
   }
-  const gguf = present(model, join(model.path, file.path));
+  const gguf = await present(model, join(model.path, file.path));
   return { template, gguf, unmerge: [], adapter: null, base: null };
 }
 
-/** A file that must exist. */
-export function present(model: Model, path: string): string {
-  if (existsSync(path)) return path;
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** A file that must exist. @throws AppError `invalid` if it does not. */
+export async function present(model: Model, path: string): Promise<string> {
+  if (await exists(path)) return path;
   throw new AppError(
     'invalid',
     `A file of the model ${model.name} is missing: ${path}. Restore it or delete the model.`,

@@ -16,14 +16,14 @@ export interface ModelMemory {
 /** What each model takes in memory that llama.cpp runs, in the order of the list. */
 export async function memoryOf(
   models: Models,
-  sourceOf: (model: Model) => Source,
+  sourceOf: (model: Model) => Promise<Source>,
   isLoaded: (key: string) => boolean,
 ): Promise<ModelMemory[]> {
   const found: ModelMemory[] = [];
   for (const model of models.list()) {
     if (models.fileOf(model, 'gguf') === null) continue;
     try {
-      const { weights } = sourceOf(model);
+      const { weights } = await sourceOf(model);
       if ('trained' in weights) continue;
       const { weights: bytes, context } = await needsOf(weights.gguf);
       const loaded = isLoaded(weights.gguf);

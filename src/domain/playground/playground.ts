@@ -67,7 +67,7 @@ export interface Playground {
   /** The files in memory and the requests to each, with the names of the models that they answered for. */
   processes(): (ModelProcess & { readonly models: readonly string[] })[];
   /** The GGUF used for inference, or the adapter of a model without one. @throws AppError as above. */
-  modelFile(reference: string): { model: Model; path: string };
+  modelFile(reference: string): Promise<{ model: Model; path: string }>;
   /** The free memory in bytes (`null` if not known), and what the models take that llama.cpp runs. */
   memory(): Promise<{ readonly freeBytes: number | null; readonly models: readonly ModelMemory[] }>;
   /** Unloads a model before it is deleted. @throws AppError `conflict` while it answers. */
@@ -124,7 +124,7 @@ export function createPlayground(options: {
   }
 
   /** A model's own weights, or those of one of its files. */
-  function weigh(model: Model, file?: string): Source {
+  async function weigh(model: Model, file?: string): Promise<Source> {
     const template = models.fileOf(model, 'template');
     const trained = models.fileOf(model, 'adapter');
     const isGguf = models.fileOf(model, 'gguf') !== null;
@@ -137,9 +137,9 @@ export function createPlayground(options: {
       modelId: model.modelId,
       isCheckpoint: false,
     };
-    if (file !== undefined) return { ...about, weights: weightsOfFile(model, template, file) };
-    if (isGguf) return { ...about, weights: weightsOf(model, template, models, bases) };
-    const adapters = [{ path: present(model, trained as string), scale: 1 }];
+    if (file !== undefined) return { ...about, weights: await weightsOfFile(model, template, file) };
+    if (isGguf) return { ...about, weights: await weightsOf(model, template, models, bases) };
+    const adapters = [{ path: await present(model, trained as string), scale: 1 }];
     const job = model.jobId === null ? null : store.jobs.get(model.jobId);
     return { ...about, weights: { trained: trainedModelOf(job ?? model, model.path), template, adapters } };
   }
@@ -184,7 +184,7 @@ export function createPlayground(options: {
       const other = request.blend && find(request.blend.model, request.blend.checkpoint, models.findByName);
       const first = find(request.model, checkpoint);
       const answer = async () => {
-        const source = file === undefined ? await first.prepare() : weigh(models.find(request.model), file);
+        const source = await (file === undefined ? first.prepare() : weigh(models.find(request.model), file));
         const blended = await other?.prepare();
         const { template, adapters, ...weights } = mixed(source, request, blended);
         noteUser(weights.modelKey, first.counter);
@@ -220,16 +220,17 @@ export function createPlayground(options: {
       if (gguf === null || template === null) {
         throw new AppError('invalid', `The model ${model.name} has no GGUF file, which embeddings need.`);
       }
-      const path = present(model, gguf);
-      const files = { modelKey: path, ggufPath: path, templatePath: template };
-      const about = { modelId: model.modelId, isCheckpoint: false };
-      return counted(about, () => engine.embed({ ...files, inputs }, signal ? { signal } : {}));
+      return counted({ modelId: model.modelId, isCheckpoint: false }, async () => {
+        const path = await present(model, gguf);
+        const files = { modelKey: path, ggufPath: path, templatePath: template };
+        return engine.embed({ ...files, inputs }, signal ? { signal } : {});
+      });
     },
-    modelFile(reference) {
+    async modelFile(reference) {
       const model = models.find(reference);
       const path = models.fileOf(model, 'gguf');
-      if (path !== null) return { model, path: present(model, path) };
-      const { weights } = weigh(model);
+      if (path !== null) return { model, path: await present(model, path) };
+      const { weights } = await weigh(model);
       return { model, path: 'trained' in weights ? (weights.adapters[0]?.path as string) : weights.gguf };
     },
     async memory() {
