@@ -1,5 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { choiceOf, type TokenChoice } from './choices.ts';
+import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
 import { createDraws, type Drawn, type Sampling } from './draws.ts';
 import { createGuesses, type Guesses } from './guesses.ts';
 import { type Place, priorityOf } from './rooms.ts';
@@ -8,7 +9,7 @@ import type { TextStream } from './text-stream.ts';
 export interface Answer {
   text: string;
   promptTokens: number;
-  /** Tokens of the prompt that were kept from an earlier request. */
+  /** Tokens of the prompt that were kept from an earlier request, or evaluated by another one. */
   cachedTokens: number;
   generatedTokens: number;
   /** Those of them that were guessed and evaluated in the same step as the token before them. */
@@ -51,6 +52,11 @@ export interface Answering {
   readonly place: Place;
   /** Tokens of the prompt that are left to evaluate; 1 while the answer is generated. */
   left(): number;
+  /**
+   * Takes over what another place has evaluated of the prompt, if that is much more than its own has.
+   * Only before its first step.
+   */
+  copy(from: Place): Promise<void>;
   /** How many tokens of the answer it would guess in the next step. */
   guesses(): number;
   /**
@@ -69,7 +75,7 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
   // The last token must be evaluated again.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
 
-  const cachedTokens = sequence.nextTokenIndex;
+  let cachedTokens = sequence.nextTokenIndex;
   const choices: TokenChoice[] = [];
   let told = 0;
   let text = '';
@@ -117,6 +123,13 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
   return {
     place,
     left: () => (before.length === 0 ? prompt.length - sequence.nextTokenIndex : 1),
+    async copy({ room, sequence: from }) {
+      if (room !== place.room || !canCopy(sequence)) return;
+      const shared = from.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
+      if (!isWorthCopying(shared, sequence.nextTokenIndex)) return;
+      await copyTokens(from, sequence, shared);
+      cachedTokens = sequence.nextTokenIndex;
+    },
     guesses: () => (before.length === 0 ? 0 : guess(Number.POSITIVE_INFINITY).length),
     async step(count, most) {
       const from = sequence.nextTokenIndex;

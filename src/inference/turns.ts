@@ -1,4 +1,5 @@
 import { type Answer, type Answering, abortedAnswer, beginAnswer, type Question } from './answering.ts';
+import { canCopy, isWorthCopying, sharedTokens } from './copying.ts';
 import type { Adapter, Room, Rooms } from './rooms.ts';
 import { guessesEach, mostRunning, shareOf } from './share.ts';
 
@@ -18,6 +19,8 @@ interface Waiting {
 
 interface Running extends Waiting {
   readonly answering: Answering;
+  /** One before it that evaluates so many tokens with which both prompts begin; they are copied then. */
+  ahead: { readonly one: Running; readonly tokens: number } | null;
 }
 
 /** The requests of one model: those that run are evaluated together, one step after the other. */
@@ -43,6 +46,30 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
     return next;
   }
 
+  /** The one among these that evaluates the most of what a request would have to evaluate, too. */
+  function aheadOf({ request, answering }: Running, earlier: readonly Running[]): Running['ahead'] {
+    const { room, sequence } = answering.place;
+    if (!canCopy(sequence)) return null;
+    let best: Running['ahead'] = null;
+    for (const one of earlier) {
+      if (one.answering.place.room !== room) continue;
+      const tokens = Math.min(sharedTokens(one.request.prompt, request.prompt), request.prompt.length - 1);
+      if (tokens > (best?.tokens ?? sequence.nextTokenIndex)) best = { one, tokens };
+    }
+    return best !== null && isWorthCopying(best.tokens, sequence.nextTokenIndex) ? best : null;
+  }
+
+  /** Copies what another one has evaluated meanwhile; if that has left too early, the next one takes its place. */
+  async function follow(one: Running): Promise<void> {
+    if (one.ahead === null) return;
+    const { one: first, tokens } = one.ahead;
+    const { place } = first.answering;
+    const isRunning = running.includes(first);
+    if (isRunning && place.sequence.nextTokenIndex < tokens) return;
+    await one.answering.copy(place);
+    one.ahead = isRunning ? null : aheadOf(one, running.slice(0, running.indexOf(one)));
+  }
+
   /** Gives places to those that wait, until there is none for the next. */
   async function admit(): Promise<void> {
     while (running.length < mostRunning) {
@@ -64,7 +91,9 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
           continue;
         }
         waiting.splice(waiting.indexOf(next), 1);
-        running.push({ ...next, answering: await beginAnswer(place, request) });
+        const one: Running = { ...next, answering: await beginAnswer(place, request), ahead: null };
+        one.ahead = aheadOf(one, running);
+        running.push(one);
         request.onBegun();
       } catch (error) {
         if (place !== null) rooms.release(place);
@@ -86,10 +115,19 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
   }
   const end = (one: Running) => leave(one, async () => one.resolve(await one.answering.end()));
 
+  /** After how many tokens of its prompt others can copy them. */
+  function awaited(one: Running): number {
+    const known = one.answering.place.sequence.nextTokenIndex;
+    return Math.min(
+      ...running.flatMap(({ ahead }) => (ahead?.one === one ? [Math.max(1, ahead.tokens - known)] : [])),
+      Number.POSITIVE_INFINITY,
+    );
+  }
+
   /** Evaluates one batch of a context, in which each answer may guess so many tokens. */
   async function step(members: Running[], guesses: number): Promise<void> {
     members.sort((one, other) => one.answering.place.index - other.answering.place.index);
-    const shares = shareOf(members.map(({ answering }) => answering.left()));
+    const shares = shareOf(members.map((one) => Math.min(one.answering.left(), awaited(one))));
     const guessed = members.map(({ answering }) => Math.min(answering.guesses(), guesses));
     prepare([...shares, ...guessed].reduce((sum, tokens) => sum + tokens, 0));
     await Promise.all(
@@ -110,8 +148,10 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
       for (const one of running.filter(({ request }) => request.signal.aborted)) await end(one);
       await admit();
       if (running.length === 0) return;
+      for (const one of [...running]) await follow(one).catch((error) => leave(one, () => Promise.reject(error)));
       const inRooms = new Map<Room, Running[]>();
       for (const one of running) {
+        if (one.ahead !== null) continue;
         const { room } = one.answering.place;
         inRooms.set(room, [...(inRooms.get(room) ?? []), one]);
       }

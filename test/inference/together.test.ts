@@ -134,6 +134,39 @@ test('eight conversations keep their tokens beside each other', async () => {
   }
 });
 
+test('the beginning that prompts have in common is evaluated once', async () => {
+  const passage = 'A parcel has not come. '.repeat(20);
+  const asked = eight.map((text, seed) =>
+    ask([user(passage), user(seed < 4 ? 'Where is it?' : text)], {
+      ...{ modelKey: 'clear', ggufPath: clear, temperature: 1, topP: 0.98, seed },
+    }),
+  );
+  await engine.unload('clear');
+  const together = await Promise.all(asked.map((request) => engine.generate(request)));
+  // One evaluates it, and of those that are equal, one evaluates the rest.
+  assert.is(together.filter(({ cachedTokens }) => cachedTokens === 0).length, 1);
+  assert.is(together.filter(({ cachedTokens }) => cachedTokens >= passage.length).length, 7);
+  const whole = together.slice(0, 4).filter((one) => one.cachedTokens === one.promptTokens - 1);
+  assert.is(whole.length, 3, 'all but the last token');
+  for (const [index, request] of asked.entries())
+    assert.is((await engine.generate(request)).text, together[index]?.text, `${index} is as alone`);
+  await engine.unload('clear');
+});
+
+test('who waits for a prompt that is given up evaluates it', async () => {
+  const input = { kind: 'text' as const, text: 'A parcel has not come. '.repeat(85) };
+  const stop = new AbortController();
+  const same = ask([], { ...endless, input, maxTokens: 2 });
+  const first = engine.generate(same, { signal: stop.signal });
+  const others = [engine.generate(same), engine.generate(same)];
+  await engine.generate(ask([user('short')], { ...endless, maxTokens: 1 }));
+  stop.abort();
+  assert.is((await first).finishReason, 'aborted');
+  const [one, other] = await Promise.all(others);
+  assert.is(one?.generatedTokens, 2);
+  assert.is(other?.text, one?.text);
+});
+
 test('an aborted request frees its place at once', async () => {
   const stops = eight.map(() => new AbortController());
   const running = await Promise.all(
