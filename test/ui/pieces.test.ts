@@ -7,6 +7,7 @@ import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../u
 import {
   answererFields,
   answererName,
+  canAnswer,
   canScale,
   firstWords,
   type ModelFacts,
@@ -188,20 +189,16 @@ test('the words in which two texts differ are marked, and texts with little in c
 });
 
 test('a model offers the weights that it has, and says when it must be loaded first', () => {
-  const file = (kind: string, quantization: string | null) => ({
-    name: kind,
-    bytes: 1e6,
-    kind,
-    quantization,
-  });
-  const facts = (files: ReturnType<typeof file>[], steps: number[] = []) =>
-    ({ lineage: { name: 'support', files }, steps }) as unknown as ModelFacts;
-  const whole = facts([file('gguf', 'Q8_0'), file('gguf', 'Q4_0'), file('adapter_gguf', null)], [1000]);
-  const trained = facts([file('adapter', null)], [2]);
+  const whole: ModelFacts = {
+    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, runId: null },
+    ...{ isTrained: false, hasAdapter: true, quantizations: ['Q8_0', 'Q4_0'], steps: [1000] },
+  };
+  const trained = { ...whole, isTrained: true, hasAdapter: false, quantizations: [], steps: [2] };
   const offered = (one: ModelFacts) => weightsOf(one).map(({ value }) => value);
   assert.equal(offered(whole), ['', 'file:Q8_0', 'file:Q4_0', 'step:1000', 'base']);
   assert.equal(offered(trained), ['', 'step:2', 'base'], 'no file');
-  assert.equal(offered(facts([file('gguf', 'Q8_0')])), ['', 'file:Q8_0'], 'its base cannot be had');
+  const alone = { ...whole, hasAdapter: false, quantizations: ['Q8_0'], steps: [] };
+  assert.equal(offered(alone), ['', 'file:Q8_0'], 'its base cannot be had');
 
   const answerer = { modelId: 'id', weights: 'step:1000', scale: 0.5 };
   assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000 · strength 0.50');
@@ -217,6 +214,25 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   assert.match(firstWords(trained, answerer), 'loading the model');
   assert.match(firstWords(whole, answerer), 'preparing the checkpoint');
   assert.is(firstWords(whole, { ...answerer, weights: '' }), 'generating…');
+});
+
+test('a run without a model offers its checkpoints, the latest first', () => {
+  const run: ModelFacts = {
+    ...{ name: 'train_7', dataset: 'support.jsonl', hasChatTemplate: true, runId: 'train_7' },
+    ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [4, 8] },
+  };
+  assert.equal(
+    weightsOf(run).map(({ value }) => value),
+    ['step:8', 'step:4', 'base'],
+  );
+  const latest = { modelId: 'id', weights: '', scale: 1 };
+  assert.equal(answererFields(run, latest), { model: 'id', checkpoint: 8 });
+  const base = { ...latest, weights: 'base' };
+  assert.equal(answererFields(run, base), { model: 'id', checkpoint: 8, scale: 0 });
+  assert.match(firstWords(run, base), 'preparing the checkpoint');
+  assert.ok(canAnswer(run));
+  assert.not(canAnswer({ ...run, steps: [] }));
+  assert.equal(weightsOf({ ...run, steps: [] }), []);
 });
 
 test.run();

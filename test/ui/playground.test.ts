@@ -354,4 +354,37 @@ test('the page says that a model no longer exists', async () => {
   await sees(page, 'Model not found');
 });
 
+test('the checkpoints of a run are asked while it goes on, and after it was stopped', async () => {
+  const settings = { use_chat_template: true, save_steps: 4, save_total_limit: 10_000, max_steps: 1_000_000 };
+  const changes = { model_name: tinyModel('llama', 'chatml'), ...settings };
+  assert.is((await service.call('POST', '/api/start_training', quickRequest(changes))).status, 200);
+  const { page, faults } = await openPage(service.url, '/training/train_3');
+  await page.getByRole('link', { name: 'Try a checkpoint' }).click();
+  await page.getByRole('link', { name: 'About this run' }).waitFor();
+  const choice = page.getByLabel('Model', { exact: true }).locator('optgroup option');
+  assert.match((await choice.textContent()) ?? '', /\(train_3, running\)$/);
+  const weights = page.getByLabel('Weights').locator('option');
+  await until(async () => (await weights.count()) > 3, 'checkpoints are added while it runs');
+  assert.match((await weights.first().textContent()) ?? '', /^Checkpoint at step \d/);
+  await service.call('POST', '/api/stop_training');
+  await untilEnded(service);
+  await until(async () => /stopped\)$/.test((await choice.textContent()) ?? ''), 'it was stopped');
+
+  // Its answers are those of the route, which has tests of its own.
+  const requests = requestsOf(page);
+  await page.route('**/v1/chat/completions', () => undefined);
+  await page.getByLabel('Weights').selectOption({ label: 'Checkpoint at step 4' });
+  await page.getByLabel('Prompt', { exact: true }).fill('My parcel has not come.');
+  await page.keyboard.press('Enter');
+  await sees(page, 'preparing the checkpoint…');
+  const { body } = await service.call('GET', '/api/jobs/train_3');
+  assert.equal(
+    requests.map(({ model, checkpoint }) => [model, checkpoint]),
+    [[body.model_id, 4]],
+  );
+  await page.getByRole('button', { name: 'Stop' }).click();
+  assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
 test.run();

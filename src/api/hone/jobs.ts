@@ -67,7 +67,14 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
           id,
           kept.map(({ step }) => step),
         );
-        return presentJobDetail(store.get(id), store.consumption(id), kept, verdict);
+        const job = store.get(id);
+        return presentJobDetail(
+          job,
+          store.consumption(id),
+          kept,
+          await checkpoints.hasChatTemplate(job),
+          verdict,
+        );
       },
     }),
     route({

@@ -296,6 +296,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       ...{ strategy: job.strategy, ...settings },
     },
     export: { quantizations: ['Q8_0'] },
+    chat_template: true,
     artifacts: [],
     checkpoints: [
       {

@@ -88,6 +88,7 @@ export function presentJobDetail(
   job: Job,
   consumption: Consumption,
   checkpoints: readonly Checkpoint[],
+  hasChatTemplate: boolean,
   verdict: Verdict | null,
 ) {
   const spec = job.spec as {
@@ -103,6 +104,7 @@ export function presentJobDetail(
     settings: spec?.settings ?? {},
     request: repeatedRequest(job),
     export: spec?.export ?? null,
+    chat_template: hasChatTemplate,
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
       step,

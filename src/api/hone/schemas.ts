@@ -145,6 +145,8 @@ export const jobDetail = v.object({
   /** The training request that starts it again, with every setting; `null` if the settings are unknown. */
   request: v.nullable(v.record(v.string(), v.unknown())),
   export: v.nullable(v.looseObject({})),
+  /** Whether the base model's own chat template is used; `false` before a run has chosen. */
+  chat_template: v.boolean(),
   artifacts: v.array(v.looseObject({})),
   /** Those that are kept, by step; the playground answers with each. */
   checkpoints: v.array(

@@ -8,7 +8,7 @@ import { AppError, asAppError } from '../../errors.ts';
 import { checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
-import type { Model, Models } from '../models/models.ts';
+import { isChatTemplate, type Model, type Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type Checkpoint, readCheckpoints } from './kept-checkpoints.ts';
 import { readBaseNote, type SharedBases } from './shared-bases.ts';
@@ -20,6 +20,8 @@ export type { Checkpoint } from './kept-checkpoints.ts';
 export interface Checkpoints {
   /** By step; none if the job was deleted. */
   list(jobId: number): Promise<Checkpoint[]>;
+  /** Whether a job uses the chat template of its base model; `false` before it has chosen. */
+  hasChatTemplate(job: JobRow): Promise<boolean>;
   /**
    * The job of a run, by its name (`train_1`), its future model's UUID, or its model's name or either ID.
    * @throws AppError `not_found`.
@@ -70,6 +72,9 @@ export function createCheckpoints(options: {
 
   const list = (jobId: number) => readCheckpoints(folder({ id: jobId }));
 
+  const templateOf = (job: JobRow, model: Model | null) =>
+    model ? models.fileOf(model, 'template') : join(folder(job), 'artifacts', 'template.json');
+
   async function unknownStep(job: JobRow, step: number): Promise<AppError> {
     const steps = (await list(job.id)).map((kept) => kept.step);
     return new AppError(
@@ -98,9 +103,7 @@ export function createCheckpoints(options: {
         `The model of ${jobName(job.id)} was deleted, so its checkpoints cannot answer. Train it again.`,
       );
     }
-    const template = model
-      ? models.fileOf(model, 'template')
-      : join(folder(job), 'artifacts', 'template.json');
+    const template = templateOf(job, model);
     if (template === null || !existsSync(template)) {
       throw new AppError('conflict', `${jobName(job.id)} has no prompt template, so it cannot answer.`);
     }
@@ -189,6 +192,7 @@ export function createCheckpoints(options: {
 
   return {
     list,
+    hasChatTemplate: (job) => isChatTemplate(templateOf(job, store.models.byModelId(job.modelId))),
     jobOf(reference) {
       const numbered = /^train_(\d{1,15})$/.exec(reference);
       const job = numbered ? store.jobs.get(Number(numbered[1])) : store.jobs.byModelId(reference);

@@ -137,18 +137,22 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       await rm(model.path, { recursive: true, force: true });
     },
 
-    async hasChatTemplate(model) {
-      const path = this.fileOf(model, 'template');
-      if (path === null) return false;
-      const text = await readFile(path, 'utf8').catch(() => '{}');
-      return (JSON.parse(text) as { source?: unknown }).source === 'model';
-    },
+    hasChatTemplate: (model) => isChatTemplate(fileOf(model, 'template')),
 
-    fileOf(model, kind) {
-      const artifact = model.artifacts.find((candidate) => candidate.kind === kind);
-      return artifact === undefined ? null : join(model.path, artifact.path);
-    },
+    fileOf,
   };
+}
+
+function fileOf(model: Model, kind: ModelArtifact['kind']): string | null {
+  const artifact = model.artifacts.find((candidate) => candidate.kind === kind);
+  return artifact === undefined ? null : join(model.path, artifact.path);
+}
+
+/** Whether a `template.json` has the base model's own chat template. @param path `null` if there is none. */
+export async function isChatTemplate(path: string | null): Promise<boolean> {
+  if (path === null) return false;
+  const text = await readFile(path, 'utf8').catch(() => '{}');
+  return (JSON.parse(text) as { source?: unknown }).source === 'model';
 }
 
 /** The name after a change, of which `null` is the default. */

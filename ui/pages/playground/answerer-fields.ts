@@ -1,25 +1,33 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Model } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { rangeField } from '../../elements/fields.ts';
 import { type Answerer, canScale, chosenWeights, type ModelFacts, weightsOf } from './answerer.ts';
+import type { ModelChoice } from './choices.ts';
 
 /** The letter of a side, or none if there is only one. */
 export type SideLetter = '' | 'A' | 'B';
 
 const withLetter = (name: string, letter: SideLetter) => (letter === '' ? name : `${name} ${letter}`);
 
-/** A choice of a model. @param options.same the name of the choice that follows the other side, if there is one. */
+/** A choice of a model, or of a run. @param options.same the name of the choice that follows the other side, if there is one. */
 export function modelField(options: {
   readonly letter: SideLetter;
   readonly id: string;
-  readonly models: readonly Model[];
+  readonly choices: readonly ModelChoice[];
   readonly modelId: string;
   readonly same?: string;
   readonly choose: (modelId: string) => void;
 }): TemplateResult {
-  const { letter, id, models, modelId, same, choose } = options;
-  const isListed = models.some(({ model_id }) => model_id === modelId);
+  const { letter, id, choices, modelId, same, choose } = options;
+  const isListed = choices.some((choice) => choice.modelId === modelId);
+  const listed = (some: readonly ModelChoice[]) =>
+    keyedRow(
+      some,
+      (choice) => choice.modelId,
+      (choice) =>
+        html`<option value=${choice.modelId} ?selected=${choice.modelId === modelId}>${choice.name}</option>`,
+    );
+  const runs = choices.filter(({ isRun }) => isRun);
   return html`<div class="field">
     <label for=${id}>${withLetter('Model', letter)}</label>
     <select
@@ -29,12 +37,8 @@ export function modelField(options: {
     >
       ${same === undefined ? nothing : html`<option value="" ?selected=${modelId === ''}>${same}</option>`}
       ${isListed || same !== undefined ? nothing : html`<option value=${modelId} selected>Choose a model…</option>`}
-      ${keyedRow(
-        models,
-        ({ model_id }) => model_id,
-        ({ model_id, name, display_name }) =>
-          html`<option value=${model_id} ?selected=${model_id === modelId}>${display_name} (${name})</option>`,
-      )}
+      ${listed(choices.filter(({ isRun }) => !isRun))}
+      ${runs.length === 0 ? nothing : html`<optgroup label="Runs without a model">${listed(runs)}</optgroup>`}
     </select>
   </div>`;
 }

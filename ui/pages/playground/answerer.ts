@@ -1,13 +1,24 @@
 import type { Ask } from '../../api/generate.ts';
 import type { ServiceError } from '../../api/request.ts';
-import type { Lineage } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 
-/** What the page knows about a model that answers. */
+/** What the page knows about a model that answers, or about a run whose checkpoints do. */
 export interface ModelFacts {
-  readonly lineage: Lineage;
+  readonly name: string;
+  /** The name of the dataset that it was trained on. */
+  readonly dataset: string;
+  /** Whether it is asked with the base model's own chat template. */
+  readonly hasChatTemplate: boolean;
+  /** Whether the trainer's libraries answer, because there is no file for llama.cpp. */
+  readonly isTrained: boolean;
+  /** Whether its adapter is a file for llama.cpp. */
+  readonly hasAdapter: boolean;
+  /** The quantizations of its files. */
+  readonly quantizations: readonly string[];
   /** The steps of the checkpoints that its run keeps. */
   readonly steps: readonly number[];
+  /** The run, while it has no model: only its checkpoints answer. */
+  readonly runId: string | null;
 }
 
 /** A model with some of its weights. */
@@ -33,28 +44,25 @@ export interface WeightsChoice {
   readonly name: string;
 }
 
-const filesOf = ({ lineage }: ModelFacts, kind: string) => lineage.files.filter((file) => file.kind === kind);
-
-/** Whether it is answered by the trainer's libraries, because there is no file for llama.cpp. */
-export const isTrained = (facts: ModelFacts): boolean => filesOf(facts, 'gguf').length === 0;
+/** Whether there is anything that answers: a run may have no checkpoint yet. */
+export const canAnswer = ({ runId, steps }: ModelFacts): boolean => runId === null || steps.length > 0;
 
 /** Whether the strength of its adapter can be set. */
 export const canScale = (facts: ModelFacts, answerer: Answerer): boolean =>
-  /^(step:|$)/.test(chosenWeights(facts, answerer).value) &&
-  !isTrained(facts) &&
-  filesOf(facts, 'adapter_gguf').length > 0;
+  /^(step:|$)/.test(chosenWeights(facts, answerer).value) && !facts.isTrained && facts.hasAdapter;
 
-/** The weights that a model can answer with, its own first. */
+/** The weights that a model can answer with: its own first, or the latest of a run. */
 export function weightsOf(facts: ModelFacts): readonly WeightsChoice[] {
+  const { isTrained, hasAdapter, quantizations, steps, runId } = facts;
   const plain = (value: string, name: string) => ({ value, name });
-  const hasBase = isTrained(facts) || filesOf(facts, 'adapter_gguf').length > 0;
+  const checkpoints = steps.map((step) => plain(`step:${step}`, `Checkpoint at step ${formatCount(step)}`));
+  const base = plain('base', 'Base model');
+  if (runId !== null) return steps.length === 0 ? [] : [...checkpoints.reverse(), base];
   return [
     plain('', 'Fine-tuned'),
-    ...filesOf(facts, 'gguf').flatMap(({ quantization: type }) =>
-      type === null ? [] : [plain(`file:${type}`, `${type} file`)],
-    ),
-    ...facts.steps.map((step) => plain(`step:${step}`, `Checkpoint at step ${formatCount(step)}`)),
-    ...(hasBase ? [plain('base', 'Base model')] : []),
+    ...quantizations.map((type) => plain(`file:${type}`, `${type} file`)),
+    ...checkpoints,
+    ...(isTrained || hasAdapter ? [base] : []),
   ];
 }
 
@@ -66,7 +74,7 @@ export const chosenWeights = (facts: ModelFacts, { weights }: Answerer): Weights
 
 /** A short name of what answers. */
 export function answererName(facts: ModelFacts, answerer: Answerer): string {
-  const name = `${facts.lineage.name} · ${chosenWeights(facts, answerer).name}`;
+  const name = `${facts.name} · ${chosenWeights(facts, answerer).name}`;
   const isScaled = canScale(facts, answerer) && answerer.scale !== 1;
   return isScaled ? `${name} · strength ${answerer.scale.toFixed(2)}` : name;
 }
@@ -78,6 +86,8 @@ export function answererFields(
 ): Pick<Ask, 'model' | 'as_base' | 'checkpoint' | 'file' | 'scale'> {
   const { value } = chosenWeights(facts, answerer);
   const [kind, what] = value.split(':');
+  if (kind === 'base' && facts.runId !== null)
+    return { model: answerer.modelId, checkpoint: facts.steps.at(-1) ?? 0, scale: 0 };
   return {
     model: answerer.modelId,
     ...(kind === 'base' ? { as_base: true } : {}),
@@ -89,8 +99,8 @@ export function answererFields(
 
 /** What it does before its first token, where that can take a while. */
 export function firstWords(facts: ModelFacts, answerer: Answerer): string {
-  if (isTrained(facts)) return 'loading the model: without a GGUF file, its first answer takes longer…';
-  return chosenWeights(facts, answerer).value.startsWith('step:')
+  if (facts.isTrained) return 'loading the model: without a GGUF file, its first answer takes longer…';
+  return facts.runId !== null || chosenWeights(facts, answerer).value.startsWith('step:')
     ? 'preparing the checkpoint…'
     : 'generating…';
 }

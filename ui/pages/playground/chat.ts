@@ -81,7 +81,7 @@ export class ChatView extends LitElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (this.modelId !== this._talk.modelId) this._openChat(openChatId(this.modelId));
-    const dataset = this.sides[0]?.facts?.lineage.dataset ?? '';
+    const dataset = this.sides[0]?.facts?.dataset ?? '';
     if (changed.has('sides') && dataset !== this._dataset) void this._suggest(dataset);
     if (this._isSendWaiting && this._isKnown) this._sendPrompt();
   }
@@ -131,7 +131,7 @@ export class ChatView extends LitElement {
 
   /** Whether some side has the messages before a prompt sent with it. */
   private get _remembers(): boolean {
-    return this.parameters.memory && this.sides.some(({ facts }) => facts?.lineage.chat_template);
+    return this.parameters.memory && this.sides.some(({ facts }) => facts?.hasChatTemplate);
   }
 
   private _fullPrompt(): string {
@@ -144,7 +144,7 @@ export class ChatView extends LitElement {
   private _asked(prompt: string, count: number): Asked[] {
     return this.sides.flatMap(({ answerer, facts }, side) => {
       if (facts === null) return [];
-      const converses = facts.lineage.chat_template;
+      const converses = facts.hasChatTemplate;
       const ask: Ask = {
         ...answererFields(facts, answerer),
         messages: [
@@ -359,7 +359,7 @@ export class ChatView extends LitElement {
   /** Says if a prompt is sent without those before it. */
   private _aloneHint(): TemplateResult | typeof nothing {
     if (this._remembers || !this._isKnown) return nothing;
-    const hasTemplate = this.sides.some(({ facts }) => facts?.lineage.chat_template);
+    const hasTemplate = this.sides.some(({ facts }) => facts?.hasChatTemplate);
     return html`<p class="hint">
       ${
         hasTemplate

@@ -1,23 +1,38 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit';
 import { service } from '../../api/service.ts';
-import type { JobDetail } from '../../api/types.ts';
-import { currentJobId, runOf } from '../../state/app.ts';
+import type { JobDetail, Lineage } from '../../api/types.ts';
+import { currentJobId, latest, runOf } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
 import type { ModelFacts } from './answerer.ts';
+import { runsWithoutModel } from './choices.ts';
 
 /** What an element knows about models, each read when it is first asked for. */
 export class KnownModels implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   readonly #facts = new Map<string, Remote<ModelFacts>>();
+  #unfollow: (() => void) | null = null;
 
   constructor(host: ReactiveControllerHost) {
     this.#host = host;
     host.addController(this);
   }
 
+  hostConnected(): void {
+    this.#unfollow = latest.subscribe(() => this.#take());
+  }
+
   /** Forgets what may have changed meanwhile. */
   hostDisconnected(): void {
+    this.#unfollow?.();
     this.#facts.clear();
+  }
+
+  /** Reads a run again that saved a checkpoint or ended. */
+  #take(): void {
+    const frame = latest.value;
+    if (frame?.type !== 'status' && !(frame?.type === 'log' && frame.kind === 'checkpoint')) return;
+    for (const facts of this.#facts.values())
+      if (facts.value.value?.runId === frame.job_id) void facts.refresh();
   }
 
   of(modelId: string): Remote<ModelFacts> {
@@ -33,9 +48,32 @@ export class KnownModels implements ReactiveController {
 }
 
 async function readFacts(modelId: string): Promise<ModelFacts> {
+  const run = runsWithoutModel().find(({ model_id }) => model_id === modelId);
+  const running = run === undefined ? null : await service.job(run.job_id);
+  if (running !== null && running.state !== 'completed') return factsOfRun(running);
   const lineage = await service.lineage(modelId);
-  const job = lineage.job_id === null ? null : await readJob(lineage.job_id);
-  return { lineage, steps: (job?.checkpoints ?? []).map(({ step }) => step) };
+  return factsOfModel(lineage, lineage.job_id === null ? null : await readJob(lineage.job_id));
+}
+
+const stepsOf = (job: JobDetail | null) => (job?.checkpoints ?? []).map(({ step }) => step);
+
+/** @param job the model's run, or `null` if it was deleted. */
+export function factsOfModel(
+  { name, dataset, chat_template: hasChatTemplate, files }: Lineage,
+  job: JobDetail | null,
+): ModelFacts {
+  const has = (kind: string) => files.some((file) => file.kind === kind);
+  const quantizations = files.flatMap(({ kind, quantization }) =>
+    kind === 'gguf' && quantization !== null ? [quantization] : [],
+  );
+  const about = { isTrained: !has('gguf'), hasAdapter: has('adapter_gguf'), quantizations };
+  return { ...about, name, dataset, hasChatTemplate, steps: stepsOf(job), runId: null };
+}
+
+function factsOfRun(job: JobDetail): ModelFacts {
+  const { job_id: name, dataset, chat_template: hasChatTemplate } = job;
+  const about = { isTrained: job.export === null, hasAdapter: job.export !== null, quantizations: [] };
+  return { ...about, name, dataset, hasChatTemplate, steps: stepsOf(job), runId: name };
 }
 
 /** The run of a model, or `null` if it was deleted; that which the whole page follows is not read twice. */

@@ -2,12 +2,13 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { checkField } from '../../elements/fields.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { models, router } from '../../state/app.ts';
+import { jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { Watch } from '../../state/store.ts';
-import type { Answerer, AnswererSide } from './answerer.ts';
+import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat.ts';
+import { type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
 
@@ -28,6 +29,8 @@ export class Playground extends LitElement {
   @state() private _a = asTrained;
   @state() private _b: Answerer = { ...firstB, ...readStored<Partial<Answerer>>('playground-b', {}) };
   private _entered = '';
+  /** What was chosen, by the model's ID. */
+  private readonly _seen = new Map<string, ModelChoice>();
   private readonly _known = new KnownModels(this);
   /** Narrow screens start with the parameters folded. */
   private readonly _isWide = matchMedia('(min-width: 64rem)').matches;
@@ -35,6 +38,7 @@ export class Playground extends LitElement {
   constructor() {
     super();
     new Watch(this, models);
+    new Watch(this, jobs);
   }
 
   protected override createRenderRoot(): this {
@@ -42,11 +46,11 @@ export class Playground extends LitElement {
   }
 
   protected override willUpdate(): void {
-    const known = models.value.value;
+    const known = modelChoices();
     if (this.modelId === '' && known !== null && known.length > 0) {
       const last = readStored('playground-model', '');
-      const model = known.find(({ model_id }) => model_id === last) ?? known[0];
-      if (model) queueMicrotask(() => router.go(`/playground/${model.model_id}`, { replace: true }));
+      const model = known.find(({ modelId }) => modelId === last) ?? known[0];
+      if (model) queueMicrotask(() => router.go(`/playground/${model.modelId}`, { replace: true }));
     }
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
@@ -58,8 +62,12 @@ export class Playground extends LitElement {
     return this._listed(this.modelId);
   }
 
-  private _listed(modelId: string) {
-    return models.value.value?.find(({ model_id }) => model_id === modelId);
+  private _listed(modelId: string): ModelChoice | undefined {
+    const found = modelChoices()?.find((choice) => choice.modelId === modelId);
+    if (found !== undefined) this._seen.set(modelId, found);
+    // While the lists are read again, a run that has just made its model may be in neither.
+    else if (!models.value.loading && !jobs.value.loading) this._seen.delete(modelId);
+    return this._seen.get(modelId);
   }
 
   /** What answers, with what is known about it: one side or two. */
@@ -83,14 +91,15 @@ export class Playground extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { value, error } = models.value;
-    if (value === null) {
+    const { error } = models.value;
+    const choices = modelChoices();
+    if (choices === null) {
       return html`<div class="page">
         <h1>Playground</h1>
         ${error === null ? html`<section class="card tall">${skeleton(8)}</section>` : serviceErrorPanel('Could not load the models', error)}
       </div>`;
     }
-    if (value.length === 0) {
+    if (choices.length === 0) {
       return html`<div class="page">
         <h1>Playground</h1>
         <section class="card">
@@ -102,10 +111,12 @@ export class Playground extends LitElement {
     return html`<div class="page">
       <h1>Playground</h1>
       <div class="playground">
-        <aside class="card column-narrow" aria-label="Model and parameters">${this._choices(sides)}</aside>
+        <aside class="card column-narrow" aria-label="Model and parameters">${this._fields(sides, choices)}</aside>
         <section class="card talk" aria-label="Conversation">
           ${
-            sides.length > 0
+            sides.some(({ facts }) => facts !== null && !canAnswer(facts))
+              ? empty('No checkpoint yet', 'The run can be asked once it has saved one.')
+              : sides.length > 0
               ? html`<hone-chat
                   .modelId=${this.modelId}
                   .sides=${sides}
@@ -121,17 +132,16 @@ export class Playground extends LitElement {
     </div>`;
   }
 
-  private _choices([a, b]: readonly AnswererSide[]): TemplateResult {
-    const list = models.value.value ?? [];
+  private _fields([a, b]: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const { compare } = this._parameters;
     const letter = compare ? 'A' : '';
-    const converses = [a, b].some((side) => side?.facts?.lineage.chat_template);
+    const converses = [a, b].some((side) => side?.facts?.hasChatTemplate);
     return html`
       ${modelField({
-        ...{ letter, id: 'playground-model', models: list, modelId: this.modelId },
+        ...{ letter, id: 'playground-model', choices, modelId: this.modelId },
         choose: (id) => router.go(`/playground/${id}`),
       })}
-      ${a === undefined ? nothing : html`<a class="hint" href="/models/${this.modelId}">About this model</a>`}
+      ${a === undefined ? nothing : aboutLink(a)}
       ${
         a?.facts == null
           ? nothing
@@ -145,7 +155,7 @@ export class Playground extends LitElement {
           ? nothing
           : html`<div class="side-b">
               ${modelField({
-                ...{ letter: 'B', id: 'b-model', models: list, modelId: this._b.modelId, same: 'Same as A' },
+                ...{ letter: 'B', id: 'b-model', choices, modelId: this._b.modelId, same: 'Same as A' },
                 choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
               })}
               ${b.facts === null ? nothing : weightsFields('B', b.facts, b.answerer, (part) => this._setB(part))}
@@ -160,6 +170,11 @@ export class Playground extends LitElement {
     `;
   }
 }
+
+const aboutLink = ({ answerer, facts }: AnswererSide) =>
+  facts?.runId == null
+    ? html`<a class="hint" href="/models/${answerer.modelId}">About this model</a>`
+    : html`<a class="hint" href="/training/${facts.runId}">About this run</a>`;
 
 declare global {
   interface HTMLElementTagNameMap {

@@ -206,6 +206,11 @@ export class RunPage extends LitElement {
           : nothing
       }
       ${
+        job.state !== 'completed' && hasCheckpoint(job, this._run)
+          ? html`<a class="button" href="/playground/${job.model_id}">Try a checkpoint</a>`
+          : nothing
+      }
+      ${
         job.resumable
           ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>
               ${job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
@@ -355,6 +360,9 @@ export class RunPage extends LitElement {
     }
   }
 }
+
+const hasCheckpoint = ({ checkpoints }: JobDetail, { events }: Run) =>
+  checkpoints.length > 0 || events.some((event) => event.type === 'log' && event.kind === 'checkpoint');
 
 declare global {
   interface HTMLElementTagNameMap {
