@@ -1,25 +1,20 @@
 /** Adapters of one file: their contexts are bounded, and so is what the engine loads. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine.ts';
+import type { Engine, GenerateRequest } from '../../src/inference/engine.ts';
 import { needsOf } from '../../src/inference/needs.ts';
-import { root } from '../folders.ts';
 import { writeTinyAdapter, writeTinyGguf } from '../native/tiny-gguf.ts';
+import { ownEngine } from './own-engine.ts';
 
-// The built worker needs no loader of TypeScript.
-process.execArgv = [];
-const folder = mkdtempSync(join(tmpdir(), 'hone-adapters-'));
-const templatePath = join(folder, 'template.json');
+/** Free memory, as the engine is told. */
+let free: number | null = null;
+const { folder, templatePath, engine, end } = ownEngine({ maxLoaded: 2, available: async () => free });
 const base = join(folder, 'base.gguf');
 const second = join(folder, 'second.gguf');
 const adapters = [1, 2, 3].map((seed) => join(folder, `${seed}.gguf`));
-/** Free memory, as the engine is told. */
-let free: number | null = null;
-let engine: Engine;
 
 const ask = (adapter: number | null, changes: Partial<GenerateRequest> = {}): GenerateRequest => ({
   ...{ modelKey: base, ggufPath: base, templatePath, input: { kind: 'text', text: 'a'.repeat(40) } },
@@ -31,22 +26,8 @@ const other = { modelKey: second, ggufPath: second };
 test.before(() => {
   for (const path of [base, second]) writeTinyGguf(path, { context: 2048 });
   for (const [index, path] of adapters.entries()) writeTinyAdapter(path, index * 100 + 1);
-  const template = { chat_template: '{{ messages[0].content }}', bos_token: '<s>', eos_token: '</s>' };
-  writeFileSync(
-    templatePath,
-    JSON.stringify({ ...template, stop: [], context_length: null, source: 'hone' }),
-  );
-  engine = createEngine({
-    workerPath: join(root, 'dist', 'inference-worker.js'),
-    ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 2, maxPending: 64 },
-    available: async () => free,
-    logger: { debug() {}, info() {}, warn() {} },
-  });
 });
-test.after(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(end);
 
 test('an idle context makes room for that of another adapter, and one that runs does not', async () => {
   const cached = async (adapter: number) => (await engine.generate(ask(adapter))).cachedTokens;

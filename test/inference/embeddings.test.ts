@@ -1,24 +1,13 @@
 /** Vectors of texts from a model's own hidden states. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { createEngine } from '../../src/inference/engine.ts';
-import { root } from '../folders.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
+import { ownEngine } from './own-engine.ts';
 
-// The built worker needs no loader of TypeScript.
-process.execArgv = [];
-const folder = mkdtempSync(join(tmpdir(), 'hone-embeddings-'));
+const { folder, templatePath, engine, end } = ownEngine();
 const ggufPath = join(folder, 'model.gguf');
-const templatePath = join(folder, 'template.json');
-const engine = createEngine({
-  workerPath: join(root, 'dist', 'inference-worker.js'),
-  ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
-  logger: { debug() {}, info() {}, warn() {} },
-});
 const model = { modelKey: 'model', ggufPath, templatePath };
 const embed = (...inputs: (string | number[])[]) => engine.embed({ ...model, inputs });
 const product = (one: number[], other: number[]) =>
@@ -26,16 +15,8 @@ const product = (one: number[], other: number[]) =>
 
 test.before(() => {
   writeTinyGguf(ggufPath, { context: 2048 });
-  const template = { chat_template: '{{ messages[0].content }}', bos_token: '<s>', eos_token: '</s>' };
-  writeFileSync(
-    templatePath,
-    JSON.stringify({ ...template, stop: [], context_length: null, source: 'hone' }),
-  );
 });
-test.after(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(end);
 
 test('a text has one vector of length 1, alone, among others and beside an answer', async () => {
   const answer = engine.generate({

@@ -1,23 +1,13 @@
 /** Tokens guessed from the prompt: where they are taken, and that they change nothing. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createEngine, type GenerateRequest, type GenerateResult } from '../../src/inference/engine.ts';
-import { root } from '../folders.ts';
+import type { GenerateRequest, GenerateResult } from '../../src/inference/engine.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
+import { ownEngine } from './own-engine.ts';
 
-// The built worker needs no loader of TypeScript.
-process.execArgv = [];
-const folder = mkdtempSync(join(tmpdir(), 'hone-lookup-'));
+const { folder, templatePath, engine, end } = ownEngine();
 const ggufPath = join(folder, 'model.gguf');
-const templatePath = join(folder, 'template.json');
-const engine = createEngine({
-  workerPath: join(root, 'dist', 'inference-worker.js'),
-  ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
-  logger: { debug() {}, info() {}, warn() {} },
-});
 
 /** The model goes through these letters again and again. */
 const letters = 'QWERTYUIOPASDFGHJKLZXCVBNM1234567890cdefghijklmnopqrstuvwxyz';
@@ -56,16 +46,8 @@ const lookedUp = ({ lookedUpTokens = 0 }: GenerateResult) => lookedUpTokens;
 
 test.before(() => {
   writeTinyGguf(ggufPath, { context: 512, next });
-  const template = { chat_template: '{{ messages[0].content }}', bos_token: '<s>', eos_token: '</s>' };
-  writeFileSync(
-    templatePath,
-    JSON.stringify({ ...template, stop: [], context_length: null, source: 'hone' }),
-  );
 });
-test.after(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(end);
 
 test('an answer that copies takes fewer steps than it has tokens', async () => {
   const answers = await both(extraction);

@@ -1,29 +1,14 @@
 /** How answers are drawn: log-probabilities, biases, penalties and grammars. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import {
-  createEngine,
-  type GenerateRequest,
-  type GenerateResult,
-  type TokenChoice,
-} from '../../src/inference/engine.ts';
-import { root } from '../folders.ts';
+import type { GenerateRequest, GenerateResult, TokenChoice } from '../../src/inference/engine.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
+import { ownEngine } from './own-engine.ts';
 
-// The built worker needs no loader of TypeScript.
-process.execArgv = [];
-const folder = mkdtempSync(join(tmpdir(), 'hone-sampling-'));
+const { folder, templatePath, engine, end } = ownEngine();
 const ggufPath = join(folder, 'model.gguf');
-const templatePath = join(folder, 'template.json');
-const engine = createEngine({
-  workerPath: join(root, 'dist', 'inference-worker.js'),
-  ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
-  logger: { debug() {}, info() {}, warn() {} },
-});
 
 const ask = (changes: Partial<GenerateRequest> = {}) =>
   engine.generate({
@@ -44,16 +29,8 @@ async function refused(changes: Partial<GenerateRequest>): Promise<string> {
 
 test.before(() => {
   writeTinyGguf(ggufPath, { context: 512 });
-  const template = { chat_template: '{{ messages[0].content }}', bos_token: '<s>', eos_token: '</s>' };
-  writeFileSync(
-    templatePath,
-    JSON.stringify({ ...template, stop: [], context_length: null, source: 'hone' }),
-  );
 });
-test.after(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(end);
 
 test('log-probabilities tell the tokens of the answer, and change nothing', async () => {
   const plain = await ask();

@@ -1,38 +1,23 @@
 /** Requests to one model run together: what they wait for, what they share and what they do not change. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import {
-  createEngine,
-  type Engine,
-  type GenerateRequest,
-  type GenerateResult,
-} from '../../src/inference/engine.ts';
+import type { Engine, GenerateRequest, GenerateResult } from '../../src/inference/engine.ts';
 import { childrenOf } from '../children.ts';
-import { root } from '../folders.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
+import { ownEngine, patientEngine } from './own-engine.ts';
 
-// The built worker needs no loader of TypeScript.
-process.execArgv = [];
-const folder = mkdtempSync(join(tmpdir(), 'hone-together-'));
-const templatePath = join(folder, 'template.json');
+const { folder, templatePath, engine, end } = ownEngine(
+  { maxLoaded: 2 },
+  "{% for message in messages %}{{ message['content'] }}|{% endfor %}",
+);
 /** Its contexts hold eight requests. */
 const narrow = join(folder, 'narrow.gguf');
 /** A request alone has a context of its own. */
 const wide = join(folder, 'wide.gguf');
 /** Its likely tokens are clear, so that few draws depend on the last bits of sums. */
 const clear = join(folder, 'clear.gguf');
-let engine: Engine;
-
-const create = (maxPending = 64) =>
-  createEngine({
-    workerPath: join(root, 'dist', 'inference-worker.js'),
-    ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 2, maxPending },
-    logger: { debug() {}, info() {}, warn() {} },
-  });
 
 type Turn = { role: string; content: string };
 const user = (content: string): Turn => ({ role: 'user', content });
@@ -65,15 +50,8 @@ test.before(() => {
   writeTinyGguf(narrow, { context: 1024 });
   writeTinyGguf(clear, { context: 1024, next: (token) => (token * 7 + 5) % 261 });
   writeTinyGguf(wide, { context: 8192 });
-  const chat_template = "{% for message in messages %}{{ message['content'] }}|{% endfor %}";
-  const rest = { bos_token: '<s>', eos_token: '</s>', stop: [], context_length: null, source: 'hone' };
-  writeFileSync(templatePath, JSON.stringify({ chat_template, ...rest }));
-  engine = create();
 });
-test.after(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(end);
 
 test('greedy answers and equal seeds are those of each request alone', async () => {
   const asked = eight.flatMap((text, seed) => [
@@ -199,7 +177,7 @@ test('a caller with many requests does not keep another waiting', async () => {
 });
 
 test('a model takes a bounded number of requests', async () => {
-  const small = create(3);
+  const small = patientEngine({ maxPending: 3 });
   const asked = eight.map((text) => small.generate(ask([user(text)])));
   const results = await Promise.allSettled(asked);
   const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
