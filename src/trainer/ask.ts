@@ -26,7 +26,15 @@ export interface Question<S extends v.GenericSchema> {
   readonly timeoutMs: number | null;
   /** Kills the process when aborted. SIGKILL must be safe. */
   readonly signal: AbortSignal;
+  /** Hears how much is done, 0 to 1, where the verb prints it on lines of their own. */
+  readonly onProgress?: (share: number) => void;
 }
+
+const progress = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({ progress: v.pipe(v.number(), v.minValue(0), v.maxValue(1)) }),
+);
 
 /**
  * Asks the trainer in a process of its own.
@@ -35,7 +43,7 @@ export interface Question<S extends v.GenericSchema> {
  */
 export async function askTrainer<S extends v.GenericSchema>(
   command: TrainerCommand,
-  { what, args, input, answer: schema, folder, secrets, timeoutMs, signal }: Question<S>,
+  { what, args, input, answer: schema, folder, secrets, timeoutMs, signal, onProgress }: Question<S>,
 ): Promise<v.InferOutput<S>> {
   // Killed explicitly: with execFile's own `signal`, the child sometimes kept running after an abort (Node 20.20).
   const end = () => void running.child.kill('SIGKILL');
@@ -51,6 +59,16 @@ export async function askTrainer<S extends v.GenericSchema>(
     cwd: folder,
     env: trainerEnvironment(command, secrets),
     maxBuffer: 2 ** 27,
+  });
+  let line = '';
+  running.child.stdout?.on('data', (chunk: string) => {
+    if (onProgress === undefined) return;
+    const lines = (line + chunk).split('\n');
+    line = lines.pop() ?? '';
+    for (const told of lines) {
+      const { success, output } = v.safeParse(progress, told);
+      if (success) onProgress(output.progress);
+    }
   });
   // A process that fails early does not read it.
   running.child.stdin?.on('error', () => undefined);

@@ -26,9 +26,11 @@ export function prepareCheckpoint(
     /** The name that the base's file must get. */
     named?: string;
     signal: AbortSignal;
+    /** Hears how much of the files is made, 0 to 1. */
+    onProgress?: (share: number) => void;
   },
 ): Promise<v.InferOutput<typeof prepared>> {
-  const { step, templatePath, basesDir, named, signal } = options;
+  const { step, templatePath, basesDir, named, signal, onProgress } = options;
   return askTrainer(command, {
     what: 'checkpoint',
     args: [
@@ -42,5 +44,6 @@ export function prepareCheckpoint(
     secrets: null,
     timeoutMs: null,
     signal,
+    ...(onProgress ? { onProgress } : {}),
   });
 }

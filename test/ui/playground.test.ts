@@ -354,6 +354,30 @@ test('the page says that a model no longer exists', async () => {
   await sees(page, 'Model not found');
 });
 
+test('what is being made so that models answer is shown with its progress, and given up', async () => {
+  const { page, faults } = await openPage(service.url, '/models');
+  let isMade = true;
+  // The service makes it only where several models share a base, for some seconds.
+  await page.route('**/api/playground/figures', async (route) => {
+    const response = await route.fetch();
+    const preparing = isMade ? { kind: 'base', name: 'owner/base', progress: 0.42 } : null;
+    await route.fulfill({ response, json: { ...(await response.json()), preparing } });
+  });
+  await page.route('**/api/playground/preparing', async (route) => {
+    isMade = false;
+    await route.fulfill({ json: { stopped: true } });
+  });
+  await page.goto(`${service.url}/playground/${chatId}`);
+  await sees(page, 'Making one file of owner/base');
+  const bar = page.locator('.preparing progress');
+  assert.is(await bar.evaluate((one) => (one as HTMLProgressElement).value), 42);
+  await sees(page, 'About this model');
+  assert.equal(await appearanceFaults(page, 'playground-preparing'), []);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await until(async () => (await bar.count()) === 0, 'it is given up');
+  assert.equal(faults, []);
+});
+
 test('the checkpoints of a run are asked while it goes on, and after it was stopped', async () => {
   const settings = { use_chat_template: true, save_steps: 4, save_total_limit: 10_000, max_steps: 1_000_000 };
   const changes = { model_name: tinyModel('llama', 'chatml'), ...settings };

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ def prepare(
     """Makes what is missing of the adapter of the checkpoint of `step`, if one is given, and of the base, in
     the folder `bases`, if that is given; `named` is the name that its file must get.
 
-    Prints their paths as JSON: `{"adapter": PATH or null, "base": PATH or null}`. On failure it prints
-    `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1. `template` is the
-    path of the run's `template.json`.
+    Prints their paths as JSON: `{"adapter": PATH or null, "base": PATH or null}`, and before it lines with
+    `{"progress": SHARE}`, how much of the base is made. On failure it prints `{"failed": …}` with the fields
+    of the journal's `failed`, and returns exit status 1. `template` is the path of the run's `template.json`.
     """
     try:
         folder = None if bases is None else Path(bases)
@@ -164,15 +165,29 @@ def _base(
             options=choose_options(
                 spec.tools.score, view, texts, expected, convert_model, scratch, lambda: None
             ),
-            on_progress=lambda share: None,
+            on_progress=_progress(0, 1 if direct == wanted else 0.5),
         )
         if direct != wanted:
             node_tools.quantize(
-                spec.tools.quantize, converted, partial_file, wanted, lambda share: None, lambda: None
+                spec.tools.quantize, converted, partial_file, wanted, _progress(0.5, 1), lambda: None
             )
         return move(partial_file, base)
     finally:
         partial_file.unlink(missing_ok=True)
+
+
+def _progress(begin: float, end: float) -> Callable[[float], None]:
+    """Prints how much is done of all, at most once for each percent, while a part goes from 0 to 1."""
+    printed = -1.0
+
+    def tell(share: float) -> None:
+        nonlocal printed
+        done = round(begin + (end - begin) * share, 2)
+        if done > printed:
+            printed = done
+            print(json.dumps({"progress": done}), flush=True)
+
+    return tell
 
 
 def _adapter_bytes(checkpoint: Path) -> float:

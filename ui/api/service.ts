@@ -18,6 +18,7 @@ export const service = {
   removeKey: (id: string) => call('DELETE /api/keys/{id}', { path: { id } }),
 
   answerFigures: () => call('GET /api/playground/figures'),
+  stopPreparing: () => call('DELETE /api/playground/preparing'),
   info: () => call('GET /api/info'),
   hardware: () => call('GET /api/finetune/hardware_specs'),
   settings: () => call('GET /api/finetune/load_settings'),

@@ -1,7 +1,9 @@
 import * as v from 'valibot';
 import type { AnswerCounts } from '../../domain/playground/answer-figures.ts';
 import type { Services } from '../../domain/services.ts';
+import { AppError } from '../../errors.ts';
 import { route } from '../../http/route.ts';
+import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -33,10 +35,20 @@ const answering = v.object({
       memory_bytes: v.nullable(v.number()),
     }),
   ),
+  /** Files that are being made: that of a base that several models share, or those of a checkpoint. */
+  preparing: v.nullable(
+    v.object({
+      kind: v.picklist(['base', 'checkpoint']),
+      /** The base model, or the run. */
+      name: v.string(),
+      /** 0 to 1; `null` until it is known. */
+      progress: v.nullable(v.number()),
+    }),
+  ),
 });
 
 /** What models answered since the start of the service, and what they do now. */
-export function answeringRoutes({ playground }: Services) {
+export function answeringRoutes({ playground, checkpoints }: Services) {
   return [
     route({
       method: 'GET',
@@ -45,12 +57,29 @@ export function answeringRoutes({ playground }: Services) {
       summary:
         'Requests to models: running, waiting and ended, their tokens and speed, and memory of the models',
       responses: { 200: { description: 'The figures', schema: answering } },
-      handle: () => present(playground),
+      handle: () => ({ ...present(playground), preparing: checkpoints.preparation() }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/playground/preparing',
+      tag,
+      summary: 'Stop making the file of a base that several models share; they answer with their own files',
+      responses: {
+        200: { description: 'It is not made before the next start', schema: v.object({ stopped: v.boolean() }) },
+        404: { description: 'None is being made', schema: s.error },
+      },
+      handle: async () => {
+        if (await checkpoints.stopSharing()) return { stopped: true };
+        throw new AppError('not_found', 'No file of a base model is being made.');
+      },
     }),
   ];
 }
 
-function present({ figures, processes }: Services['playground']): v.InferOutput<typeof answering> {
+function present({
+  figures,
+  processes,
+}: Services['playground']): Omit<v.InferOutput<typeof answering>, 'preparing'> {
   const counts = [...figures.counts().values()];
   const now = processes();
   const { firstTokenMs, tokensPerSecond } = figures.latest();

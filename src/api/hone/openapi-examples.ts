@@ -636,7 +636,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     first_token_ms: 84.2,
     tokens_per_second: 61.7,
     processes: [{ models: ['support-qwen'], running: 2, waiting: 0, memory_bytes: 731_906_048 }],
+    preparing: { kind: 'base', name: job.model_name, progress: 0.42 },
   },
+  'DELETE /api/playground/preparing': { stopped: true },
   'GET /api/keys': { keys: [accessKey] },
   'POST /api/keys': {
     ...accessKey,

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unfinishedStates } from '../../contract/jobs.ts';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
@@ -10,11 +9,14 @@ import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
 import { isChatTemplate, type Model, type Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
+import { createBaseSharing } from './base-sharing.ts';
 import { type Checkpoint, readCheckpoints } from './kept-checkpoints.ts';
+import { createPreparing, type Preparation } from './preparing.ts';
 import { readBaseNote, type SharedBases } from './shared-bases.ts';
 import { type GgufWeights, type TrainedWeights, weightsOf } from './weights.ts';
 
 export type { Checkpoint } from './kept-checkpoints.ts';
+export type { Preparation } from './preparing.ts';
 
 /** The checkpoints that jobs keep, while they run and after. */
 export interface Checkpoints {
@@ -38,6 +40,10 @@ export interface Checkpoints {
    * complete, they answer with their merged files.
    */
   share(model: Model): void;
+  /** Ends making the file of a base; it is not tried again before the next start. @returns whether one was being made. */
+  stopSharing(): Promise<boolean>;
+  /** What is being made, or `null`. */
+  preparation(): Preparation | null;
   /** Ends a conversion in the folder of a job. */
   release(job: JobRow): Promise<void>;
   /** Ends all conversions. */
@@ -55,13 +61,11 @@ export function createCheckpoints(options: {
   const { store, models, bases, jobsDir, command, logger } = options;
   const folder = (job: { id: number }) => join(jobsDir, jobName(job.id));
   const closing = new AbortController();
-  /** Files of bases that are being made, or could not be. */
-  const begun = new Set<string>();
-  /** The base that is being made in the folder of a job. */
-  let making: { jobId: number; stop: AbortController; done: Promise<unknown> } | null = null;
-  /** One conversion at a time, because each is a Python process that reads the base model. */
-  let turn: Promise<unknown> = Promise.resolve();
-
+  const preparing = createPreparing();
+  const sharing = createBaseSharing({
+    ...{ store, models, bases, preparing, folderOf: folder, command, logger },
+    closing: closing.signal,
+  });
   /** Jobs whose model llama.cpp cannot run; their checkpoints answer without a conversion. */
   const unconverted = new Set<number>();
 
@@ -87,12 +91,6 @@ export function createCheckpoints(options: {
     );
   }
 
-  function inTurn(work: () => Promise<void>): Promise<void> {
-    const mine = turn.then(work);
-    turn = mine.catch(() => undefined);
-    return mine;
-  }
-
   async function prepare(job: JobRow, step: number): Promise<GgufWeights | TrainedWeights> {
     const kept = (await list(job.id)).find((one) => one.step === step);
     if (kept === undefined) throw await unknownStep(job, step);
@@ -114,8 +112,8 @@ export function createCheckpoints(options: {
     const withBase = async () => !isMerged && bases.fileOf(await note()) === null;
     const isMissing = async () => !unconverted.has(job.id) && (!existsSync(adapter) || (await withBase()));
     if (await isMissing()) {
-      await inTurn(async () => {
-        if (await isMissing()) await convert(job, step, template, await withBase());
+      await preparing.inTurn({ kind: 'checkpoint', name: jobName(job.id) }, async (onProgress) => {
+        if (await isMissing()) await convert(job, step, template, await withBase(), onProgress);
       });
     }
     if (unconverted.has(job.id)) {
@@ -134,11 +132,17 @@ export function createCheckpoints(options: {
   }
 
   /** Makes the GGUF files of a checkpoint, or finds that llama.cpp cannot run its model. */
-  async function convert(job: JobRow, step: number, templatePath: string, withBase: boolean): Promise<void> {
+  async function convert(
+    job: JobRow,
+    step: number,
+    templatePath: string,
+    withBase: boolean,
+    onProgress: (share: number) => void,
+  ): Promise<void> {
     try {
       const { signal } = closing;
       const basesDir = withBase ? bases.dir : null;
-      await prepareCheckpoint(command, folder(job), { step, templatePath, basesDir, signal });
+      await prepareCheckpoint(command, folder(job), { step, templatePath, basesDir, signal, onProgress });
     } catch (error) {
       if (closing.signal.aborted) throw new AppError('unavailable', 'The service is shutting down.');
       // A run deletes old checkpoints when it saves new ones.
@@ -157,39 +161,6 @@ export function createCheckpoints(options: {
     }
   }
 
-  async function share(model: Model): Promise<void> {
-    const note = await readBaseNote(model.path);
-    if (note === null || begun.has(note.file) || bases.fileOf(note) !== null) return;
-    if (store.jobs.inStates(unfinishedStates).length > 0) return;
-    begun.add(note.file);
-    const sharing = await bases.modelsOf(note, model);
-    const found = sharing.find(
-      ({ jobId }) => jobId !== null && existsSync(join(folder({ id: jobId }), 'spec.json')),
-    );
-    const source = found && store.models.byId(found.id);
-    const templatePath = source && models.fileOf(source, 'template');
-    if (sharing.length < 2 || !source?.jobId || !templatePath) {
-      begun.delete(note.file);
-      return;
-    }
-    const jobId = source.jobId;
-    await inTurn(async () => {
-      const stop = new AbortController();
-      const signal = AbortSignal.any([stop.signal, closing.signal]);
-      const asked = { step: null, templatePath, basesDir: bases.dir, named: note.file, signal };
-      const done = prepareCheckpoint(command, folder({ id: jobId }), asked).then(
-        () => begun.delete(note.file),
-        (error: unknown) => {
-          if (signal.aborted) begun.delete(note.file);
-          else logger.warn({ error }, 'No file for the base model that several models share');
-        },
-      );
-      making = { jobId, stop, done };
-      await done;
-      making = null;
-    });
-  }
-
   return {
     list,
     hasChatTemplate: (job) => isChatTemplate(templateOf(job, store.models.byModelId(job.modelId))),
@@ -206,16 +177,10 @@ export function createCheckpoints(options: {
       );
     },
     prepare,
-    share(model) {
-      share(model).catch((error: unknown) => {
-        if (!closing.signal.aborted) logger.warn({ error }, 'No file for the base model of a model');
-      });
-    },
-    async release({ id }) {
-      if (making?.jobId !== id) return;
-      making.stop.abort();
-      await making.done;
-    },
+    share: sharing.share,
+    stopSharing: sharing.stop,
+    preparation: preparing.current,
+    release: ({ id }) => sharing.release(id),
     close: () => closing.abort(),
   };
 }

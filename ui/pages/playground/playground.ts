@@ -5,6 +5,7 @@ import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { Watch } from '../../state/store.ts';
+import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat.ts';
@@ -142,6 +143,7 @@ export class Playground extends LitElement {
         choose: (id) => router.go(`/playground/${id}`),
       })}
       ${a === undefined ? nothing : aboutLink(a)}
+      <hone-preparing></hone-preparing>
       ${
         a?.facts == null
           ? nothing
