@@ -7,6 +7,7 @@ python -m trainer preview SPEC --rows N        prints the first rows as training
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
 python -m trainer evaluate SPEC                scores the rows of a dataset with a model
 python -m trainer checkpoint SPEC …            makes a checkpoint's adapter GGUF, and its base's
+python -m trainer base SPEC …                  prints what the base model of a job is, as JSON
 python -m trainer answer                       holds a trained model and answers requests
 python -m trainer warm                         imports everything, then forks a trainer for each request
 python -m trainer propose                      prints the parameters of a sweep's next trial as JSON
@@ -68,6 +69,10 @@ def main(argv: list[str]) -> int:
     checkpoint.add_argument("--template", required=True)
     checkpoint.add_argument("--bases")
     checkpoint.add_argument("--named")
+    base = verbs.add_parser("base")
+    base.add_argument("spec")
+    base.add_argument("--template", required=True)
+    base.add_argument("--trained", type=float, required=True)
     verbs.add_parser("cluster")
     verbs.add_parser("answer")
     verbs.add_parser("warm")
@@ -114,6 +119,10 @@ def main(argv: list[str]) -> int:
 
         named = arguments.named
         return prepare(arguments.spec, arguments.step, arguments.template, arguments.bases, named)
+    if arguments.verb == "base":
+        from trainer.export.base_note import describe
+
+        return describe(arguments.spec, arguments.template, arguments.trained)
     if arguments.verb == "answer":
         from trainer.answering.main import answer
 

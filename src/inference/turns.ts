@@ -148,7 +148,8 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
       for (const one of running.filter(({ request }) => request.signal.aborted)) await end(one);
       await admit();
       if (running.length === 0) return;
-      for (const one of [...running]) await follow(one).catch((error) => leave(one, () => Promise.reject(error)));
+      for (const one of [...running])
+        await follow(one).catch((error) => leave(one, () => Promise.reject(error)));
       const inRooms = new Map<Room, Running[]>();
       for (const one of running) {
         if (one.ahead !== null) continue;

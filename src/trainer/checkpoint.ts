@@ -47,3 +47,35 @@ export function prepareCheckpoint(
     ...(onProgress ? { onProgress } : {}),
   });
 }
+
+/** What a model's folder and a job's say of their base, in the file `baseNoteName`. */
+export const baseNote = v.object({
+  /** Equal for models that were trained on the same files, whatever the type of their GGUF. */
+  base: v.pipe(v.string(), v.minLength(1)),
+  /** The name of the base's GGUF: equal names are equal content. */
+  file: v.pipe(v.string(), v.regex(/^[\w-]+\.gguf$/)),
+});
+
+/**
+ * Asks the trainer what the base of a job is, whose training ended before that was recorded.
+ * @throws AppError as `askTrainer` does; `invalid` if the base model was changed or deleted since.
+ */
+export function askBase(
+  command: TrainerCommand,
+  folder: string,
+  options: { templatePath: string; trainedAt: Date; signal: AbortSignal },
+): Promise<v.InferOutput<typeof baseNote>> {
+  const { templatePath, trainedAt, signal } = options;
+  return askTrainer(command, {
+    what: 'base model',
+    args: [
+      ...['base', join(folder, 'spec.json'), '--template', templatePath],
+      ...['--trained', String(trainedAt.getTime() / 1000)],
+    ],
+    answer: baseNote,
+    folder,
+    secrets: null,
+    timeoutMs: null,
+    signal,
+  });
+}

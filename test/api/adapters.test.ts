@@ -169,7 +169,11 @@ test('a bad strength or a base that does not fit is refused', async () => {
     { blend: { model: 'other' } },
     /other cannot be blended with a: it was trained on another, the other on tiny/,
   );
-  await refused('a', { blend: { model: 'old' } }, /did not record its base/);
+  await refused(
+    'a',
+    { blend: { model: 'old' } },
+    /did not record its base, which cannot be found out any more: Its training was deleted. Train it again/,
+  );
   await refused('a', { blend: { model: 'plain' } }, /plain cannot be blended: it has no adapter/);
   await refused('plain', { scale: 0.5 }, /The scale of plain must be 1/);
   await refused('a', { blend: { model: 'nobody' } }, /nobody/, 404);

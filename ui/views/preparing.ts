@@ -8,6 +8,16 @@ const idleMs = 4_000;
 /** While something is made. */
 const busyMs = 1_000;
 
+const shared = 'Several requests may wait for it, so it is not cancelled with one of them.';
+/** What is being made, and why it can or cannot be cancelled. */
+const words: Readonly<
+  Record<NonNullable<AnswerFigures['preparing']>['kind'], { doing: string; note: string }>
+> = {
+  base: { doing: 'Making one file of', note: 'Its models will share it in memory. They answer meanwhile.' },
+  checkpoint: { doing: 'Preparing a checkpoint of', note: shared },
+  record: { doing: 'Finding out the base of', note: shared },
+};
+
 /** The progress of files that are made so that models answer. Nothing while none are. */
 @customElement('hone-preparing')
 export class PreparingView extends LitElement {
@@ -48,18 +58,16 @@ export class PreparingView extends LitElement {
   protected override render(): TemplateResult | typeof nothing {
     if (this._preparing === null) return nothing;
     const { kind, name, progress } = this._preparing;
-    const isBase = kind === 'base';
+    const { doing, note } = words[kind];
     return html`<div class="preparing" role="status">
-      <p class="wrap">${isBase ? html`Making one file of ${nameText(name)}` : `Preparing a checkpoint of ${name}`}</p>
+      <p class="wrap">${doing} ${nameText(name)}</p>
       ${progressBar('Progress', progress === null ? null : 100 * progress)}
-      <p class="hint">
-        ${
-          isBase
-            ? 'Its models will share it in memory. They answer meanwhile.'
-            : 'Several requests may wait for it, so it is not cancelled with one of them.'
-        }
-      </p>
-      ${isBase ? html`<div><button type="button" class="small" @click=${this._stop}>Cancel</button></div>` : nothing}
+      <p class="hint">${note}</p>
+      ${
+        kind === 'base'
+          ? html`<div><button type="button" class="small" @click=${this._stop}>Cancel</button></div>`
+          : nothing
+      }
     </div>`;
   }
 }

@@ -35,11 +35,11 @@ const answering = v.object({
       memory_bytes: v.nullable(v.number()),
     }),
   ),
-  /** Files that are being made: that of a base that several models share, or those of a checkpoint. */
+  /** What is being made: the file of a base that several models share, those of a checkpoint, or a model's missing record of its base. */
   preparing: v.nullable(
     v.object({
-      kind: v.picklist(['base', 'checkpoint']),
-      /** The base model, or the run. */
+      kind: v.picklist(['base', 'checkpoint', 'record']),
+      /** The base model, the run, or the model. */
       name: v.string(),
       /** 0 to 1; `null` until it is known. */
       progress: v.nullable(v.number()),
@@ -65,7 +65,10 @@ export function answeringRoutes({ playground, checkpoints }: Services) {
       tag,
       summary: 'Stop making the file of a base that several models share; they answer with their own files',
       responses: {
-        200: { description: 'It is not made before the next start', schema: v.object({ stopped: v.boolean() }) },
+        200: {
+          description: 'It is not made before the next start',
+          schema: v.object({ stopped: v.boolean() }),
+        },
         404: { description: 'None is being made', schema: s.error },
       },
       handle: async () => {

@@ -49,20 +49,23 @@ export function createBaseSharing(options: {
       return;
     }
     const jobId = source.jobId;
-    const done: Promise<void> = preparing.inTurn({ kind: 'base', name: model.baseModel }, async (onProgress) => {
-      const stop = new AbortController();
-      const signal = AbortSignal.any([stop.signal, closing]);
-      making = { jobId, file: note.file, stop, done };
-      const asked = { step: null, templatePath, basesDir: bases.dir, named: note.file, signal, onProgress };
-      try {
-        await prepareCheckpoint(command, folderOf({ id: jobId }), asked);
-        begun.delete(note.file);
-      } catch (error) {
-        if (!signal.aborted) logger.warn({ error }, 'No file for the base model that several models share');
-      } finally {
-        making = null;
-      }
-    });
+    const done: Promise<void> = preparing.inTurn(
+      { kind: 'base', name: model.baseModel },
+      async (onProgress) => {
+        const stop = new AbortController();
+        const signal = AbortSignal.any([stop.signal, closing]);
+        making = { jobId, file: note.file, stop, done };
+        const asked = { step: null, templatePath, basesDir: bases.dir, named: note.file, signal, onProgress };
+        try {
+          await prepareCheckpoint(command, folderOf({ id: jobId }), asked);
+          begun.delete(note.file);
+        } catch (error) {
+          if (!signal.aborted) logger.warn({ error }, 'No file for the base model that several models share');
+        } finally {
+          making = null;
+        }
+      },
+    );
     await done;
   }
 

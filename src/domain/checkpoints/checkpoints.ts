@@ -9,6 +9,7 @@ import type { TrainerCommand } from '../../trainer/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
 import { isChatTemplate, type Model, type Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
+import { createBaseRecord } from './base-record.ts';
 import { createBaseSharing } from './base-sharing.ts';
 import { type Checkpoint, readCheckpoints } from './kept-checkpoints.ts';
 import { createPreparing, type Preparation } from './preparing.ts';
@@ -40,6 +41,11 @@ export interface Checkpoints {
    * complete, they answer with their merged files.
    */
   share(model: Model): void;
+  /**
+   * Finds out what the base of a model is, if an earlier version that did not record it has trained the model.
+   * @returns why that cannot be found out, or `null` if it is recorded.
+   */
+  recordBase(model: Model): Promise<string | null>;
   /** Ends making the file of a base; it is not tried again before the next start. @returns whether one was being made. */
   stopSharing(): Promise<boolean>;
   /** What is being made, or `null`. */
@@ -178,6 +184,7 @@ export function createCheckpoints(options: {
     },
     prepare,
     share: sharing.share,
+    recordBase: createBaseRecord({ models, preparing, folderOf: folder, command, closing: closing.signal }),
     stopSharing: sharing.stop,
     preparation: preparing.current,
     release: ({ id }) => sharing.release(id),

@@ -1,8 +1,8 @@
 /** Files that are being made so that a model or a checkpoint answers. */
 export interface Preparation {
-  /** The file of a base that several models share, or those of a checkpoint. */
-  readonly kind: 'base' | 'checkpoint';
-  /** The name of the base model, or of the checkpoint's run. */
+  /** The file of a base that several models share, those of a checkpoint, or what a model's base was. */
+  readonly kind: 'base' | 'checkpoint' | 'record';
+  /** The name of the base model, of the checkpoint's run, or of the model. */
   readonly name: string;
   /** 0 to 1; `null` until it is known. */
   readonly progress: number | null;

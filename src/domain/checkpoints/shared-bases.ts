@@ -4,25 +4,15 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import type { ListedModel, ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
-import { baseNoteName } from '../../trainer/checkpoint.ts';
+import { baseNote, baseNoteName } from '../../trainer/checkpoint.ts';
 
 /** What a model or a job says of its base. */
-export interface BaseNote {
-  /** Equal for models that were trained on the same files, whatever the type of their GGUF. */
-  readonly base: string;
-  /** The name of the base's GGUF: equal names are equal content. */
-  readonly file: string;
-}
-
-const note = v.object({
-  base: v.pipe(v.string(), v.minLength(1)),
-  file: v.pipe(v.string(), v.regex(/^[\w-]+\.gguf$/)),
-});
+export type BaseNote = Readonly<v.InferOutput<typeof baseNote>>;
 
 /** The note in the folder of a model or a job; `null` if there is none, as in folders of earlier versions. */
 export async function readBaseNote(folder: string): Promise<BaseNote | null> {
   try {
-    return v.parse(note, JSON.parse(await readFile(join(folder, baseNoteName), 'utf8')));
+    return v.parse(baseNote, JSON.parse(await readFile(join(folder, baseNoteName), 'utf8')));
   } catch {
     return null;
   }

@@ -20,7 +20,13 @@ export interface Source {
   readonly modelId: string;
   readonly isCheckpoint: boolean;
   readonly weights: GgufWeights | TrainedWeights;
+  /** Why its base is not known and cannot be found out any more. */
+  readonly unknownBase?: string;
 }
+
+/** Whether something can be blended only once its base is found out. */
+export const lacksBase = ({ weights }: Source): boolean =>
+  !('trained' in weights) && weights.adapter !== null && weights.base === null;
 
 /** What an engine needs to know of the weights. */
 export type Mixture = { readonly template: string } & (
@@ -95,7 +101,7 @@ function adapterBeside(source: Source, other: Source): string {
   const unknown = [source, other].find((_, index) => bases[index] === null);
   if (unknown !== undefined) {
     throw invalid(
-      `${source.name} and ${other.name} cannot be blended, because an earlier version trained ${unknown.name} and did not record its base. Train it again.`,
+      `${source.name} and ${other.name} cannot be blended, because an earlier version trained ${unknown.name} and did not record its base, which cannot be found out any more: ${unknown.unknownBase} Train it again.`,
     );
   }
   const same = source.baseModel === other.baseModel ? ', whose files changed in between' : '';

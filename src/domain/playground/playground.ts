@@ -18,7 +18,7 @@ import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
-import { mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
+import { lacksBase, mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
@@ -156,7 +156,7 @@ export function createPlayground(options: {
         return weigh(model);
       };
       const { modelId, name: counter } = model;
-      return { modelId, counter, isCheckpoint: false, prepare };
+      return { modelId, counter, isCheckpoint: false, model, prepare };
     }
     const job = checkpoints.jobOf(reference);
     const about = { modelId: job.modelId, isCheckpoint: true };
@@ -164,7 +164,15 @@ export function createPlayground(options: {
     const prepare = async (): Promise<Source> => ({
       ...{ ...about, name, baseModel: job.modelName, weights: await checkpoints.prepare(job, checkpoint) },
     });
-    return { ...about, counter: jobName(job.id), prepare };
+    return { ...about, counter: jobName(job.id), model: store.models.byModelId(job.modelId), prepare };
+  }
+
+  /** The weights for a blend, which needs to know their base. */
+  async function prepareToBlend({ model, prepare }: ReturnType<typeof find>): Promise<Source> {
+    const source = await prepare();
+    if (model === null || !lacksBase(source)) return source;
+    const unknownBase = await checkpoints.recordBase(model);
+    return unknownBase === null ? prepare() : { ...source, unknownBase };
   }
 
   function noteUser(key: string, name: string): void {
@@ -184,8 +192,12 @@ export function createPlayground(options: {
       const other = request.blend && find(request.blend.model, request.blend.checkpoint, models.findByName);
       const first = find(request.model, checkpoint);
       const answer = async () => {
-        const source = await (file === undefined ? first.prepare() : weigh(models.find(request.model), file));
-        const blended = await other?.prepare();
+        const blended = other && (await prepareToBlend(other));
+        const source = await (file !== undefined
+          ? weigh(models.find(request.model), file)
+          : other === undefined
+            ? first.prepare()
+            : prepareToBlend(first));
         const { template, adapters, ...weights } = mixed(source, request, blended);
         noteUser(weights.modelKey, first.counter);
         return engine.generate(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trainer.export import checkpoint, node_tools
+from trainer.export import base_note, checkpoint, node_tools
 from trainer.export.run import run_export
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
@@ -113,6 +113,22 @@ def test_the_answer_of_a_checkpoint_is_that_of_its_adapter(
     # With F16 weights llama.cpp's own arithmetic is left: it keeps keys and values in 16 bits.
     assert figures["F16"] < 0.01 and figures["base"] < 0.01, figures
     assert figures["F16"] < figures["Q8_0"] < 0.1, figures
+
+
+def test_the_base_of_a_job_is_found_out_unless_it_changed(
+    job: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    artifacts = job["spec"].parent / "artifacts"
+
+    def described(trained: float) -> Any:
+        status = base_note.describe(str(job["spec"]), str(artifacts / "template.json"), trained)
+        answer = json.loads(capsys.readouterr().out)
+        assert status == int("failed" in answer)
+        return answer
+
+    written = max(path.stat().st_mtime for path in Path(read_spec(job["spec"]).model.path or "").iterdir())
+    assert described(written) == json.loads((artifacts / "base.json").read_text("utf-8"))
+    assert "have changed since the training" in described(written - 1)["failed"]["message"]
 
 
 def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,12 @@ export function modelChoices(): readonly ModelChoice[] | null {
       ...{ modelId, task, name: `${display_name} (${name})`, isRun: false },
     })),
     ...runsWithoutModel().map(({ model_id: modelId, job_id, display_name, task, state }) => ({
-      ...{ modelId, task, name: `${display_name} (${job_id}, ${stateName(state).toLowerCase()})`, isRun: true },
+      ...{
+        modelId,
+        task,
+        name: `${display_name} (${job_id}, ${stateName(state).toLowerCase()})`,
+        isRun: true,
+      },
     })),
   ];
 }

@@ -118,15 +118,15 @@ export class Playground extends LitElement {
             sides.some(({ facts }) => facts !== null && !canAnswer(facts))
               ? empty('No checkpoint yet', 'The run can be asked once it has saved one.')
               : sides.length > 0
-              ? html`<hone-chat
+                ? html`<hone-chat
                   .modelId=${this.modelId}
                   .sides=${sides}
                   .parameters=${this._parameters}
                   .isQuestion=${this._model?.task === questionTask}
                 ></hone-chat>`
-              : this.modelId === ''
-                ? nothing
-                : empty('Model not found', 'It may have been deleted. Choose another model.')
+                : this.modelId === ''
+                  ? nothing
+                  : empty('Model not found', 'It may have been deleted. Choose another model.')
           }
         </section>
       </div>

@@ -1,0 +1,48 @@
+"""What earlier versions did not write down of a completed job: its base model."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from trainer.protocol.contracts import read_spec
+from trainer.protocol.failures import Failure, explain
+
+
+def describe(spec_path: str, template: str, trained: float) -> int:
+    """Prints what the job's `base.json` holds (`shared_base.note`), if the base model is still what it was
+    when its training ended, in seconds since 1970.
+
+    On failure it prints `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1.
+    """
+    try:
+        spec = read_spec(spec_path)
+        from trainer.data import template as templates
+        from trainer.export.shared_base import base_directory, note
+        from trainer.export.tokenizer.load import load_tokenizer
+        from trainer.model.view import make_view
+
+        directory = base_directory(spec)
+        if not directory.is_dir():
+            raise Failure("model_not_accessible", f"The base model is no longer in {directory}.", "")
+        if _changed(directory) > trained:
+            raise Failure("bad_model", "The base model's files have changed since the training.", "")
+        with tempfile.TemporaryDirectory() as scratch:
+            tokenizer = load_tokenizer(make_view(directory, Path(scratch) / "model"))
+            print(json.dumps(note(spec, templates.load(Path(template)), tokenizer)))
+        return 0
+    except Exception as error:
+        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
+        return 1
+    finally:
+        sys.stdout.flush()
+
+
+def _changed(directory: Path) -> float:
+    """When the latest of the model's files was written, in seconds since 1970."""
+    from trainer.export.shared_base import ENDINGS
+
+    files = [path for path in directory.iterdir() if path.name.endswith(ENDINGS) and path.is_file()]
+    return max((path.stat().st_mtime for path in files), default=float("inf"))
