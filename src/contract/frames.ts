@@ -10,6 +10,7 @@ export type FrameType =
   | 'gpu'
   | 'export'
   | 'model'
+  | 'identity'
   | 'import'
   | 'analysis'
   | 'sweep'

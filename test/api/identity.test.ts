@@ -3,6 +3,9 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import * as v from 'valibot';
+import WebSocket from 'ws';
+import { frame as frameSchema } from '../../src/api/hone/frame-schemas.ts';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
 import {
   type Answer,
@@ -83,6 +86,36 @@ test('a run is called by its dataset, epochs and learning rate until it gets a n
     'support · 3 epochs · 2e-4',
   );
   assert.is((await good('PATCH', '/api/jobs/train_3', {})).display_name, 'support · 3 epochs · 2e-4');
+});
+
+test('whoever listens is told of a new name', async () => {
+  const { model_id: modelId } = await modelOf();
+  const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
+  const told: Json[] = [];
+  socket.on('message', (data) => {
+    const frame = JSON.parse(String(data));
+    v.assert(frameSchema, frame);
+    if (frame.type === 'identity') told.push(frame);
+  });
+  await new Promise((resolve) => socket.once('message', resolve));
+  await good('PATCH', '/api/jobs/train_3', { tags: ['heard'] });
+  await good('PATCH', `/api/catalog/${modelId}`, { notes: 'Since Monday' });
+  await until(() => told.length === 2, 'both are told');
+  socket.close();
+  assert.equal(
+    told.map(({ seq: _seq, time: _time, ...rest }) => rest),
+    [
+      {
+        ...{ type: 'identity', job_id: 'train_3' },
+        ...{ display_name: 'support · 3 epochs · 2e-4', notes: '', tags: ['heard'] },
+      },
+      {
+        ...{ type: 'identity', model_id: modelId },
+        ...{ display_name: 'Shipped', notes: 'Since Monday', tags: ['v1'] },
+      },
+    ],
+  );
+  await good('PATCH', '/api/jobs/train_3', { tags: [] });
 });
 
 test('the sets of the specification answer as ever', async () => {

@@ -4,7 +4,15 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
 import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees, sidewaysPixels } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  type OpenPage,
+  openPage,
+  sees,
+  sidewaysPixels,
+} from './browser.ts';
 
 let service: TestService;
 
@@ -144,6 +152,27 @@ test('runs are found by name, tag and state; columns and several at once are cho
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   assert.equal(faults, []);
+});
+
+test('a name that is changed elsewhere reaches every open page', async () => {
+  const [{ model_id: modelId }] = (await service.call('GET', '/api/catalog')).body.models;
+  const paths = ['/training/runs', '/training/train_1', '/models', `/models/${modelId}`];
+  const opened = await Promise.all(paths.map((path) => openPage(service.url, path)));
+  for (const { page } of opened) {
+    await page.locator('.connection[data-state="live"]').waitFor();
+    await sees(page, defaultName);
+  }
+  // The run's model follows, which had its name.
+  await service.call('PATCH', '/api/jobs/train_1', { display_name: 'Elsewhere', tags: ['far'] });
+  for (const { page } of opened) await sees(page, 'Elsewhere');
+  await service.call('PATCH', `/api/catalog/${modelId}`, { display_name: 'Its own', notes: 'From afar' });
+  for (const { page } of opened.slice(2)) await sees(page, 'Its own');
+  await sees((opened[3] as OpenPage).page, 'From afar');
+  await sees((opened[1] as OpenPage).page, 'Elsewhere');
+  for (const { context, faults } of opened) {
+    assert.equal(faults, []);
+    await context.close();
+  }
 });
 
 test('a run is repeated with all of its settings, and what no longer exists is told', async () => {

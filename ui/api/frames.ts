@@ -7,6 +7,7 @@ export type {
   Frame,
   GpuSample,
   HardwareSample,
+  IdentityFrame,
   ImportFrame,
   LogFrame,
   ModelFrame,

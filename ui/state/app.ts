@@ -23,6 +23,7 @@ import type {
   SweepSummary,
 } from '../api/types.ts';
 import { isActive } from './job-words.ts';
+import { paced } from './pace.ts';
 import { Remote } from './remote.ts';
 import { Router } from './router.ts';
 import { Run } from './run.ts';
@@ -34,6 +35,8 @@ import { Toasts } from './toasts.ts';
 const newestRuns = 200;
 /** How long the initial load waits for the socket. */
 const socketPatienceMs = 1_000;
+/** How often the lists are read again while names change. */
+const renamedMs = 500;
 /** Number of runs kept in memory besides the current one. */
 const keptRuns = 6;
 
@@ -141,6 +144,11 @@ function take(frame: Frame): void {
     imported.set(frame);
     return;
   }
+  if (frame.type === 'identity') {
+    if (frame.job_id !== undefined) runs.get(frame.job_id)?.identify(frame);
+    renamed.ask();
+    return;
+  }
   if (frame.type === 'sweep' || frame.type === 'evaluation') return;
   if (frame.type === 'analysis') {
     analysed.set(frame);
@@ -168,6 +176,12 @@ function take(frame: Frame): void {
   }
   if (frame.job_id !== undefined) runs.get(frame.job_id)?.take(frame);
 }
+
+/** Reads the shared lists again after a change of names; several at once are many. */
+const renamed = paced(() => {
+  void jobs.refresh();
+  void models.refresh();
+}, renamedMs);
 
 /** Loads the shared lists unless they are loaded. */
 function ensureLists(): void {

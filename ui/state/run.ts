@@ -83,9 +83,9 @@ export class Run extends Store<RunRecord> {
   }
 
   /** Takes over a new name, notes or tags. */
-  identify(identity: Identity): void {
+  identify({ display_name, notes, tags }: Identity): void {
     const { job, error } = this.value;
-    if (job !== null) this.set({ job: { ...job, ...identity }, error });
+    if (job !== null) this.set({ job: { ...job, display_name, notes, tags }, error });
   }
 
   /** Applies a frame of this run. */

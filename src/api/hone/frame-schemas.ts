@@ -5,6 +5,7 @@ import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, journalLines } from '../../contract/journal.ts';
 import { sweepStates } from '../../contract/sweeps.ts';
 import { fieldSchemas } from '../../domain/job-record/job.ts';
+import { identity } from './identity-schemas.ts';
 import { importFrameFields } from './import-schemas.ts';
 
 /** The frames of `/ws/training`, as sent by the service, read by the page and described in OpenAPI. */
@@ -151,6 +152,16 @@ const modelFrame = v.strictObject({
   error: v.optional(v.string()),
 });
 
+/** A job or a model got another name, other notes or other tags. */
+const identityFrame = v.strictObject({
+  ...head,
+  type: v.literal('identity'),
+  /** The job, or else the model. */
+  job_id: v.optional(v.string()),
+  model_id: v.optional(v.string()),
+  ...identity,
+});
+
 /** The progress or a new state of an import. */
 const importFrame = v.strictObject({ ...head, ...importFrameFields });
 
@@ -266,6 +277,7 @@ export const frame = v.union([
   exportFrame,
   quantizeFrame,
   modelFrame,
+  identityFrame,
   importFrame,
   gpuFrame,
   analysisFrame,
@@ -287,6 +299,7 @@ export const frameSchemas = {
   ExportFrame: exportFrame,
   QuantizeFrame: quantizeFrame,
   ModelFrame: modelFrame,
+  IdentityFrame: identityFrame,
   ImportFrame: importFrame,
   GpuFrame: gpuFrame,
   AnalysisFrame: analysisFrame,
@@ -312,6 +325,7 @@ export type EvaluationFrame =
   | v.InferOutput<typeof evaluationFrame>
   | v.InferOutput<typeof deletedEvaluationFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
+export type IdentityFrame = v.InferOutput<typeof identityFrame>;
 export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;
 export type HardwareSample = Omit<v.InferOutput<typeof gpuFrame>, keyof typeof head | 'type'>;

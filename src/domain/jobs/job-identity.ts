@@ -1,4 +1,5 @@
 import type { Store } from '../../db/store.ts';
+import type { FrameLog } from '../events/frame-log.ts';
 import type { IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
@@ -12,7 +13,7 @@ import type { JobReader } from './job-records.ts';
 export type IdentifyJob = (id: number, change: IdentityChange) => Promise<Job>;
 
 export function createJobIdentity(
-  { store, models }: { readonly store: Store; readonly models: Models },
+  { store, frames, models }: { readonly store: Store; readonly frames: FrameLog; readonly models: Models },
   get: JobReader['get'],
   folder: (id: number) => string,
 ): IdentifyJob {
@@ -23,6 +24,7 @@ export function createJobIdentity(
     const displayName = displayNameOf({ ...before, displayName: named });
     store.jobs.update(id, { displayName, notes, tags });
     writeIdentity(folder(id), { displayName, notes, tags });
+    frames.send('identity', id, { display_name: displayName, notes, tags });
     const model = store.models.ofJob(id);
     if (model !== null && model.displayName === before.displayName)
       await models.identify(model.modelId, { displayName });

@@ -75,6 +75,9 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       const model: Model = { ...before, displayName: nameOf(before, displayName), notes, tags };
       store.models.setNames(model.id, model);
       await writeModelFile(model);
+      frames.send('identity', null, {
+        ...{ model_id: model.modelId, display_name: model.displayName, notes, tags },
+      });
       return model;
     },
 

@@ -5,7 +5,7 @@ import { service } from '../../api/service.ts';
 import type { Identity, JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { choices, models, pushed, router, runOf, toasts } from '../../state/app.ts';
+import { choices, latest, models, pushed, router, runOf, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { session } from '../../state/session.ts';
@@ -36,6 +36,7 @@ export class ModelPage extends LitElement {
   private _wasListed = false;
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
+  private _unlisten: (() => void) | null = null;
 
   constructor() {
     super();
@@ -46,8 +47,17 @@ export class ModelPage extends LitElement {
     return this;
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._unlisten = latest.subscribe(() => {
+      const frame = latest.value;
+      if (frame?.type === 'identity' && frame.model_id === this.modelId) this._identify(frame);
+    });
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this._unlisten?.();
     this._unfollow?.();
     this._followed = null;
     this._read = '';
@@ -77,6 +87,13 @@ export class ModelPage extends LitElement {
     } catch (error) {
       if (modelId === this.modelId) this._error = asServiceError(error);
     }
+  }
+
+  /** Takes over a new name, notes or tags. */
+  private _identify({ display_name, notes, tags }: Identity): void {
+    if (this._shown === null) return;
+    const { detail, lineage } = this._shown;
+    this._shown = { detail, lineage: { ...lineage, display_name, notes, tags } };
   }
 
   /** The run that made the model. */
@@ -119,9 +136,7 @@ export class ModelPage extends LitElement {
           <hone-identity
             .modelId=${lineage.model_id}
             .of=${lineage}
-            @identified=${({ detail: named }: CustomEvent<Identity>) => {
-              this._shown = { detail, lineage: { ...lineage, ...named } };
-            }}
+            @identified=${({ detail: named }: CustomEvent<Identity>) => this._identify(named)}
           ></hone-identity>
           <p class="muted">Its name in the API is ${nameText(lineage.name)}.</p>
         </div>
