@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Facets } from '../api/types.ts';
+import type { Child } from '../elements/child.ts';
 import { readStored, writeStored } from '../state/local-storage.ts';
 
-/** A column of a list. */
-export interface ListColumn {
+/** A column of a list, besides that of the names. */
+export interface ListColumn<T> {
   readonly key: string;
   readonly name: string;
   readonly right: boolean;
@@ -11,10 +12,11 @@ export interface ListColumn {
   readonly usual: boolean;
   /** From which width on a usual column is shown; one that was chosen is always shown. */
   readonly spare: 'spare' | 'spare-narrow' | '';
+  readonly of: (entry: T) => Child;
 }
 
 /** The columns of a list that are shown, kept in the browser; the usual ones until others are chosen. */
-export class ChosenColumns<C extends ListColumn> {
+export class ChosenColumns<C extends ListColumn<never>> {
   readonly #all: readonly C[];
   readonly #key: string;
   #chosen: readonly string[] | null;
@@ -93,3 +95,31 @@ export function filterSelect(
 /** The values of a facet as options, with their numbers. */
 export const facetOptions = (facet: Facets['tags'] | undefined) =>
   (facet ?? []).map(({ value, count }) => ({ value, name: `${value} (${count.toLocaleString('en')})` }));
+
+/** What is above a list: its search, its filters, its columns, and how many entries it shows. */
+export function listTools(tools: {
+  /** What the list has, in words: runs, models. */
+  readonly of: string;
+  readonly words: string;
+  readonly search: (words: string) => void;
+  readonly filters: Child;
+  readonly columns: TemplateResult;
+  readonly shown: number;
+  readonly total: number;
+}): TemplateResult {
+  return html`<div class="row wrap-row list-tools">
+    <input
+      type="search"
+      class="search"
+      placeholder="Search ${tools.of}"
+      aria-label="Search ${tools.of}"
+      maxlength="200"
+      .value=${tools.words}
+      @input=${(event: Event) => tools.search((event.target as HTMLInputElement).value)}
+    />
+    ${tools.filters} ${tools.columns}
+    <span class="muted tabular" role="status">
+      ${tools.shown.toLocaleString('en')} of ${tools.total.toLocaleString('en')}
+    </span>
+  </div>`;
+}

@@ -1,87 +1,88 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, LitElement, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import type { Model } from '../../api/types.ts';
-import { keyedRow } from '../../elements/child.ts';
-import { formatBytes, formatMoment } from '../../elements/format.ts';
+import { service } from '../../api/service.ts';
+import type { Facets, Model } from '../../api/types.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, models, router } from '../../state/app.ts';
-import { strategyName, taskName } from '../../state/choice-words.ts';
+import { Remote } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
-import { tagList } from '../../views/identity.ts';
+import { ChosenEntries } from '../../views/chosen-entries.ts';
+import { compareButton } from '../../views/compare-button.ts';
+import { type ListOrder, listTable } from '../../views/list-table.ts';
+import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/list-tools.ts';
+import { MoreRows } from '../../views/more-rows.ts';
+import { modelColumns } from './model-columns.ts';
+import '../../views/bulk-bar.ts';
 
 const pageRows = 100;
-
-const columns = [
-  {
-    key: 'name',
-    spare: false,
-    name: 'Name',
-    right: false,
-    of: (model: Model) => model.display_name.toLowerCase(),
-  },
-  {
-    key: 'base',
-    spare: true,
-    name: 'Base model',
-    right: false,
-    of: (model: Model) => model.base_model.toLowerCase(),
-  },
-  { key: 'task', spare: false, name: 'Task', right: false, of: (model: Model) => model.task },
-  { key: 'strategy', spare: true, name: 'Strategy', right: false, of: (model: Model) => model.strategy },
-  { key: 'size', spare: false, name: 'Size', right: true, of: (model: Model) => model.size_mb },
-  { key: 'created', spare: true, name: 'Created', right: true, of: (model: Model) => model.created_at },
-] as const;
+const usualOrder: ListOrder = { key: 'created', down: true };
 
 /** What a model is found by. */
 const wordsOf = ({ name, display_name, notes, tags, base_model, dataset, task, strategy }: Model) =>
   `${display_name} ${name} ${tags.join(' ')} ${base_model} ${dataset} ${task} ${strategy} ${notes}`.toLowerCase();
 
-/** All models, with search and sorting. The URL holds both. */
+/** What a model is ordered by, by the key of a column or by its name. */
+const orderOf = (key: string) =>
+  key === 'name'
+    ? (model: Model) => model.display_name.toLowerCase()
+    : modelColumns.find((column) => column.key === key)?.by;
+
+/** All models, with search, filters and order, which the URL holds; several can be chosen. */
 @customElement('hone-models')
 export class ModelList extends LitElement {
   @state() private _limit = pageRows;
-  private readonly _watcher = new IntersectionObserver((entries) => {
-    if (entries.some(({ isIntersecting }) => isIntersecting)) this._limit += pageRows;
+  private readonly _chosen = new ChosenEntries<Model>(this, ({ model_id }) => model_id);
+  private readonly _facets = new Remote<Facets>(service.modelFacets);
+  private readonly _columns = new ChosenColumns('model-columns', modelColumns);
+  private readonly _more = new MoreRows(this, () => {
+    this._limit += pageRows;
   });
+  private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, choices, models, router);
+    new Watch(this, choices, models, router, this._facets);
   }
 
   protected override createRenderRoot(): this {
     return this;
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._unfollow = models.subscribe(() => {
+      if (!models.value.loading) void this._facets.refresh();
+    });
+    if (models.value.value !== null) void this._facets.refresh();
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this._watcher.disconnect();
+    this._unfollow?.();
   }
 
-  protected override updated(): void {
-    this._watcher.disconnect();
-    const more = this.querySelector('.more');
-    if (more !== null) this._watcher.observe(more);
+  private _asked(name: string): string {
+    return router.value.query.get(name) ?? '';
   }
 
-  private get _words(): string {
-    return router.value.query.get('q') ?? '';
-  }
-
-  private get _sort() {
-    const asked = router.value.query.get('sort') ?? '-created';
+  private get _order(): ListOrder {
+    const asked = this._asked('sort');
     const key = asked.replace(/^-/, '');
-    const column = columns.find((entry) => entry.key === key) ?? columns[5];
-    return { column, down: asked.startsWith('-') };
+    return orderOf(key) === undefined ? usualOrder : { key, down: asked.startsWith('-') };
   }
 
-  private _go(words: string, sort: string): void {
-    const query = new URLSearchParams();
-    if (words !== '') query.set('q', words);
-    if (sort !== '-created') query.set('sort', sort);
+  /** Changes one part of the search in the URL. */
+  private _go(name: string, value: string): void {
+    const query = new URLSearchParams(router.value.query);
+    if (value === '') query.delete(name);
+    else query.set(name, value);
     const text = query.toString();
     router.go(`/models${text === '' ? '' : `?${text}`}`, { replace: true });
     this._limit = pageRows;
+  }
+
+  protected override willUpdate(): void {
+    this._chosen.renew(models.value.value ?? []);
   }
 
   protected override render(): TemplateResult {
@@ -100,97 +101,93 @@ export class ModelList extends LitElement {
             ? html`<section class="card">
                 ${empty('No models yet', html`Models appear here when a <a href="/training">training</a> is complete.`)}
               </section>`
-            : this._table(value)
+            : this._list(value)
       }
     </div>`;
   }
 
-  private _table(all: readonly Model[]): TemplateResult {
-    const { column, down } = this._sort;
-    const words = this._words.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = all
-      .filter((model) => words.every((word) => wordsOf(model).includes(word)))
-      .sort((a, b) => {
-        const [left, right] = [column.of(a), column.of(b)];
-        return (left < right ? -1 : left > right ? 1 : 0) * (down ? -1 : 1);
-      });
+  /** The models of the search and the filters, in their order. */
+  private _find(all: readonly Model[]): Model[] {
+    const words = this._asked('q').toLowerCase().split(/\s+/).filter(Boolean);
+    const [base, dataset, task, tag] = ['model', 'dataset', 'task', 'tag'].map((name) => this._asked(name));
+    const { key, down } = this._order;
+    const by = orderOf(key) ?? (() => 0);
+    const isFound = (model: Model) =>
+      (base === '' || model.base_model === base) &&
+      (dataset === '' || model.dataset === dataset) &&
+      (task === '' || model.task === task) &&
+      (tag === '' || model.tags.some((one) => one === tag)) &&
+      words.every((word) => wordsOf(model).includes(word));
+    return all.filter(isFound).sort((a, b) => {
+      const [left, right] = [by(a), by(b)];
+      return (left < right ? -1 : left > right ? 1 : 0) * (down ? -1 : 1);
+    });
+  }
+
+  private _list(all: readonly Model[]): TemplateResult {
+    const found = this._find(all);
     const shown = found.slice(0, this._limit);
+    const facets = this._facets.value.value;
+    const tasks = (choices.value.value?.tasks ?? []).map(({ name, label }) => ({ value: name, name: label }));
+    const filter = (label: string, name: string, options: Parameters<typeof filterSelect>[1]) =>
+      filterSelect(label, options, this._asked(name), (value) => this._go(name, value));
     return html`<section class="card" aria-label="Models">
-      <div class="row between wrap-row">
-        <input
-          type="search"
-          class="search"
-          placeholder="Search models"
-          aria-label="Search models"
-          .value=${this._words}
-          @input=${(event: Event) => this._go((event.target as HTMLInputElement).value, this._sortText)}
-        />
-        <span class="muted tabular" role="status">
-          ${found.length.toLocaleString('en')} of ${all.length.toLocaleString('en')}
-        </span>
-      </div>
-      <div class="scroll-box" tabindex="0" role="region" aria-label="Table of models">
-        <table class="rows">
-          <thead>
-            <tr>
-              ${columns.map(
-                (entry) => html`<th
-                  scope="col"
-                  class="${entry.right ? 'right' : ''} ${entry.spare ? 'spare' : ''}"
-                  aria-sort=${entry === column ? (down ? 'descending' : 'ascending') : nothing}
-                >
-                  <button
-                    type="button"
-                    class="sort"
-                    @click=${() => this._go(this._words, entry === column && !down ? `-${entry.key}` : entry.key)}
-                  >
-                    ${entry.name}<span aria-hidden="true">${entry === column ? (down ? ' ↓' : ' ↑') : ''}</span>
-                  </button>
-                </th>`,
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            ${keyedRow(
-              shown,
-              ({ model_id }) => model_id,
-              (model) => html`<tr>
-                <th scope="row" class="named two-lines">
-                  <a href="/models/${model.model_id}">${nameText(model.display_name)}</a>
-                  ${model.display_name === model.name ? nothing : html`<small class="muted">${nameText(model.name)}</small>`}
-                  ${tagList(model.tags)}
-                </th>
-                <td class="named spare">${nameText(model.base_model)}</td>
-                <td>${taskName(model.task)}</td>
-                <td class="spare">${model.strategy == null ? '–' : strategyName(model.strategy)}</td>
-                <td class="right">${formatBytes(model.size_mb * 1e6)}</td>
-                <td class="right spare">${formatMoment(model.created_at)}</td>
-              </tr>`,
-            )}
-          </tbody>
-        </table>
-      </div>
-      ${found.length === 0 ? empty('No matching models', 'Try a shorter search.') : nothing}
-      ${
-        shown.length < found.length
-          ? html`<p class="more">
-              <button
-                type="button"
-                @click=${() => {
-                  this._limit += pageRows;
-                }}
-              >
-                Show more
-              </button>
-            </p>`
-          : nothing
-      }
+      ${listTools({
+        of: 'models',
+        words: this._asked('q'),
+        search: (words) => this._go('q', words),
+        filters: [
+          filter('task', 'task', tasks),
+          filter('base model', 'model', facetOptions(facets?.models)),
+          filter('dataset', 'dataset', facetOptions(facets?.datasets)),
+          filter('tag', 'tag', facetOptions(facets?.tags)),
+        ],
+        columns: this._columns.menu(() => this.requestUpdate()),
+        shown: found.length,
+        total: all.length,
+      })}
+      ${this._bulk()}
+      ${listTable({
+        noun: 'model',
+        entries: shown,
+        columns: this._columns,
+        boxOf: ({ name }) => name,
+        nameOf: ({ model_id, display_name, name }) =>
+          html`<a href="/models/${model_id}">${nameText(display_name)}</a>
+            ${display_name === name ? '' : html`<small class="muted">${nameText(name)}</small>`}`,
+        chosen: this._chosen,
+        order: {
+          now: this._order,
+          change: ({ key, down }) => {
+            const isUsual = key === usualOrder.key && down === usualOrder.down;
+            this._go('sort', isUsual ? '' : `${down ? '-' : ''}${key}`);
+          },
+        },
+      })}
+      ${found.length === 0 ? empty('No matching models', 'Try a shorter search, or fewer filters.') : ''}
+      ${this._more.end(shown.length < found.length)}
     </section>`;
   }
 
-  private get _sortText(): string {
-    const { column, down } = this._sort;
-    return `${down ? '-' : ''}${column.key}`;
+  private _bulk(): TemplateResult {
+    const chosen = this._chosen.entries;
+    const jobIds = chosen.flatMap(({ job_id }) => job_id ?? []);
+    const problem = jobIds.length < chosen.length ? 'The run of one of them was deleted' : null;
+    return html`<hone-bulk-bar
+      noun="model"
+      consequence="Their files are permanently deleted: the GGUF files, the adapters and the Modelfiles. Their runs are kept."
+      .chosen=${chosen.map(({ model_id, display_name, name, tags }) => ({ id: model_id, name: `${display_name} (${name})`, tags }))}
+      .removeOne=${(id: string) => service.removeModel(id)}
+      .tagOne=${(id: string, tags: string[]) => service.identifyModel(id, { tags })}
+      .more=${compareButton(jobIds, problem)}
+      @cleared=${() => {
+        this._chosen.keep([]);
+      }}
+      @acted=${({ detail }: CustomEvent<readonly string[]>) => {
+        this._chosen.keep(detail);
+        void models.refresh();
+      }}
+    ></hone-bulk-bar>`;
   }
 }
 

@@ -15,10 +15,10 @@ import { paced } from '../../state/pace.ts';
 import type { Run } from '../../state/run.ts';
 import type { ColumnName } from '../../state/series.ts';
 import { Watch } from '../../state/store.ts';
+import { comparedLimit } from '../../views/compare-button.ts';
 import { metricName, metricText } from '../../views/run-charts.ts';
 import { runData } from '../../views/run-data.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { comparedLimit } from './history.ts';
 
 /** Merging the steps of several long runs is slow, so not on every frame. */
 const redrawMs = 500;

@@ -3,32 +3,30 @@ import { customElement, state } from 'lit/decorators.js';
 import { jobStates } from '../../../src/contract/jobs.ts';
 import { service } from '../../api/service.ts';
 import type { Facets, Job } from '../../api/types.ts';
-import { keyedRow } from '../../elements/child.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, jobs, router } from '../../state/app.ts';
 import { stateName } from '../../state/job-words.ts';
 import { type RunFilter, RunSearch } from '../../state/run-search.ts';
 import { Watch } from '../../state/store.ts';
-import { ChosenColumns, facetOptions, filterSelect } from '../../views/list-tools.ts';
+import { ChosenEntries } from '../../views/chosen-entries.ts';
+import { compareButton } from '../../views/compare-button.ts';
+import { listTable } from '../../views/list-table.ts';
+import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/list-tools.ts';
+import { MoreRows } from '../../views/more-rows.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { type RunColumn, runColumns } from './run-columns.ts';
+import { runColumns } from './run-columns.ts';
 import '../../views/bulk-bar.ts';
-
-/** As many lines as can be told apart. */
-export const comparedLimit = 6;
 
 const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }));
 
 /** All runs, newest first, found by the service. The URL holds the search; several can be chosen. */
 @customElement('hone-history')
 export class History extends LitElement {
-  @state() private _chosen: ReadonlyMap<string, Job> = new Map();
   @state() private _facets: Facets | null = null;
+  private readonly _chosen = new ChosenEntries<Job>(this, ({ job_id }) => job_id);
   private readonly _search = new RunSearch(jobs);
-  private readonly _columns = new ChosenColumns<RunColumn>('run-columns', runColumns);
-  private readonly _watcher = new IntersectionObserver((entries) => {
-    if (entries.some(({ isIntersecting }) => isIntersecting)) this._search.more();
-  });
+  private readonly _columns = new ChosenColumns('run-columns', runColumns);
+  private readonly _more = new MoreRows(this, () => this._search.more());
   private _unfollow: (() => void) | null = null;
 
   constructor() {
@@ -53,17 +51,11 @@ export class History extends LitElement {
     super.disconnectedCallback();
     this._unfollow?.();
     this._search.stop();
-    this._watcher.disconnect();
   }
 
   protected override willUpdate(): void {
     if (this.isConnected) this._search.find(this._filter);
-  }
-
-  protected override updated(): void {
-    this._watcher.disconnect();
-    const more = this.querySelector('.more');
-    if (more !== null && !this._search.value.isReading) this._watcher.observe(more);
+    this._chosen.renew(this._search.value.runs);
   }
 
   private _changed(): void {
@@ -98,15 +90,6 @@ export class History extends LitElement {
     router.go(`/training/runs${text === '' ? '' : `?${text}`}`, { replace: true });
   }
 
-  private _choose(runs: readonly Job[], on: boolean): void {
-    const next = new Map(this._chosen);
-    for (const run of runs) {
-      if (on) next.set(run.job_id, run);
-      else next.delete(run.job_id);
-    }
-    this._chosen = next;
-  }
-
   protected override render(): TemplateResult {
     return html`<div class="page">
       ${trainingTabs('/training/runs')}
@@ -130,67 +113,46 @@ export class History extends LitElement {
     return html`
       ${this._tools(runs.length, total)} ${this._bulk()}
       ${error === null ? nothing : serviceErrorPanel('Could not search the runs', error)}
-      <div class="scroll-box" tabindex="0" role="region" aria-label="Table of runs">${this._table(runs)}</div>
+      ${this._table(runs)}
       ${runs.length === 0 ? empty('No matching runs', 'Try a shorter search, or fewer filters.') : nothing}
-      ${
-        runs.length < total
-          ? html`<p class="more">
-              <button type="button" ?disabled=${this._search.value.isReading} @click=${() => this._search.more()}>
-                ${this._search.value.isReading ? 'Loading…' : 'Load more'}
-              </button>
-            </p>`
-          : nothing
-      }
+      ${this._more.end(runs.length < total, this._search.value.isReading)}
     `;
   }
 
   private _tools(shown: number, total: number): TemplateResult {
     const { state: chosenState, model_name: model, dataset, tag } = this._filter;
     const facets = this._facets;
-    return html`<div class="row wrap-row list-tools">
-      <input
-        type="search"
-        class="search"
-        placeholder="Search runs"
-        aria-label="Search runs"
-        maxlength="200"
-        .value=${router.value.query.get('q') ?? ''}
-        @input=${(event: Event) => this._go('q', (event.target as HTMLInputElement).value)}
-      />
-      ${filterSelect('state', stateOptions, chosenState, (value) => this._go('state', value))}
-      ${filterSelect('base model', facetOptions(facets?.models), model, (value) => this._go('model', value))}
-      ${filterSelect('dataset', facetOptions(facets?.datasets), dataset, (value) => this._go('dataset', value))}
-      ${filterSelect('tag', facetOptions(facets?.tags), tag, (value) => this._go('tag', value))}
-      ${this._columns.menu(() => this.requestUpdate())}
-      <span class="muted tabular" role="status">
-        ${shown.toLocaleString('en')} of ${total.toLocaleString('en')}
-      </span>
-    </div>`;
+    return listTools({
+      of: 'runs',
+      words: router.value.query.get('q') ?? '',
+      search: (words) => this._go('q', words),
+      filters: [
+        filterSelect('state', stateOptions, chosenState, (value) => this._go('state', value)),
+        filterSelect('base model', facetOptions(facets?.models), model, (value) => this._go('model', value)),
+        filterSelect('dataset', facetOptions(facets?.datasets), dataset, (value) =>
+          this._go('dataset', value),
+        ),
+        filterSelect('tag', facetOptions(facets?.tags), tag, (value) => this._go('tag', value)),
+      ],
+      columns: this._columns.menu(() => this.requestUpdate()),
+      shown,
+      total,
+    });
   }
 
   private _bulk(): TemplateResult {
-    const ids = [...this._chosen.keys()];
-    const compare = html`<button
-      type="button"
-      class="small"
-      ?disabled=${ids.length < 2 || ids.length > comparedLimit}
-      title=${ids.length > comparedLimit ? `At most ${comparedLimit} can be compared` : nothing}
-      @click=${() => router.go(`/training/compare?${ids.map((id) => `run=${encodeURIComponent(id)}`).join('&')}`)}
-    >
-      Compare
-    </button>`;
     return html`<hone-bulk-bar
       noun="run"
       consequence="Their checkpoints, charts and logs are permanently deleted. Trained models are kept."
-      .chosen=${[...this._chosen.values()].map(({ job_id, display_name, tags }) => ({ id: job_id, name: `${display_name} (${job_id})`, tags }))}
+      .chosen=${this._chosen.entries.map(({ job_id, display_name, tags }) => ({ id: job_id, name: `${display_name} (${job_id})`, tags }))}
       .removeOne=${(id: string) => service.removeJob(id)}
       .tagOne=${(id: string, tags: string[]) => service.identifyJob(id, { tags })}
-      .more=${compare}
+      .more=${compareButton(this._chosen.ids)}
       @cleared=${() => {
-        this._chosen = new Map();
+        this._chosen.keep([]);
       }}
       @acted=${({ detail }: CustomEvent<readonly string[]>) => {
-        this._chosen = new Map([...this._chosen].filter(([id]) => detail.includes(id)));
+        this._chosen.keep(detail);
         void jobs.refresh();
         this._changed();
       }}
@@ -198,45 +160,16 @@ export class History extends LitElement {
   }
 
   private _table(runs: readonly Job[]): TemplateResult {
-    const columns = this._columns.shown;
-    const isAll = runs.length > 0 && runs.every(({ job_id }) => this._chosen.has(job_id));
-    return html`<table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">
-            <input
-              type="checkbox"
-              aria-label="Select all shown runs"
-              .checked=${isAll}
-              @change=${(event: Event) => this._choose(runs, (event.target as HTMLInputElement).checked)}
-            />
-          </th>
-          <th scope="col">Run</th>
-          ${columns.map((column) => html`<th scope="col" class=${this._columns.classOf(column)}>${column.name}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${keyedRow(
-          runs,
-          ({ job_id }) => job_id,
-          (job) => html`<tr>
-            <td>
-              <input
-                type="checkbox"
-                aria-label="Select ${job.job_id}"
-                .checked=${this._chosen.has(job.job_id)}
-                @change=${(event: Event) => this._choose([job], (event.target as HTMLInputElement).checked)}
-              />
-            </td>
-            <th scope="row" class="two-lines">
-              <a href="/training/${job.job_id}">${nameText(job.display_name)}</a>
-              <small class="muted">${job.job_id}</small>
-            </th>
-            ${columns.map((column) => html`<td class=${this._columns.classOf(column)}>${column.of(job)}</td>`)}
-          </tr>`,
-        )}
-      </tbody>
-    </table>`;
+    return listTable({
+      noun: 'run',
+      entries: runs,
+      columns: this._columns,
+      boxOf: ({ job_id }) => job_id,
+      nameOf: ({ job_id, display_name }) =>
+        html`<a href="/training/${job_id}">${nameText(display_name)}</a>
+          <small class="muted">${job_id}</small>`,
+      chosen: this._chosen,
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { html, type TemplateResult } from 'lit';
+import { html } from 'lit';
 import type { Job } from '../../api/types.ts';
 import {
   formatCount,
@@ -12,16 +12,11 @@ import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
 import type { ListColumn } from '../../views/list-tools.ts';
 
-/** A column of the list of runs, besides the name. */
-export interface RunColumn extends ListColumn {
-  readonly of: (job: Job) => string | TemplateResult | ReturnType<typeof tagList>;
-}
-
 const text = { right: false, usual: true, spare: '' } as const;
 const number = { right: true, usual: true, spare: 'spare' } as const;
 
 /** The columns that the list of runs can have. */
-export const runColumns: readonly RunColumn[] = [
+export const runColumns: readonly ListColumn<Job>[] = [
   {
     ...text,
     key: 'data',

@@ -1,0 +1,141 @@
+/** The list of models: search, filters, order, columns, and what is done with several at once. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
+import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+
+let service: TestService;
+/** The models by the number of their run. */
+const models = new Map<number, Json>();
+
+/** Makes the folder of a completed run. @param base its base model. */
+function makeRun(dataDir: string, id: number, base: string): void {
+  const journal = ['hello', 'phase', 'metric', 'artifact', 'done'].map((type) => line(type));
+  const folder = makeJobFolder(dataDir, id, journal);
+  const path = join(folder, 'spec.json');
+  const spec = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, JSON.stringify({ ...spec, model: { ...spec.model, name: base } }));
+  makeArtifacts(folder);
+}
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  for (const [index, base] of ['owner/small', 'owner/large', 'owner/large', 'owner/old'].entries()) {
+    makeRun(dataDir, index + 1, base);
+  }
+  service = await startService({ dataDir });
+  const catalog = async (): Promise<Json[]> => (await service.call('GET', '/api/catalog')).body.models;
+  await until(async () => (await catalog()).length === 4, 'the models are stored');
+  for (const model of await catalog()) models.set(Number(model.job_id.replace('train_', '')), model);
+  await service.call('DELETE', '/api/jobs/train_4');
+  const name = (id: number, change: object) =>
+    service.call('PATCH', `/api/catalog/${models.get(id)?.model_id}`, change);
+  await name(1, { display_name: 'Zephyr', tags: ['ready'] });
+  await name(2, { display_name: 'alpha', notes: 'Shorter answers' });
+  await name(3, { display_name: 'Mistral', tags: ['ready', 'old'] });
+  await name(4, { display_name: 'Orphan' });
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+test('models are filtered, ordered and shown with the columns that one chooses, as the address tells', async () => {
+  const { page, context, faults } = await openPage(service.url, '/models');
+  await sees(page, '4 of 4');
+  const names = () => page.locator('tbody th a').allTextContents();
+  await page.getByLabel('Filter by base model').selectOption('owner/large');
+  await sees(page, '2 of 4');
+  await page.getByLabel('Filter by tag').selectOption('ready');
+  await sees(page, '1 of 4');
+  assert.equal(await names(), ['Mistral']);
+  await page.reload();
+  await sees(page, '1 of 4');
+  assert.match(page.url(), /model=owner%2Flarge&tag=ready/);
+  await page.getByLabel('Search models').fill('nothing');
+  await sees(page, 'No matching models');
+  for (const filter of ['base model', 'tag']) await page.getByLabel(`Filter by ${filter}`).selectOption('');
+  await page.getByLabel('Search models').fill('SHORTER');
+  await sees(page, '1 of 4');
+  await page.getByLabel('Search models').fill('');
+  await page.getByLabel('Filter by task').selectOption('summarization');
+  await sees(page, '0 of 4');
+  await page.getByLabel('Filter by task').selectOption('');
+  await sees(page, '4 of 4');
+
+  await page.getByRole('button', { name: 'Model', exact: true }).click();
+  await page.locator('th[aria-sort="ascending"]').waitFor();
+  assert.equal(await names(), ['alpha', 'Mistral', 'Orphan', 'Zephyr']);
+  await page.locator('summary', { hasText: 'Columns' }).click();
+  await page.getByLabel('Notes').check();
+  await page.getByLabel('Run', { exact: true }).check();
+  await page.getByLabel('Size', { exact: true }).uncheck();
+  await page.getByRole('columnheader', { name: 'Notes' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await page.reload();
+  await page.getByRole('cell', { name: 'Shorter answers' }).waitFor();
+  await page.getByRole('link', { name: 'train_2' }).waitFor();
+  assert.is(await page.getByRole('columnheader', { name: 'Size' }).count(), 0);
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await until(async () => (await names())[0] === 'Orphan', 'one without a run is first');
+  assert.equal(await names(), ['Orphan', 'Zephyr', 'alpha', 'Mistral']);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('several models are tagged, compared by their runs, and deleted at once', async () => {
+  const { page, context, faults } = await openPage(service.url, '/models');
+  const select = (id: number) => page.getByLabel(`Select ${models.get(id)?.name}`, { exact: true });
+  const compare = page.getByRole('button', { name: 'Compare', exact: true });
+  await select(1).check();
+  assert.ok(await compare.isDisabled(), 'one alone is not compared');
+  await select(4).check();
+  await sees(page, '2 models selected');
+  assert.ok(await compare.isDisabled());
+  assert.is(await compare.getAttribute('title'), 'The run of one of them was deleted');
+
+  await page.getByRole('button', { name: 'Tag…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Tags to add').fill('kept');
+  await dialog.getByLabel('Tags to remove').fill('ready');
+  await dialog.getByRole('button', { name: 'Change tags' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const tagsOf = async (id: number) =>
+    (await service.call('GET', `/api/models/${models.get(id)?.model_id}/lineage`)).body.tags;
+  assert.equal([await tagsOf(1), await tagsOf(4), await tagsOf(3)], [['kept'], ['kept'], ['ready', 'old']]);
+  await page.locator('tbody tr', { hasText: 'Orphan' }).locator('.tag', { hasText: 'kept' }).waitFor();
+
+  await select(1).check();
+  await select(2).check();
+  await keepPictures(page, 'model-list');
+  assert.equal(await axeViolations(page), []);
+  await compare.click();
+  await page.waitForURL(/\/training\/compare\?run=train_1&run=train_2$/);
+  await page.goBack();
+  await sees(page, '4 of 4');
+
+  await page.getByLabel('Select all shown models').check();
+  await select(2).uncheck();
+  await sees(page, '3 models selected');
+  // One that another has deleted is told by its name, and the others are deleted.
+  const [gone] = (await service.call('GET', '/api/catalog?search=Mistral')).body.models;
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await service.call('DELETE', `/api/models/${gone.model_id}`);
+  await dialog.getByRole('button', { name: 'Delete 3 models' }).click();
+  await dialog.getByText(/Mistral .*There is no model/).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await page.keyboard.press('Escape');
+  await sees(page, '1 of 1');
+  assert.equal(
+    (await service.call('GET', '/api/catalog')).body.models.map(({ display_name }: Json) => display_name),
+    ['alpha'],
+  );
+  assert.is((await service.call('GET', '/api/jobs')).body.total, 3, 'the runs are kept');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test.run();
