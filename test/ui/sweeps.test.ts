@@ -33,8 +33,8 @@ test.after(async () => {
   await endAll();
 });
 
-const trialNames = (page: Page) => page.locator('.trials tbody th').allTextContents();
-const shownTrial = (page: Page) => page.locator('.trials tr.differs th').allTextContents();
+const trialNames = (page: Page) => page.locator('.trials tbody th a').allTextContents();
+const shownTrial = (page: Page) => page.locator('.trials tr.differs th a').allTextContents();
 /** Where no link is under the header, which would be too small to hit. */
 const toTop = (page: Page) => page.evaluate(() => scrollTo(0, 0));
 const sweepOf = async (name: string): Promise<Json> =>
@@ -55,6 +55,15 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   assert.equal(names.slice(0, completed.length), completed);
   assert.is(names.length, 16);
   assert.is(names.at(-1), 'Trial 14', 'one that failed is last');
+  // Each has the name of its run, which may be changed meanwhile.
+  const runName = page.locator('.trials tbody th', { hasText: 'Trial 14' }).locator('small');
+  assert.is(await runName.textContent(), 'support');
+  const failed = sweep.trials_started.find(({ number }: Json) => number === 14);
+  await service.call('PATCH', `/api/jobs/${failed.job_id}`, { display_name: 'Too large' });
+  await until(async () => (await runName.textContent()) === 'Too large', 'its new name is shown');
+  const best = `/api/jobs/${sweep.best.job_id}`;
+  await service.call('PATCH', best, { display_name: 'Found' });
+  await page.locator('section[aria-labelledby="best"]').getByText('Found').waitFor();
   assert.is(await page.locator('.trials .badge', { hasText: 'Culled' }).count(), 9);
   assert.is(
     await page
@@ -122,6 +131,7 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   assert.is(await page.locator('.tag', { hasText: 'Q4_K_M' }).count(), 1);
   await page.goto(`${service.url}/training/sweeps`);
   await sees(page, 'sweep_1');
+  await sees(page, 'Found');
   assert.equal(await axeViolations(page), []);
   await page.goto(`${service.url}/training/train_1`);
   await sees(page, '2 workers');

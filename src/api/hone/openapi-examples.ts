@@ -44,6 +44,7 @@ const job = {
 const trial = {
   number: 4,
   job_id: 'train_11',
+  display_name: 'support · 3 epochs · 4.311e-4',
   state: 'completed',
   parameters: { learning_rate: 0.0004311, lora_r: 16 },
   value: 0.7314,

@@ -9,6 +9,8 @@ const trial = v.object({
   number: v.number(),
   /** null after the job was deleted. */
   job_id: v.nullable(v.string()),
+  /** What people call its job; null after that was deleted. */
+  display_name: v.nullable(v.string()),
   /** That of its job; `culled`: stopped because others were better at the same point. */
   state: v.picklist([...jobStates, 'culled', 'deleted']),
   parameters,

@@ -1,4 +1,5 @@
 import { unfinishedStates } from '../../contract/jobs.ts';
+import { displayNameOf } from '../../domain/job-record/job.ts';
 import type { Services } from '../../domain/services.ts';
 import {
   bestOf,
@@ -89,6 +90,7 @@ export function sweepRoutes({ sweeps }: Services) {
 const presentTrial = (trial: Trial) => ({
   number: trial.number,
   job_id: trialJobName(trial),
+  display_name: trial.job === null ? null : displayNameOf(trial.job),
   state: trial.state,
   parameters: trial.parameters as Record<string, number | string | boolean>,
   value: trial.value,

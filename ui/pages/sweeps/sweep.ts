@@ -202,7 +202,8 @@ export class SweepPage extends LitElement {
       ${
         best === null || request === null
           ? html`<p class="note">Shown when the first trial is completed.</p>`
-          : html`<dl class="facts">
+          : html`${best.display_name === null ? nothing : html`<p class="muted">${nameText(best.display_name)}</p>`}
+              <dl class="facts">
                 ${Object.entries(best.parameters).map(([name, value]) => figure(settingLabel(name), valueText(value)))}
               </dl>
               <div class="actions">

@@ -1,4 +1,4 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import type { SweepSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
@@ -98,6 +98,7 @@ const row = (sweep: SweepSummary): TemplateResult => html`<tr>
   <td class="right">${sweep.ended} of ${sweep.trials}</td>
   <td class="right two-lines spare-narrow">
     ${formatNumber(sweep.best?.value)}<small class="muted">${metricName(sweep.metric)}</small>
+    ${sweep.best?.display_name == null ? nothing : html`<small class="muted cut">${nameText(sweep.best.display_name)}</small>`}
   </td>
   <td class="right spare">${formatMoment(sweep.created_at)}</td>
 </tr>`;

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
+import { nameText } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { metricName } from '../../views/run-charts.ts';
 import { bestFirst, trialBadge } from '../../views/sweep-words.ts';
@@ -42,7 +43,7 @@ export function trialsTable(sweep: Sweep, actions: TableActions): TemplateResult
 }
 
 function row(trial: Trial, sweep: Sweep, fields: readonly string[], actions: TableActions): TemplateResult {
-  const { number, job_id: jobId, state, value, last_value: last, parameters } = trial;
+  const { number, job_id: jobId, display_name: runName, state, value, last_value: last, parameters } = trial;
   const name = html`Trial ${number}`;
   const show = () => actions.show(number);
   const hide = () => actions.show(null);
@@ -53,7 +54,10 @@ function row(trial: Trial, sweep: Sweep, fields: readonly string[], actions: Tab
     @focusin=${show}
     @focusout=${hide}
   >
-    <th scope="row">${jobId === null ? name : html`<a href="/training/${jobId}">${name}</a>`}</th>
+    <th scope="row" class="two-lines">
+      ${jobId === null ? name : html`<a href="/training/${jobId}">${name}</a>`}
+      ${runName === null ? nothing : html`<small class="muted">${nameText(runName)}</small>`}
+    </th>
     <td>${trialBadge(state)}${sweep.best?.number === number ? html` <span class="good">best</span>` : nothing}</td>
     <td class="right">
       ${value === null && last !== null ? html`<span class="muted" title="Its latest evaluation">${formatNumber(last)}</span>` : formatNumber(value)}
