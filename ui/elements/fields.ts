@@ -1,4 +1,5 @@
-import { html, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
+import type { Child } from './child.ts';
 
 /** A slider with its value beside its name. */
 export function rangeField(
@@ -27,6 +28,47 @@ export function rangeField(
       @input=${(event: Event) => set(Number((event.target as HTMLInputElement).value))}
     />
     <p class="hint" id="${id}-hint">${hint}</p>
+  </div>`;
+}
+
+/** A field for one line of text, with its hint and what is wrong with it. */
+export function textField(
+  field: {
+    readonly name: string;
+    readonly id: string;
+    readonly value: string;
+    readonly hint?: Child;
+    /** In words; or only that it is wrong, where something else tells what. */
+    readonly fault?: string | boolean;
+    readonly placeholder?: string;
+    readonly maxLength?: number;
+    readonly inputMode?: 'decimal' | 'numeric';
+    readonly hasFocus?: boolean;
+  },
+  set: (text: string) => void,
+): TemplateResult {
+  const { name, id, value, hint, fault = false, placeholder, maxLength, inputMode, hasFocus = false } = field;
+  const isTold = typeof fault === 'string';
+  const described = [...(hint === undefined ? [] : [`${id}-hint`]), ...(isTold ? [`${id}-fault`] : [])].join(
+    ' ',
+  );
+  return html`<div class="field">
+    <label for=${id}>${name}</label>
+    <input
+      id=${id}
+      type="text"
+      ?autofocus=${hasFocus}
+      autocomplete="off"
+      inputmode=${inputMode ?? nothing}
+      placeholder=${placeholder ?? nothing}
+      maxlength=${maxLength ?? nothing}
+      aria-describedby=${described || nothing}
+      aria-invalid=${fault === false ? nothing : 'true'}
+      .value=${value}
+      @input=${(event: Event) => set((event.target as HTMLInputElement).value)}
+    />
+    ${hint === undefined ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`}
+    ${isTold ? html`<p class="fault" id="${id}-fault">${fault}</p>` : nothing}
   </div>`;
 }
 

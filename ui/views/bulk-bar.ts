@@ -1,6 +1,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { identityBounds } from '../../src/contract/identity.ts';
+import { textField } from '../elements/fields.ts';
 import { errorPanel } from '../elements/parts.ts';
 import { toasts } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -127,10 +128,10 @@ export class BulkBar extends LitElement {
               </button>
             </div>`
         : html`<form novalidate @submit=${(event: Event) => this._tag(event)}>
-            ${this._tagField('bulk-add', 'Tags to add', (text) => {
+            ${textField({ name: 'Tags to add', id: 'bulk-add', value: this._added }, (text) => {
               this._added = text;
             })}
-            ${this._tagField('bulk-remove', 'Tags to remove', (text) => {
+            ${textField({ name: 'Tags to remove', id: 'bulk-remove', value: this._removed }, (text) => {
               this._removed = text;
             })}
             <p class="hint">With commas between them. At most ${identityBounds.tags} tags each.</p>
@@ -147,18 +148,6 @@ export class BulkBar extends LitElement {
         this._dialog = null;
       }}
     ></hone-dialog>`;
-  }
-
-  private _tagField(id: string, label: string, set: (text: string) => void): TemplateResult {
-    return html`<div class="field">
-      <label for=${id}>${label}</label>
-      <input
-        id=${id}
-        type="text"
-        autocomplete="off"
-        @input=${(event: Event) => set((event.target as HTMLInputElement).value)}
-      />
-    </div>`;
   }
 }
 

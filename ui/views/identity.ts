@@ -4,6 +4,7 @@ import { identityBounds } from '../../src/contract/identity.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Identity } from '../api/types.ts';
+import { textField } from '../elements/fields.ts';
 import { nameText, serviceErrorPanel } from '../elements/parts.ts';
 import { jobs, models } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -113,40 +114,31 @@ export class IdentityHead extends LitElement {
 
   private _dialog(): TemplateResult {
     const content = html`<form novalidate @submit=${(event: Event) => this._save(event)}>
-      <div class="field">
-        <label for="identity-name">Name</label>
-        <input
-          id="identity-name"
-          type="text"
-          autofocus
-          autocomplete="off"
-          maxlength=${identityBounds.displayName}
-          aria-describedby="identity-name-hint"
-          .value=${this._name}
-          @input=${(event: Event) => {
-            this._name = (event.target as HTMLInputElement).value;
-          }}
-        />
-        <p class="hint" id="identity-name-hint">
-          Leave it empty for the default name: dataset, epochs and learning rate.
-        </p>
-      </div>
-      <div class="field">
-        <label for="identity-tags">Tags</label>
-        <input
-          id="identity-tags"
-          type="text"
-          autocomplete="off"
-          aria-describedby="identity-tags-hint identity-tags-fault"
-          aria-invalid=${this._tagsFault === null ? nothing : 'true'}
-          .value=${this._tags}
-          @input=${(event: Event) => {
-            this._tags = (event.target as HTMLInputElement).value;
-          }}
-        />
-        <p class="hint" id="identity-tags-hint">With commas between them, such as: support, candidate.</p>
-        <p class="fault" id="identity-tags-fault">${this._tagsFault ?? nothing}</p>
-      </div>
+      ${textField(
+        {
+          name: 'Name',
+          id: 'identity-name',
+          value: this._name,
+          hint: 'Leave it empty for the default name: dataset, epochs and learning rate.',
+          maxLength: identityBounds.displayName,
+          hasFocus: true,
+        },
+        (text) => {
+          this._name = text;
+        },
+      )}
+      ${textField(
+        {
+          name: 'Tags',
+          id: 'identity-tags',
+          value: this._tags,
+          hint: 'With commas between them, such as: support, candidate.',
+          fault: this._tagsFault ?? false,
+        },
+        (text) => {
+          this._tags = text;
+        },
+      )}
       <div class="field">
         <label for="identity-notes">Notes</label>
         <textarea

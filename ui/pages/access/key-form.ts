@@ -4,6 +4,7 @@ import { type KeyScope, keyScopeNames, keyScopes } from '../../../src/contract/a
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { NewKey } from '../../api/types.ts';
+import { textField } from '../../elements/fields.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { accessKeys } from '../../state/session.ts';
@@ -41,20 +42,18 @@ export class KeyForm extends LitElement {
     return html`<section class="card" aria-labelledby="new-key">
       <h2 id="new-key">New access key</h2>
       <form class="key-form" @submit=${this._add}>
-        <div class="field">
-          <label for="key-name">Name</label>
-          <input
-            id="key-name"
-            type="text"
-            maxlength="64"
-            placeholder="The device or program that will use it"
-            autocomplete="off"
-            .value=${this._name}
-            @input=${(event: Event) => {
-              this._name = (event.target as HTMLInputElement).value;
-            }}
-          />
-        </div>
+        ${textField(
+          {
+            name: 'Name',
+            id: 'key-name',
+            value: this._name,
+            placeholder: 'The device or program that will use it',
+            maxLength: 64,
+          },
+          (text) => {
+            this._name = text;
+          },
+        )}
         <div class="field">
           <label for="key-scope">Scope</label>
           <select

@@ -3,6 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { type Direction, directionOf, sweepBounds } from '../../../src/contract/sweeps.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { type SweepBody, service } from '../../api/service.ts';
+import { textField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
 import { figure, modelName, nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
@@ -144,24 +145,20 @@ export class NewSweep extends LitElement {
   }
 
   private _split(): TemplateResult {
-    const isMissing = !this._isValidated;
-    return html`<div class="fields"><div class="field">
-      <label for="sweep-split">Validation split</label>
-      <input
-        id="sweep-split"
-        type="text"
-        inputmode="decimal"
-        autocomplete="off"
-        placeholder="0.1"
-        aria-describedby="sweep-split-hint"
-        aria-invalid=${isMissing ? 'true' : nothing}
-        .value=${draft.value.settings.eval_split ?? ''}
-        @input=${(event: Event) => draft.setting('eval_split', (event.target as HTMLInputElement).value || null)}
-      />
-      <p class="hint" id="sweep-split-hint">
-        The fraction of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.
-      </p>
-    </div></div>`;
+    return html`<div class="fields">
+      ${textField(
+        {
+          name: 'Validation split',
+          id: 'sweep-split',
+          value: draft.value.settings.eval_split ?? '',
+          hint: 'The fraction of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.',
+          fault: !this._isValidated,
+          placeholder: '0.1',
+          inputMode: 'decimal',
+        },
+        (text) => draft.setting('eval_split', text || null),
+      )}
+    </div>`;
   }
 
   private _search(): TemplateResult {
@@ -170,31 +167,25 @@ export class NewSweep extends LitElement {
     return html`<section class="card" aria-labelledby="step-search">
       <h2 id="step-search"><span class="step-number">3</span> Search</h2>
       <div class="fields">
-        <div class="field">
-          <label for="sweep-trials">Trials</label>
-          <input
-            id="sweep-trials"
-            type="text"
-            inputmode="numeric"
-            autocomplete="off"
-            aria-describedby="sweep-trials-hint"
-            .value=${trials}
-            @input=${(event: Event) => sweepDraft.change({ trials: (event.target as HTMLInputElement).value })}
-          />
-          <p class="hint" id="sweep-trials-hint">Trainings to make. The first ten or so explore; the next ones stay near the best.</p>
-        </div>
-        <div class="field">
-          <label for="sweep-metric">Metric</label>
-          <input
-            id="sweep-metric"
-            type="text"
-            autocomplete="off"
-            aria-describedby="sweep-metric-hint"
-            .value=${metric}
-            @input=${(event: Event) => sweepDraft.change({ metric: (event.target as HTMLInputElement).value })}
-          />
-          <p class="hint" id="sweep-metric-hint">A metric of the evaluations. <code>eval_loss</code> is always there.</p>
-        </div>
+        ${textField(
+          {
+            name: 'Trials',
+            id: 'sweep-trials',
+            value: trials,
+            hint: 'Trainings to make. The first ten or so explore; the next ones stay near the best.',
+            inputMode: 'numeric',
+          },
+          (text) => sweepDraft.change({ trials: text }),
+        )}
+        ${textField(
+          {
+            name: 'Metric',
+            id: 'sweep-metric',
+            value: metric,
+            hint: html`A metric of the evaluations. <code>eval_loss</code> is always there.`,
+          },
+          (text) => sweepDraft.change({ metric: text }),
+        )}
         <div class="field">
           <label for="sweep-direction">Better</label>
           <select
