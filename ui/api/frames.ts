@@ -7,7 +7,6 @@ export type {
   Frame,
   GpuSample,
   HardwareSample,
-  IdentityFrame,
   ImportFrame,
   LogFrame,
   ModelFrame,
