@@ -156,6 +156,7 @@ test('runs are found by name, tag and state; columns and several at once are cho
 
 test('a name that is changed elsewhere reaches every open page', async () => {
   const [{ model_id: modelId }] = (await service.call('GET', '/api/catalog')).body.models;
+  await service.call('PATCH', '/api/jobs/train_1', { display_name: null });
   const paths = ['/training/runs', '/training/train_1', '/models', `/models/${modelId}`];
   const opened = await Promise.all(paths.map((path) => openPage(service.url, path)));
   for (const { page } of opened) {
