@@ -17,7 +17,6 @@ import { readBaseNote, type SharedBases } from './shared-bases.ts';
 import { type GgufWeights, type TrainedWeights, weightsOf } from './weights.ts';
 
 export type { Checkpoint } from './kept-checkpoints.ts';
-export type { Preparation } from './preparing.ts';
 
 /** The checkpoints that jobs keep, while they run and after. */
 export interface Checkpoints {

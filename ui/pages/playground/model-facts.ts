@@ -58,7 +58,7 @@ async function readFacts(modelId: string): Promise<ModelFacts> {
 const stepsOf = (job: JobDetail | null) => (job?.checkpoints ?? []).map(({ step }) => step);
 
 /** @param job the model's run, or `null` if it was deleted. */
-export function factsOfModel(
+function factsOfModel(
   { name, dataset, chat_template: hasChatTemplate, files }: Lineage,
   job: JobDetail | null,
 ): ModelFacts {
