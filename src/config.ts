@@ -166,7 +166,7 @@ function platformDataDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
 }
 
 /** The platform's per-user cache directory. */
-function platformCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
+export function platformCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
   if (platform === 'darwin') return join(homedir(), 'Library', 'Caches', 'hone');
   if (platform === 'win32')
     return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'hone', 'cache');

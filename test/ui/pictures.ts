@@ -5,8 +5,10 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { platformCacheDir } from '../../src/config.ts';
+import { findStarter } from '../../src/domain/datasets/starter-model.ts';
 import { root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
-import { closeBrowser, openFold, sees, theBrowser, typeModel } from './browser.ts';
+import { closeBrowser, openFold, sees, theBrowser } from './browser.ts';
 
 const scale = 1.5;
 const prompts = [
@@ -18,7 +20,12 @@ const prompts = [
 const names = process.argv.slice(2);
 const isWanted = (name: string) => names.length === 0 || names.includes(name);
 
-const service = await startService();
+// A home of its own: the page shows a short path, and no other models of this machine.
+const home = temporaryFolder();
+const service = await startService({
+  env: { HOME: home, XDG_CACHE_HOME: join(home, '.cache'), HF_HOME: join(home, 'huggingface') },
+});
+const model = '~/models/hone-starter';
 
 async function open(path: string, colorScheme: 'light' | 'dark', height: number): Promise<Page> {
   const browser = await theBrowser();
@@ -37,35 +44,23 @@ const keep = (page: Page, name: string) =>
   page.screenshot({ path: join(root, 'ui', 'pictures', `${name}.png`) });
 
 try {
-  const { examples } = (await service.call('GET', '/api/examples')).body;
-  const starter = examples[0].model_name;
-  if (!starter.includes('starter')) throw new Error('There is no starter model: run `npm run demo` first.');
-  // The page shows a local model by the last part of its path.
-  const model = join(temporaryFolder(), 'hone-starter');
-  cpSync(starter, model, { recursive: true });
-  await service.call('POST', '/api/examples/support');
-  if (isWanted('training')) {
-    const training = await open('/training', 'light', 860);
-    await typeModel(training, model);
-    await training.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
-    await training.getByLabel('Batch size', { exact: true }).fill('8');
-    await openFold(training, 'More essentials');
-    await training.getByLabel('Gradient accumulation steps').fill('1');
-    await openFold(training, 'More essentials');
-    await openFold(training, 'Token preview');
-    await training.getByRole('button', { name: 'Show tokens' }).click();
-    await training.locator('.token').nth(9).waitFor({ timeout: 120_000 });
-    await sees(training, 'Memory breakdown');
-    await keep(training, 'training');
+  const starter = await findStarter([platformCacheDir(process.env, process.platform)]);
+  if (starter === null) throw new Error('There is no starter model: run `npm run demo` first.');
+  for (const folder of ['models/hone-starter', '.cache/hone/starter-model']) {
+    cpSync(starter, join(home, folder), { recursive: true });
   }
-  if (isWanted('dashboard') || isWanted('playground')) {
+  const { examples } = (await service.call('GET', '/api/examples')).body;
+  await service.call('POST', '/api/examples/support');
+  if (['dashboard', 'run', 'playground'].some(isWanted)) {
     const { status, body } = await service.call('POST', '/api/start_training', {
       ...examples[0].settings,
       task: 'text-generation',
       model_name: model,
       dataset: 'support.jsonl',
       num_train_epochs: 12,
+      eval_split: 0.1,
       eval_steps: 40,
+      golden_prompts: prompts,
     });
     if (status !== 200) throw new Error(JSON.stringify(body));
 
@@ -73,18 +68,24 @@ try {
     await until(
       async () => (await service.call('GET', '/api/training_status')).body.current_step >= 330,
       'most steps are done',
-      300_000,
+      600_000,
     );
     await keep(dashboard, 'dashboard');
     await untilEnded(service);
-
+  }
+  if (isWanted('run')) {
+    const run = await open('/training/train_1', 'light', 860);
+    await run.locator('.verdict-prompt').nth(2).waitFor();
+    await keep(run, 'run');
+  }
+  if (isWanted('playground')) {
     const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
-    const playground = await open(`/playground/${model_id}`, 'light', 810);
+    const playground = await open(`/playground/${model_id}`, 'light', 1010);
     await playground.getByLabel('Compare side by side').check();
     await playground.getByLabel('Temperature').fill('0.3');
     // The first answer waits for the model to load.
     await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
-    for (const [index, prompt] of prompts.entries()) {
+    for (const [index, prompt] of prompts.slice(1).entries()) {
       await playground.getByLabel('Prompt', { exact: true }).fill(prompt);
       await playground.getByLabel('Prompt', { exact: true }).press('Enter');
       await until(
@@ -96,6 +97,21 @@ try {
     await playground.getByLabel('Prompt', { exact: true }).fill('');
     await playground.getByLabel('Prompt', { exact: true }).blur();
     await keep(playground, 'playground');
+  }
+  // The last one: after a run of the same model, the form tells how long another will take.
+  if (isWanted('training')) {
+    const training = await open('/training', 'light', 870);
+    await training.getByLabel('Model', { exact: true }).selectOption(model);
+    await training.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
+    await training.getByLabel('Batch size', { exact: true }).fill('8');
+    await openFold(training, 'More essentials');
+    await training.getByLabel('Gradient accumulation steps').fill('1');
+    await training.getByLabel('Validation split', { exact: true }).fill('0.1');
+    await openFold(training, 'More essentials');
+    await sees(training, 'Model found');
+    await sees(training, 'Memory breakdown');
+    await training.evaluate(() => scrollTo(0, 0));
+    await keep(training, 'training');
   }
 } finally {
   await closeBrowser();
