@@ -35,10 +35,12 @@ def train(job: Job) -> dict[str, Any]:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
-    own_kernels, padding_free = job.provider.own_kernels, False
+    own_kernels, why = job.provider.own_kernels, "the provider has its own kernels"
     if not own_kernels:
         fuse_lora_layers(model)
-        padding_free = make_padding_free(model, training, hardware)
+        why = make_padding_free(model, training, hardware)
+    job.tell_path(why)
+    padding_free = why is None
     columns = ["input_ids", "labels"]
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.

@@ -7,10 +7,11 @@ job's rows: the loss must equal that of the padded batch.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
-from trainer.fast.loss import labelled_loss_class
+from trainer.fast.loss import labelled_loss_class, output_scale
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -28,33 +29,54 @@ TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-3, "float16": 5e-3}
 KINDS = ("full_attention", "sliding_attention")
 
 
-def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> bool:
+def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the loss of the first of `rows`
-    (with `input_ids`) stays the same; returns whether it did."""
+    (with `input_ids`) stays the same; returns why it did not, or None."""
+    inner = model.get_base_model()
+    # Different lengths reveal a row that attends to another.
+    taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
+    taken = [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
+    batch = {name: value.to(model.device) for name, value in _padded(taken).items()}
+    flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
+    return why_padded(
+        model,
+        hardware,
+        lambda: inner(**batch, use_cache=False).loss,
+        lambda: padding_free_loss(inner, flat, None)[0],
+    )
+
+
+def why_padded(
+    model: Any,
+    hardware: Hardware,
+    usual: Callable[[], Any],
+    ours: Callable[[], Any],
+    least: float = 0.0,
+) -> str | None:
+    """Switches `model` to padding-free attention if `ours()` then is what `usual()` is, both tensors; returns
+    why it did not, or None. Their difference may be what rounding explains of the usual, or of `least`."""
     import torch
 
-    inner = model.get_base_model()
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     config = inner.config.get_text_config()
-    if getattr(config, "output_router_logits", False) or any(
-        kind not in KINDS for kind in getattr(config, "layer_types", None) or ()
-    ):
-        return False
-    if not type(inner)._supports_attention_backend or inner.config._attn_implementation != "sdpa":
-        return False
+    if getattr(config, "output_router_logits", False):
+        return "the model has a loss for the choice of experts"
+    other = [kind for kind in getattr(config, "layer_types", None) or () if kind not in KINDS]
+    if other:
+        return f"the model has layers of {other[0]}"
     before, training = inner.config._attn_implementation, model.training
+    if not type(inner)._supports_attention_backend or before != "sdpa":
+        return "the attention of the model cannot be replaced"
+    why = "the model computes something else without padding"
     try:
-        inner.set_attn_implementation(attention.register())
         model.eval()
-        # Different lengths reveal a row that attends to another.
-        taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
-        taken = [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
-        batch = {name: value.to(model.device) for name, value in _padded(taken).items()}
-        flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
         with torch.no_grad(), autocast(hardware.device, hardware.autocast):
-            usual = float(inner(**batch, use_cache=False).loss)
-            ours = float(padding_free_loss(inner, flat, None)[0])
-        if abs(ours - usual) <= TOLERANCE[hardware.weights] * abs(usual):
-            return True
+            expected = usual()
+            inner.set_attn_implementation(attention.register())
+            found = ours()
+        bound = TOLERANCE[hardware.weights] * expected.abs().clamp(min=least)
+        if bool(((found - expected).abs() <= bound).all()):
+            return None
     except (
         NotImplementedError,
         TypeError,
@@ -66,10 +88,28 @@ def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> bool:
     ) as error:
         if "out of memory" in str(error).lower():
             raise
+        why = f"the model cannot be computed without padding ({type(error).__name__}: {error})".splitlines()[
+            0
+        ][:200]
     finally:
         model.train(training)
     inner.set_attn_implementation(before)
-    return False
+    return why
+
+
+def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:
+    """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
+    `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart."""
+    import torch
+
+    return inner.base_model(
+        input_ids=inputs["input_ids"],
+        position_ids=inputs["position_ids"],
+        # With four dimensions transformers makes no mask of its own: the row lengths replace it.
+        attention_mask=torch.ones((1, 1, 1, 1), dtype=torch.bool, device=inputs["input_ids"].device),
+        use_cache=False,
+        **rows,
+    ).last_hidden_state[0]
 
 
 def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
@@ -83,23 +123,16 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
 
     starts = (inputs["position_ids"][0] == 0).nonzero()[:, 0].tolist()
     ends = [*starts[1:], inputs["input_ids"].shape[1]]
-    hidden = inner.base_model(
-        input_ids=inputs["input_ids"],
-        position_ids=inputs["position_ids"],
-        # With four dimensions transformers makes no mask of its own: the row lengths replace it.
-        attention_mask=torch.ones((1, 1, 1, 1), dtype=torch.bool, device=inputs["input_ids"].device),
-        use_cache=False,
-        row_lengths=[end - start for start, end in zip(starts, ends, strict=True)],
-    ).last_hidden_state[0]
+    lengths = [end - start for start, end in zip(starts, ends, strict=True)]
+    hidden = row_states(inner, inputs, row_lengths=lengths)
     # A token predicts the next one; the first token of a row is predicted by none.
     labels = inputs["labels"][0].masked_fill(inputs["position_ids"][0] == 0, IGNORED).roll(-1)
     chosen = (labels != IGNORED).nonzero()[:, 0]
     labels, hidden = labels[chosen], hidden[chosen]
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count
-    head, config = inner.get_output_embeddings(), inner.config.get_text_config()
-    scale = getattr(config, "logit_scale", None) or 1.0
-    softcap = getattr(config, "final_logit_softcapping", None)
+    head = inner.get_output_embeddings()
+    scale, softcap = output_scale(inner)
     if type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters()):
         loss, correct = labelled_loss_class().apply(
             hidden, head.weight, head.bias, scale, softcap, labels, count

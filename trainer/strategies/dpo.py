@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import preferences, rows
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.pairs import make_pairs_padding_free
 from trainer.model.hardware import choose
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
+from trainer.training.references import References
+from trainer.training.steps import steps_per_epoch, total_steps
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ class Dpo:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import DPOConfig, DPOTrainer
 
+        from trainer.training.pair_trainer import pair_trainer, pairs_in
+
         class Tokenized(DPOTrainer):
             """Uses the pairs as `encoded_pairs` tokenized them."""
 
@@ -49,7 +54,21 @@ class Dpo:
         model = job.provider.base(job, hardware, "AutoModelForCausalLM")
         model, lora = job.provider.adapt_for_pairs(job, model)
         columns = ["prompt_ids", "chosen_ids", "rejected_ids"]
-        trainer = job_trainer(weighted_accumulation(Tokenized, sequences), job)(
+        if job.provider.own_kernels:
+            why: str | None = "the provider has its own kernels"
+        else:
+            why = make_pairs_padding_free(model, training.select_columns(columns), hardware)
+        job.tell_path(why)
+        references = None
+        if why is not None:
+            library = weighted_accumulation(Tokenized, sequences)
+        else:
+            references = References(job.rank)
+            again = total_steps(settings, len(training)) > steps_per_epoch(settings, len(training))
+            library = weighted_accumulation(pair_trainer(Tokenized, references, again), pairs_in)
+            if job.resume is not None:
+                references.load(job.resume.path)
+        trainer = job_trainer(library, job)(
             model=model,
             args=DPOConfig(
                 **training_arguments(job, hardware, len(training), held_out is not None),
@@ -68,6 +87,7 @@ class Dpo:
             trainer.model.delete_adapter("ref")
         if not job.provider.own_kernels:
             fuse_lora_layers(trainer.model)
+        trainer.references = references
         trainer.answers = PromptAnswers(
             job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
         )

@@ -24,11 +24,14 @@ def job_trainer(base: type, job: Job) -> type:
         base = ranked_trainer(base, job)
 
     class JobTrainer(base):
-        """`fit` sets `reporter`, and who makes it sets `answers`, a PromptAnswers."""
+        """`fit` sets `reporter`, and who makes it sets `answers`, a PromptAnswers, and, where there are
+        any, `references`, the References of preference pairs."""
 
         reporter: Any = None
 
         answers: Any = None
+
+        references: Any = None
 
         def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
             if self.state.global_step > 0:
@@ -48,6 +51,8 @@ def job_trainer(base: type, job: Job) -> type:
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
             refuse_difference(rank, self.model)
             states = rank.gather(self.random_state()) if rank.meets else []
+            if self.references is not None:
+                self.references.share()
             if rank.first:
                 self._write_checkpoint(states)
             # The others go on when it is complete.
@@ -71,6 +76,8 @@ def job_trainer(base: type, job: Job) -> type:
             self._save_rng_state(str(written))
             for number, state in enumerate(states):
                 (written / f"rng_state_{number}.pth").write_bytes(state)
+            if self.references is not None:
+                self.references.save(written)
             for part in [*self.callback_handler.callbacks, self.control]:
                 if isinstance(part, ExportableState):
                     self.state.stateful_callbacks[type(part).__name__] = part.state()

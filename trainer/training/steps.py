@@ -52,12 +52,15 @@ def total_steps(settings: Any, train_rows: int, prompts: int | None = None) -> i
     """
     if settings.max_steps > 0:
         return settings.max_steps
-    if prompts is None:
-        batches = math.ceil(train_rows / settings.per_device_train_batch_size)
-        per_epoch = math.ceil(batches / settings.gradient_accumulation_steps)
-    else:
-        per_epoch = train_rows // prompts
-    return math.ceil(settings.num_train_epochs * max(1, per_epoch))
+    return math.ceil(settings.num_train_epochs * steps_per_epoch(settings, train_rows, prompts))
+
+
+def steps_per_epoch(settings: Any, train_rows: int, prompts: int | None = None) -> int:
+    """The number of optimizer steps of an epoch, as for `total_steps`."""
+    if prompts is not None:
+        return max(1, train_rows // prompts)
+    batches = math.ceil(train_rows / settings.per_device_train_batch_size)
+    return max(1, math.ceil(batches / settings.gradient_accumulation_steps))
 
 
 def planned(settings: Any, strategy: str, rows: int) -> int:

@@ -119,6 +119,23 @@ def test_dpo_resumes_to_the_same_losses(dpo, tmp_path):
     assert again == {step: loss for step, loss in jobs.losses(dpo).items() if step > 10}
 
 
+def test_a_resumed_dpo_takes_its_references_from_the_checkpoint(dpo, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    from trainer.tests.training.test_run import copy, forget_after
+
+    spec = copy(dpo, tmp_path)
+    forget_after(spec, 10)
+    path = spec.parent / "checkpoints/checkpoint-10/references.safetensors"
+    kept = load_file(path)
+    # Of both the pairs that are trained on and those that are held out, the same ones once.
+    assert kept["pairs"].shape == (len({json.dumps(row) for row in pairs()}), 2)
+    # The rejected answers become less likely than they are.
+    save_file({**kept, "pairs": kept["pairs"] - kept["pairs"].new_tensor([0.0, 50.0])}, path)
+    assert jobs.train(spec) == 0
+    assert jobs.losses(spec)[11] > jobs.losses(dpo)[11] + 1
+
+
 @pytest.fixture(scope="session")
 def fluent(models, tmp_path_factory):
     """A base that names a team or shrugs, by chance: what a policy starts from."""
