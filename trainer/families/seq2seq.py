@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length
+from trainer.fast.length_groups import grouped_by_length
 from trainer.fast.lora import fuse_lora_layers
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
@@ -39,7 +40,8 @@ def train(job: Job) -> dict[str, Any]:
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
     fuse_lora_layers(model)
     columns = ["input_ids", "labels"]
-    trainer = job_trainer(weighted_accumulation(Seq2SeqTrainer, labelled), job)(
+    grouped = grouped_by_length(Seq2SeqTrainer, labelled)
+    trainer = job_trainer(weighted_accumulation(grouped, labelled), job)(
         model=model,
         args=Seq2SeqTrainingArguments(
             **training_arguments(job, hardware, len(training), held_out is not None),
