@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runMeasured } from './measured.ts';
 import { programs, python, pythonVersion, root } from './places.ts';
-import type { Scenario, Side, Size, Trial } from './scenario.ts';
+import type { Comparison, Scenario, Side, Size, Trial } from './scenario.ts';
 
 /*
  * Supervised fine-tuning with LoRA on a CPU: real tokens (without padding) per second of the process's CPU time, from
@@ -12,7 +12,11 @@ import type { Scenario, Side, Size, Trial } from './scenario.ts';
 
 interface Step {
   readonly loss: number;
+  /** Of the rewards of preferred and rejected answers, where pairs are trained on. */
+  readonly margin?: number;
   readonly tokens: number;
+  /** What the steps so far needed at least; see operations.py. */
+  readonly operations?: number;
   readonly cpu_seconds: number;
 }
 
@@ -30,20 +34,28 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
   const told = JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf('\n') + 1)) as Step[];
   const begun = told[unmeasured - 1] as Step;
   const last = told.at(-1) as Step;
+  const seconds = last.cpu_seconds - begun.cpu_seconds;
   return {
     figures: {
-      rate: (last.tokens - begun.tokens) / (last.cpu_seconds - begun.cpu_seconds),
+      rate: (last.tokens - begun.tokens) / seconds,
       memory: peakBytes / 2 ** 20,
+      operations: ((last.operations ?? 0) - (begun.operations ?? 0)) / seconds / 1e9,
     },
     answer: told,
   };
 }
 
-/** What the rows are: an input and an output, or conversations. */
-export type Rows = 'input-output' | 'messages';
+/** What the rows are: an input and an output, conversations, or preferences. */
+export type Rows = 'input-output' | 'messages' | 'preference';
 
-/** The job as the service would write it for a request with only the peer's settings. */
-export function writeSpec(dir: string, job: string, size: Size, rows: Rows, changes = {}): string {
+/** What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5. */
+export type Shape = Rows | 'summary';
+
+/**
+ * The job as the service would write it for a request with only the peer's settings. `changes` are settings, `top` other
+ * fields.
+ */
+export function writeSpec(dir: string, job: string, size: Size, rows: Rows, changes = {}, top = {}): string {
   mkdirSync(job);
   const golden = JSON.parse(readFileSync(join(root, 'test', 'contract', 'spec.golden.json'), 'utf8'));
   const path = join(job, 'spec.json');
@@ -63,32 +75,86 @@ export function writeSpec(dir: string, job: string, size: Size, rows: Rows, chan
     settings,
     export: null,
     tensorboard_dir: null,
+    ...top,
   };
   writeFileSync(path, JSON.stringify(spec));
   return path;
 }
 
-/** Both sides of a scenario that trains `rows`, which `training_inputs.py` has made. */
-export const trainingSides = (rows: Rows): readonly [Side, Side] => [
+/** A way to train, and the library's trainer class that does the same. */
+export interface Family {
+  /** The names of the sides. */
+  readonly ours: string;
+  readonly peer: string;
+  readonly shape: Shape;
+  /** The peer's program, and the package that has the trainer class. */
+  readonly program: string;
+  readonly library: string;
+  /** Fields of the job other than settings. */
+  readonly top: Readonly<Record<string, string>>;
+}
+
+/** Both sides of a family in the scenario's folder `folder`, which has its model and rows. */
+export const familySides = (
+  { ours, peer, shape, program, library, top }: Family,
+  folder: string,
+): readonly [Side, Side] => [
   {
-    name: 'hone',
+    name: ours,
     about: 'python -m trainer, with the same settings as the peer',
-    trial: ({ dir, size, number }) =>
-      trained('training_hone.py', [writeSpec(dir, join(dir, `job-${number}`), size, rows)]),
+    trial: ({ dir, size, number }) => {
+      const rows = shape === 'summary' ? 'input-output' : shape;
+      const spec = writeSpec(join(dir, folder), join(dir, `${ours}-${number}`), size, rows, {}, top);
+      return trained('training_hone.py', [spec]);
+    },
   },
   {
-    name: 'TRL',
-    about: async () => `a plain script, TRL ${await pythonVersion('trl')}, its default settings`,
+    name: peer,
+    about: async () => `a plain script, ${library} ${await pythonVersion(library)}, its default settings`,
     trial: ({ dir, size, number }) =>
-      trained('training_trl.py', [
-        dir,
+      trained(program, [
+        join(dir, folder),
         String(steps[size]),
         String(learningRate),
-        join(dir, `trl-${number}`),
-        rows,
+        join(dir, `${peer}-${number}`),
+        shape,
       ]),
   },
 ];
+
+/** The sides of a scenario that trains `rows`, which `training_inputs.py` has made. */
+export const trainingSides = (shape: Rows): Scenario['sides'] => [
+  ...familySides(
+    { ours: 'hone', peer: 'TRL', shape, program: 'training_trl.py', library: 'trl', top: {} },
+    '.',
+  ),
+  matrixSide,
+];
+
+/** Seconds of each precision, and the tokens and sizes of the models that `training_inputs.py` makes. */
+const products: Record<Size, readonly number[]> = {
+  full: [2, 1024, 512, 1408, 16_000],
+  quick: [1, 1024, 256, 704, 8000],
+  test: [0.05, 256, 64, 128, 600],
+};
+
+/** How fast the machine multiplies matrices of the model's shapes. */
+export const matrixSide: Side = {
+  name: 'matrix product',
+  about: "torch's products of matrices of the model's shapes, in bfloat16 and float32, on one thread",
+  trial: async ({ size }) => {
+    const args = products[size].map(String);
+    const { stdout } = await runMeasured(python, [join(programs, 'matrix_product.py'), ...args], { env });
+    const { bfloat16, float32 } = JSON.parse(stdout);
+    return { figures: { operations: bfloat16, float32 }, answer: null };
+  },
+};
+
+/** How much of that a side reaches, by the operations that its steps need at least. */
+export const shareOfProduct = (ours: string): Comparison => ({
+  ...{ ours, peer: matrixSide.name, metric: `${ours}: operations, of those of bfloat16 products` },
+  ...{ figure: 'operations', unit: 'GFLOP/s', better: 'more', goal: null },
+});
 
 export const trainingComparisons: Scenario['comparisons'] = [
   {
@@ -96,14 +162,23 @@ export const trainingComparisons: Scenario['comparisons'] = [
     goal: { times: 2.5 },
   },
   { metric: 'peak memory', figure: 'memory', unit: 'MiB', better: 'less', peer: 'TRL', goal: null },
+  shareOfProduct('hone'),
 ];
 
 /** Requires equal tokens and near losses in every step. */
 export function checkSteps(answers: Readonly<Record<string, unknown>>): void {
-  const [ours, theirs] = [answers.hone, answers.TRL] as [Step[], Step[]];
+  compareSteps(answers.hone as Step[], answers.TRL as Step[]);
+}
+
+/** @throws unless every step has equal tokens, near losses and, of pairs, near margins. */
+export function compareSteps(ours: readonly Step[], theirs: readonly Step[]): void {
   for (const [index, step] of theirs.entries()) {
     const mine = ours[index];
-    const near = mine !== undefined && Math.abs(mine.loss - step.loss) <= nearness * Math.abs(step.loss);
+    const near =
+      mine !== undefined &&
+      Math.abs(mine.loss - step.loss) <= nearness * Math.abs(step.loss) &&
+      // The first margins are about 0, where a share says nothing: the loss changes by up to half of a margin.
+      Math.abs((mine.margin ?? 0) - (step.margin ?? 0)) <= nearness * Math.max(1, Math.abs(step.margin ?? 0));
     if (!near || mine.tokens !== step.tokens) {
       throw new Error(
         `step ${index + 1} differs: ${JSON.stringify(mine)} here, ${JSON.stringify(step)} there`,

@@ -2,7 +2,8 @@
 
 Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows consist of
 made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words. With the shape
-`messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
+`preference` a row has a prompt and two answers, the rejected one of half to one and a half times as many words. With
+`summary` the model is a T5 without dropout, which would differ with the shape of a batch. With `messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
 with its chat template as TRL trains with it.
 """
 
@@ -12,6 +13,7 @@ import math
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -25,11 +27,16 @@ LLAMA_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
     r"\s+(?!\S)|\s+"
 )
-LLAMA_TOKENS = ["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"]
+LLAMA_TOKENS = [
+    "<|begin_of_text|>",
+    "<|eot_id|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
+]
 
 
 def made_up_rows(size: str, shape: str) -> list[dict]:
-    """Rows of `input` and `output`, or of `messages`; words are drawn by Zipf's law."""
+    """Rows of `input` and `output`, of `messages`, or of preferences; words are drawn by Zipf's law."""
     draw = random.Random(1)
     syllables = [consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"]
     words = ["".join(draw.choice(syllables) for _ in range(draw.randint(1, 4))) for _ in range(6000)]
@@ -41,6 +48,18 @@ def made_up_rows(size: str, shape: str) -> list[dict]:
         texts = [draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked))]
         if shape == "messages":
             rows.append({"messages": conversation(*texts, draw.randint(1, 4))})
+        elif shape == "preference":
+            number = max(3, int(len(texts[1]) * draw.uniform(0.5, 1.5)))
+            texts.append(draw.choices(words, weights, k=number))
+            rows.append(
+                dict(
+                    zip(
+                        ("prompt", "chosen", "rejected"),
+                        map(" ".join, texts),
+                        strict=True,
+                    )
+                )
+            )
         else:
             rows.append(dict(zip(("input", "output"), map(" ".join, texts), strict=True)))
     return rows
@@ -61,13 +80,14 @@ def text_of(row: dict) -> str:
     """All text of a row, for the tokenizer's training."""
     if "messages" in row:
         return "\n".join(message["content"] for message in row["messages"])
-    return f"{row['input']}\n###\n{row['output']}"
+    return "\n###\n".join(row.values())
 
 
 def main(folder: Path, size: str, shape: str) -> None:
     """Writes model and rows."""
     import torch
     import transformers
+    from tokenizers import processors
 
     rows = made_up_rows(size, shape)
     chats = shape == "messages"
@@ -87,17 +107,35 @@ def main(folder: Path, size: str, shape: str) -> None:
         show_progress=False,
     )
     core.train_from_iterator(map(text_of, rows), trainer)
+    if shape == "summary":
+        core.post_processor = processors.TemplateProcessing(
+            single="$A </s>",
+            pair="$A </s> $B </s>",
+            special_tokens=[("</s>", core.token_to_id("</s>"))],
+        )
     first, end = LLAMA_TOKENS[:2] if chats else ("<s>", "</s>")
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, bos_token=first, eos_token=end, pad_token="<pad>", model_max_length=1024
+        tokenizer_object=core,
+        bos_token=first,
+        eos_token=end,
+        pad_token="<pad>",
+        model_max_length=1024,
     )
     if chats:
         templates = Path(importlib.util.find_spec("trl").origin).parent / "chat_templates"
         tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(encoding="utf-8")
-    hidden, inner, layers, heads = SHAPES[size]
     torch.manual_seed(0)
+    make = t5 if shape == "summary" else llama
+    make(*SHAPES[size], vocab_size=VOCABULARY[size]).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+
+
+def llama(hidden: int, inner: int, layers: int, heads: int, vocab_size: int) -> Any:
+    """A Llama with random weights."""
+    import transformers
+
     config = transformers.LlamaConfig(
-        vocab_size=VOCABULARY[size],
+        vocab_size=vocab_size,
         hidden_size=hidden,
         intermediate_size=inner,
         num_hidden_layers=layers,
@@ -110,8 +148,27 @@ def main(folder: Path, size: str, shape: str) -> None:
         eos_token_id=2,
         pad_token_id=0,
     )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder / "model")
-    tokenizer.save_pretrained(folder / "model")
+    return transformers.LlamaForCausalLM(config)
+
+
+def t5(hidden: int, inner: int, layers: int, heads: int, vocab_size: int) -> Any:
+    """A T5 with random weights, half of the layers in its encoder."""
+    import transformers
+
+    config = transformers.T5Config(
+        vocab_size=vocab_size,
+        d_model=hidden,
+        d_kv=hidden // heads,
+        d_ff=inner,
+        num_layers=layers // 2,
+        num_decoder_layers=layers // 2,
+        num_heads=heads,
+        dropout_rate=0.0,
+        decoder_start_token_id=0,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+    return transformers.T5ForConditionalGeneration(config)
 
 
 main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -1,8 +1,8 @@
 """The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT SHAPE`.
 
 It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate, and for conversations that only
-answers are learned); the rest are TRL's defaults.
-Prints the loss of every step, with the tokens and the CPU time of the process so far, and the time of the step.
+answers are learned); the rest are TRL's defaults. With the shape `preference` it trains with DPO, else with SFT.
+Prints the loss of every step (of pairs, the margin too), with the tokens and the CPU time of the process so far, and the time of the step.
 """
 
 import json
@@ -12,9 +12,15 @@ import time
 from datasets import load_dataset
 from peft import LoraConfig
 from transformers import TrainerCallback, set_seed
-from trl import SFTConfig, SFTTrainer
+from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-folder, count, rate, out, shape = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5]
+folder, count, rate, out, shape = (
+    sys.argv[1],
+    int(sys.argv[2]),
+    float(sys.argv[3]),
+    sys.argv[4],
+    sys.argv[5],
+)
 steps = []
 
 
@@ -24,6 +30,8 @@ class Watch(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
             told = {"loss": logs["loss"], "tokens": int(logs["num_tokens"])}
+            if "rewards/margins" in logs:
+                told["margin"] = logs["rewards/margins"]
             steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
@@ -32,13 +40,21 @@ def ask(row: dict) -> dict:
     return {"prompt": row["input"] + "\n###\n", "completion": row["output"]}
 
 
+def ask_pair(row: dict) -> dict:
+    """The pair in TRL's format."""
+    return {**row, "prompt": row["prompt"] + "\n###\n"}
+
+
 rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
 if shape == "input-output":
     rows = rows.map(ask, remove_columns=["input", "output"])
+if shape == "preference":
+    rows = rows.map(ask_pair)
+configuration, trainer_class = (DPOConfig, DPOTrainer) if shape == "preference" else (SFTConfig, SFTTrainer)
 set_seed(42)  # LoRA is initialized before the trainer sets the seed
-trainer = SFTTrainer(
+trainer = trainer_class(
     model=f"{folder}/model",
-    args=SFTConfig(
+    args=configuration(
         output_dir=out,
         max_steps=count,
         learning_rate=rate,
@@ -47,7 +63,7 @@ trainer = SFTTrainer(
         use_cpu=True,
         report_to="none",
         save_strategy="no",
-        assistant_only_loss=shape == "messages",
+        **({"assistant_only_loss": True} if shape == "messages" else {}),
     ),
     train_dataset=rows,
     peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),

@@ -10,7 +10,16 @@ import { root } from '../folders.ts';
 const folder = join(root, 'bench');
 
 /** The scenarios that train or export: about half of what all take. */
-export const training = ['cluster', 'conversations', 'export', 'start', 'sweep', 'training', 'workers'];
+export const training = [
+  'cluster',
+  'conversations',
+  'export',
+  'families',
+  'start',
+  'sweep',
+  'training',
+  'workers',
+];
 
 /** The other scenarios. */
 export const others = readdirSync(folder)

@@ -1,0 +1,55 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeInputs } from './harness/inputs.ts';
+import type { Comparison, Goal, Scenario } from './harness/scenario.ts';
+import { compareSteps, type Family, familySides, matrixSide, shareOfProduct } from './harness/training.ts';
+
+/*
+ * The ways to train other than `sft` on causal models, each against the library's own trainer class with its defaults,
+ * measured as in the scenario `training`.
+ */
+
+const families: readonly (Family & { readonly goal: Goal })[] = [
+  {
+    ...{ ours: 'dpo', peer: 'DPOTrainer', library: 'trl', program: 'training_trl.py', shape: 'preference' },
+    top: { strategy: 'dpo' },
+    goal: { times: 3 },
+  },
+  {
+    ...{ ours: 'T5', peer: 'Seq2SeqTrainer', library: 'transformers', program: 'training_seq2seq.py' },
+    shape: 'summary',
+    top: { task: 'summarization' },
+    goal: { times: 2.5 },
+  },
+];
+
+export const scenario: Scenario = {
+  name: 'families',
+  about: 'real tokens per CPU second of every way to train, at equal loss in every step',
+  runs: { full: 3, quick: 1 },
+  warmUps: { full: 0, quick: 0 },
+  prepare: async ({ dir, size }) => {
+    for (const { ours, shape } of families) {
+      const folder = join(dir, ours);
+      mkdirSync(folder);
+      await makeInputs('training_inputs.py', [size, shape], { dir: folder, size });
+    }
+  },
+  sides: [matrixSide, ...families.flatMap((family) => familySides(family, family.ours))],
+  comparisons: families.flatMap(({ ours, peer, goal }): Comparison[] => [
+    {
+      ...{ ours, peer, metric: `${ours}: tokens per CPU second`, figure: 'rate', unit: 'tokens/s' },
+      ...{ better: 'more', goal },
+    },
+    {
+      ...{ ours, peer, metric: `${ours}: peak memory`, figure: 'memory', unit: 'MiB' },
+      ...{ better: 'less', goal: { share: 1 } },
+    },
+    shareOfProduct(ours),
+  ]),
+  check: (answers) => {
+    for (const { ours, peer } of families) {
+      compareSteps(answers[ours] as never, answers[peer] as never);
+    }
+  },
+};
