@@ -50,12 +50,13 @@ async function stayJoined(
   leaving: AbortSignal,
 ): Promise<number> {
   const files = clusterFiles(config);
-  for (;;) {
+  for (let joined = false; ; ) {
     const begun = performance.now();
     const code = await runNode(config, own, address, leaving);
     // Ray exits with 1 when it is asked to end.
     if (leaving.aborted) return 0;
-    if (performance.now() - begun < startMs) return code ?? 1;
+    joined ||= performance.now() - begun >= startMs;
+    if (!joined) return code ?? 1;
     process.stdout.write('hone: the connection to the cluster was lost; joining again …\n');
     for (let available = false; !available; ) {
       await sleep(retryMs, undefined, { signal: leaving }).catch(() => undefined);

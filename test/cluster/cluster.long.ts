@@ -1,6 +1,7 @@
 /** A real cluster on this machine: started, shown, trained on, and ended without a trace. */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +47,16 @@ async function processesBelow(pid: number): Promise<number[]> {
   const below = (parent: number): number[] =>
     all.filter(([, of]) => of === parent).flatMap(([child]) => [child, ...below(child)]);
   return below(pid);
+}
+
+/** The process by which Ray belongs to a cluster, of a node that `pid` runs. */
+async function rayletBelow(pid: number): Promise<number | undefined> {
+  const programs = (await processesBelow(pid)).map(async (each) => ({
+    each,
+    program: await readFile(`/proc/${each}/cmdline`, 'utf8').catch(() => ''),
+  }));
+  return (await Promise.all(programs)).find(({ program }) => program.split('\0')[0]?.endsWith('/raylet'))
+    ?.each;
 }
 
 async function freePort(): Promise<number> {
@@ -109,7 +120,7 @@ test('a run with two workers trains on it', async () => {
   assert.equal(faults, []);
 });
 
-test('another node joins, and Ctrl+C makes it leave without a trace', async () => {
+test('another node joins, and again when it was lost; Ctrl+C makes it leave without a trace', async () => {
   if (own === undefined) return;
   const folder = temporaryFolder();
   const env = {
@@ -119,11 +130,29 @@ test('another node joins, and Ctrl+C makes it leave without a trace', async () =
   };
   const node = spawn(process.execPath, [join(root, 'dist', 'main.js'), 'join', `${host}:${port}`], {
     env,
-    stdio: 'inherit',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const begun = performance.now();
+  let told = '';
+  node.stdout.on('data', (chunk) => {
+    told += chunk;
   });
   const ended = new Promise((resolve) => node.once('exit', (code) => resolve(code)));
   const nodes = async () => (await cluster()).nodes.length;
   await until(async () => (await nodes()) === 2, 'the node has joined', patienceMs);
+  // What ends sooner is taken for a node that cannot start.
+  await until(() => performance.now() - begun > 45_000, 'the node has been there for some time', patienceMs);
+  // As after a cut of the network, when Ray ends it itself.
+  const lost = await rayletBelow(node.pid as number);
+  process.kill(lost as number, 'SIGKILL');
+  await until(() => told.includes('joining again'), 'the node notices that it was lost', patienceMs);
+  await until(() => rayletBelow(node.pid as number), 'the node starts again', patienceMs);
+  const since = Date.now();
+  const both = async () => {
+    const { nodes, asked_at: askedAt } = await cluster();
+    return nodes.length === 2 && Date.parse(askedAt) > since;
+  };
+  await until(both, 'the node has joined again', patienceMs);
   const descendants = await processesBelow(node.pid as number);
   assert.ok(descendants.length > 1);
   node.kill('SIGINT');

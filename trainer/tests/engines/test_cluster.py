@@ -64,6 +64,16 @@ def pairs(count):
     return [{"prompt": text, "chosen": reply, "rejected": reply[::-1]} for text, reply in sentences(count)]
 
 
+def changed(folder, module, text):
+    """The PYTHONPATH of a copy of the package with `text` at the end of a module. A run that has it takes it
+    to all nodes."""
+    leave_out = shutil.ignore_patterns(".*", "__pycache__", "tests")
+    shutil.copytree(jobs.ROOT / "trainer", folder / "trainer", ignore=leave_out)
+    with open(folder / "trainer" / module, "a", encoding="utf-8") as file:
+        file.write(text)
+    return str(folder)
+
+
 def nowhere(head):
     return head.address.split(":")[0] + ":1"
 
@@ -300,4 +310,99 @@ def test_run_goes_on_after_the_network_was_cut(machines, models, tmp_path):
     (spec.parent / "stop").touch()
     assert process.wait(WAIT_SECONDS) == 0
     assert jobs.journal(spec, "done")[-1]["outcome"] == "stopped"
+    assert is_clean(machines)
+
+
+# Rank 0 waits at a moment of the run until it is asked to stop, or ended.
+WAIT_AT = """
+import time
+_write = Reports.write
+
+
+def write(self, type, **fields):
+    _write(self, type, **fields)
+    if {moment!r} in (type, fields.get("phase"), fields.get("detail")):
+        open({reached!r}, "w").close()
+        while self.reason() is None:
+            self.beat()
+            time.sleep(0.01)
+
+
+Reports.write = write
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["tokenizer", "model", "probe", "evaluate", "checkpoint"])
+def test_run_is_stopped_and_discarded_in_every_phase(machines, models, tmp_path, moment):
+    spec = jobs.make(
+        tmp_path / "job",
+        models("llama"),
+        workers=2,
+        max_steps=60,
+        save_steps=5,
+        eval_split=0.2,
+        eval_steps=3,
+        **STEP,
+    )
+    reached = tmp_path / "reached"
+    text = WAIT_AT.format(moment=moment, reached=str(reached))
+    package = changed(tmp_path / "package", "engines/cluster/outbox.py", text)
+    process = machines.run(spec, PYTHONPATH=package)
+    wait_for(reached.exists, process)
+    (spec.parent / "stop").touch()
+    assert process.wait(WAIT_SECONDS) == 0, (spec.parent / "log.txt").read_text()
+    done = jobs.journal(spec, "done")[-1]
+    kept = steps(spec)[-1] if steps(spec) else 0
+    assert (done["outcome"], done["step"]) == ("stopped", kept) and kept < 60
+    assert is_clean(machines)
+    (spec.parent / "stop").unlink()
+    reached.unlink()
+    # The probe is not repeated by a run that goes on.
+    if moment != "probe":
+        process = machines.run(spec, PYTHONPATH=package)
+        wait_for(reached.exists, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        wait_for(lambda: not machines.ranks() and not machines.forks())
+        wait_for(lambda: sum(node["free_cpus"] for node in machines.look()) == 2)
+
+
+# A rank takes memory at the end of its fifth step until there is no more.
+TAKE_MEMORY = """
+_on_step_end = Reporter.on_step_end
+
+
+def on_step_end(self, args, state, control, **others):
+    if (self.job.rank.number, state.global_step) == ({number}, 5):
+        import resource
+
+        import psutil
+        import torch
+
+        limit = psutil.Process().memory_info().vms + (256 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        taken = []
+        while True:
+            taken.append(torch.ones(1 << 23))
+    return _on_step_end(self, args, state, control, **others)
+
+
+Reporter.on_step_end = on_step_end
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [0, 1])
+def test_rank_without_memory_fails_the_run_with_its_code(machines, models, tmp_path, number):
+    spec = jobs.make(tmp_path / "job", models("llama"), workers=2, max_steps=10, save_steps=3, **STEP)
+    package = changed(tmp_path / "package", "training/reporter.py", TAKE_MEMORY.format(number=number))
+    code, message = refusal(machines, spec, PYTHONPATH=package)
+    assert code == "out_of_memory_host", message
+    assert message.startswith("Worker 1 on ") == (number == 1)
+    assert steps(spec) == [3]
+    assert is_clean(machines)
+    assert machines.run(spec).wait(WAIT_SECONDS) == 0
+    assert jobs.journal(spec, "hello")[-1]["resumed_from_step"] == 3
+    assert jobs.journal(spec, "done")[-1]["outcome"] == "completed"
     assert is_clean(machines)
