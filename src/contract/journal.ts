@@ -45,6 +45,9 @@ export const artifactKinds = [
   'verification',
 ] as const;
 
+/** What runs the ranks of a job with several workers: this machine, or the machines of a cluster. */
+export const engineNames = ['local', 'cluster'] as const;
+
 /**
  * The types of lines in a job's journal, and their fields in addition to `seq`, `time` and `type`. A new field's type ends
  * in `??`: lines of earlier releases lack it.
@@ -52,6 +55,8 @@ export const artifactKinds = [
 export const journalLines = {
   hello: { protocol: 'integer', pid: 'integer', resumed_from_step: 'integer?', versions: 'texts' },
   phase: { phase: phaseNames as readonly Phase[], progress: 'number?', detail: 'text?' },
+  /** Of a job with several workers: what they run on; `nodes` are the cluster's, each with its number of workers. */
+  engine: { name: engineNames, nodes: 'numbers?' },
   metric: {
     step: 'integer',
     total_steps: 'integer',

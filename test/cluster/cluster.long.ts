@@ -116,7 +116,9 @@ test('a run with two workers trains on it', async () => {
   assert.is(status, 200, JSON.stringify(body));
   assert.is((await untilEnded(service)).status, 'completed');
   await page.goto(`${service.url}/training/${body.job_id}`);
-  await sees(page, '2 workers');
+  const { body: job } = await service.call('GET', `/api/jobs/${body.job_id}`);
+  assert.equal(job.engine, { name: 'cluster', nodes: { [host]: 2 } });
+  await sees(page, '2 workers on a cluster (1 node)');
   assert.equal(faults, []);
 });
 

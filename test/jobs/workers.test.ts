@@ -36,6 +36,7 @@ test('two workers train one job, or the machine has no two cores and the refusal
   assert.is((await untilEnded(service)).status, 'completed');
   const { body: job } = await service.call('GET', '/api/jobs/train_1');
   assert.is(job.settings.workers, 2);
+  assert.equal(job.engine, { name: 'local', nodes: null });
 });
 
 test('more workers than there are devices, or than a step can be shared by, are refused with the numbers', async () => {

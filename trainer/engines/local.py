@@ -45,6 +45,7 @@ def train(
     siblings = Siblings(job)
     try:
         siblings.start()
+        job.journal.write("engine", name="local", nodes=None)
         siblings.watch(lose)
         job.rank.arrive = siblings.wait_until_ready
         return work(job)

@@ -129,6 +129,11 @@ export class Run extends Store<RunRecord> {
         if (this.events.some(({ seq }) => seq === frame.seq)) break;
         if (frame.type === 'log' && frame.code === 'no_gguf' && job !== null)
           this.set({ job: { ...job, export: null }, error: null });
+        if (frame.type === 'log' && frame.kind === 'engine' && frame.name !== undefined && job !== null)
+          this.set({
+            job: { ...job, engine: { name: frame.name, nodes: frame.nodes ?? null } },
+            error: null,
+          });
         this.events.push(frame);
         if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);
         this.touch();

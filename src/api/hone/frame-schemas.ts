@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { evaluationStates } from '../../contract/evaluations.ts';
 import { logKinds, modelActions, pushStates, quantizeStates } from '../../contract/frames.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
-import { artifactKinds, checkpointReasons, journalLines } from '../../contract/journal.ts';
+import { artifactKinds, checkpointReasons, engineNames, journalLines } from '../../contract/journal.ts';
 import { sweepStates } from '../../contract/sweeps.ts';
 import { fieldSchemas } from '../../domain/job-record/job.ts';
 import { identity } from './identity-schemas.ts';
@@ -86,7 +86,7 @@ const evalFrame = v.strictObject({
   ...evalFields,
 });
 
-/** A job event: a warning, a checkpoint or a sample answer. */
+/** A job event: a warning, a checkpoint, a sample answer, or what the workers run on. */
 export const logFrame = v.strictObject({
   ...ofJob,
   type: v.literal('log'),
@@ -107,6 +107,9 @@ export const logFrame = v.strictObject({
   path: v.optional(v.string()),
   reason: v.optional(v.picklist(checkpointReasons)),
   best: v.optional(v.boolean()),
+  /** For engines: what a run with several workers trains on; the cluster's nodes with the workers of each. */
+  name: v.optional(v.picklist(engineNames)),
+  nodes: v.optional(v.nullable(v.record(v.string(), v.nullable(number)))),
 });
 
 /** A file written by a job's export. */

@@ -292,6 +292,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     row_shape: 'input-output',
     validation_dataset: null,
     settings,
+    engine: { name: 'single', nodes: null },
     request: {
       ...{ task: job.task, model_name: job.model_name, dataset: job.dataset, provider: job.provider },
       ...{ strategy: job.strategy, ...settings },

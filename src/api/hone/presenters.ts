@@ -8,6 +8,7 @@ import type { ExampleDataset } from '../../domain/datasets/example-datasets.ts';
 import type { ImportNote } from '../../domain/datasets/files/import-note.ts';
 import type { RowPage } from '../../domain/datasets/rows/row-page.ts';
 import type { Consumption } from '../../domain/events/consumption.ts';
+import { engineOf } from '../../domain/job-record/engine.ts';
 import {
   displayNameOf,
   type Job,
@@ -102,6 +103,7 @@ export function presentJobDetail(
     row_shape: spec?.dataset?.shape ?? null,
     validation_dataset: spec?.validation?.name ?? null,
     settings: spec?.settings ?? {},
+    engine: engineOf(job),
     request: repeatedRequest(job),
     export: spec?.export ?? null,
     chat_template: hasChatTemplate,

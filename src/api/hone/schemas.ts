@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { accessModes, keyNamePattern, keyNameRule, keyScopeNames } from '../../contract/access.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
+import { engineNames } from '../../contract/journal.ts';
 import { profiles } from '../../contract/profiles.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
 import { rowShapeNames } from '../../contract/rows.ts';
@@ -142,6 +143,13 @@ export const jobDetail = v.object({
   /** The dataset that it validates on, if that is not a part of `dataset`. */
   validation_dataset: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),
+  /** What its workers run on, with the workers of each of the cluster's nodes; `null` until that is known. */
+  engine: v.nullable(
+    v.object({
+      name: v.picklist(['single', ...engineNames]),
+      nodes: v.nullable(v.record(v.string(), v.nullable(v.number()))),
+    }),
+  ),
   /** The training request that starts it again, with every setting; `null` if the settings are unknown. */
   request: v.nullable(v.record(v.string(), v.unknown())),
   export: v.nullable(v.looseObject({})),

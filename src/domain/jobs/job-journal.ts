@@ -2,6 +2,7 @@ import type { JobState } from '../../contract/jobs.ts';
 import type { JournalLine } from '../../contract/journal.ts';
 import type { JobChange } from '../../db/jobs.ts';
 import type { Emit } from '../events/frame-log.ts';
+import { type Engine, engineWords } from '../job-record/engine.ts';
 import { type Job, jobName, progressOf } from '../job-record/job.ts';
 import { checkTransition } from '../job-record/job-states.ts';
 import type { EndLine } from './run-outcome.ts';
@@ -45,6 +46,17 @@ export function applyLines(
         change({ phase: line.phase, phaseProgress: line.progress, phaseDetail: line.detail });
         if (entered) emit('status', job.id, statusPayload(current));
         emit('progress', job.id, progressPayload(current));
+        break;
+      }
+      case 'engine': {
+        const engine: Engine = { name: line.name, nodes: line.nodes };
+        change({ spec: { ...(current.spec as object), engine } });
+        emit('log', job.id, {
+          level: 'info',
+          kind: 'engine',
+          ...engine,
+          message: `Training ${engineWords(engine)}`,
+        });
         break;
       }
       case 'metric': {

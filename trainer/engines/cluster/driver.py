@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -139,6 +140,7 @@ class Run:
 
         try:
             group = self._place()
+            self.job.journal.write("engine", name="cluster", nodes=dict(Counter(self.nodes)))
             self._start(group)
             return self._follow(self._send())
         except ray.exceptions.RayActorError as error:

@@ -386,9 +386,15 @@ function detailsCard(job: JobDetail, run: Run): TemplateResult {
   </section>`;
 }
 
-/** That a run has several workers. */
-function workersWords({ settings: { workers } }: JobDetail): string {
-  return typeof workers === 'number' && workers > 1 ? ` · ${workers} workers` : '';
+/** That a run has several workers, and where they are or were when it was last started. */
+function workersWords({ settings: { workers }, engine }: JobDetail): string {
+  if (typeof workers !== 'number' || workers === 1) return '';
+  const nodes = Object.keys(engine?.nodes ?? {}).length;
+  const places: Record<string, string> = {
+    local: ' on this machine',
+    cluster: ` on a cluster (${nodes} ${nodes === 1 ? 'node' : 'nodes'})`,
+  };
+  return ` · ${workers} workers${places[engine?.name ?? ''] ?? ''}`;
 }
 
 /** A note when the chart shows only some of the steps. */
