@@ -99,6 +99,8 @@ const scenarios = {
       }
       say('done', { outcome, step, metrics, verification: null });
     };
+    // The base model is evaluated first.
+    if (step === 0) say('eval', { step, epoch: 0, metrics: { eval_loss: 9, mean_token_accuracy: -9 } });
     const timer = setInterval(() => {
       writeFileSync('heartbeat', '');
       if (existsSync('stop')) return end('stopped', {});

@@ -73,6 +73,7 @@ test('a sweep survives a killed service within and between trials, finds the sam
   const values = sweep.trials_started.flatMap(({ value }: Json) => (value === null ? [] : [value]));
   assert.is(sweep.best.value, Math.min(...values));
   assert.is(sweep.importance[0].field, 'learning_rate');
+  assert.ok(sweep.importance[0].share > 0, 'the first evaluations after the base model differ');
   // "Train the best in full" is an ordinary training.
   assert.is(sweep.best_request.learning_rate, sweep.best.parameters.learning_rate);
   assert.is(

@@ -27,6 +27,7 @@ export interface Trial {
   readonly job: Job | null;
   readonly state: TrialState;
   readonly parameters: Parameters;
+  /** Without that of the base model. */
   readonly evaluations: readonly (Evaluation & { readonly step: number })[];
   /** The result of a completed trial: that of its last evaluation, or of the best with `keep_best`. */
   readonly value: number | null;
@@ -58,8 +59,10 @@ export function readSweep(row: SweepRow, store: Store): Sweep {
 function readTrial(row: TrialRow, metric: string, store: Store): Trial {
   const job = store.jobs.get(row.jobId) as Job | null;
   const totalSteps = job?.lastMetric?.total_steps ?? null;
-  const evaluations = store.events.bySeq(store.events.steps(row.jobId, 'eval')).map(({ payload }) => {
+  const evaluations = store.events.bySeq(store.events.steps(row.jobId, 'eval')).flatMap(({ payload }) => {
     const { step, metrics } = payload as { step: number; metrics: Record<string, number | null> };
+    // The base model's is the same for all trials.
+    if (step === 0) return [];
     return { step, fraction: totalSteps === null ? 0 : step / totalSteps, value: metrics[metric] ?? null };
   });
   const isCompleted = job?.state === 'completed';
