@@ -25,6 +25,7 @@ import { jobName } from './domain/job-record/job.ts';
 import { createShare, readHeld, spareDevices } from './domain/jobs/devices.ts';
 import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
+import { createRunsUnderway } from './domain/jobs/runs-underway.ts';
 import { createClusterView } from './domain/machine/cluster.ts';
 import { createLive } from './domain/machine/live.ts';
 import { createMachineReader } from './domain/machine/machine.ts';
@@ -283,6 +284,7 @@ function composeTraining(
   const planner = createPlanner({
     ...judges,
     ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },
+    otherRuns: createRunsUnderway({ store, jobsDir, share }),
   });
   const tools = {
     quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],

@@ -566,7 +566,10 @@ export const examples: Readonly<Record<string, unknown>> = {
       ...{ total_seconds: 318.4, train_seconds: 262.1, prepare_seconds: 21.7, export_seconds: 34.6 },
       ...{ basis: 'train_6', rough: false },
     },
-    available: { memory_bytes: 6_442_450_944, memory_of: 'gpu', disk_bytes: 228_000_000_000 },
+    available: {
+      ...{ memory_bytes: 6_442_450_944, memory_of: 'gpu', disk_bytes: 228_000_000_000 },
+      other_runs: [{ job_id: 'train_8', memory_bytes: 0, disk_bytes: 1_650_000_000 }],
+    },
     fits: true,
     advice: [
       'The dataset has 400 examples. For a model of this size (under 1B parameters), 500 are recommended.',

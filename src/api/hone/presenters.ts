@@ -166,6 +166,11 @@ export function presentPlan(plan: Plan) {
       memory_bytes: available.memoryBytes,
       memory_of: available.memoryOf,
       disk_bytes: available.diskBytes,
+      other_runs: available.reserved.map(({ name, memoryBytes, diskBytes }) => ({
+        job_id: name,
+        memory_bytes: Math.round(memoryBytes),
+        disk_bytes: Math.round(diskBytes),
+      })),
     },
     fits: plan.fits,
     advice: plan.advice,

@@ -22,6 +22,8 @@ async function fileSystemOf(folder: string): Promise<{ device: number; freeBytes
 export interface Shortage {
   readonly neededBytes: number;
   readonly freeBytes: number;
+  /** What runs that are going will still write, which is not in `freeBytes`. */
+  readonly reservedBytes: number;
   /** What the space is for. */
   readonly what: string;
   readonly where: string;
@@ -30,12 +32,14 @@ export interface Shortage {
 /**
  * Compares what a run will write with the free space: the download in the hub cache, and checkpoints and export in the
  * data directory.
+ * @param reservedBytes free space of the data directory that other runs will take.
  * @returns `null` if it fits, or if the free space is unknown.
  */
 export async function findShortage(
   need: DiskBytes,
   dataDir: string,
   cacheDir: string,
+  reservedBytes = 0,
 ): Promise<Shortage | null> {
   const [data, cache] = await Promise.all([fileSystemOf(dataDir), fileSystemOf(cacheDir)]);
   const { downloadBytes, checkpointsBytes, exportBytes, spareBytes } = need;
@@ -47,19 +51,27 @@ export async function findShortage(
       `checkpoints ${gigabytes(checkpointsBytes)}`,
       `export ${gigabytes(exportBytes)}`,
     ].join(', ');
-    if (neededBytes > data.freeBytes) return { neededBytes, freeBytes: data.freeBytes, what, where: dataDir };
+    const freeBytes = Math.max(0, data.freeBytes - reservedBytes);
+    if (neededBytes > freeBytes) return { neededBytes, freeBytes, reservedBytes, what, where: dataDir };
   }
   if (cache !== null && downloadBytes > cache.freeBytes) {
     const what = 'the download of the model';
-    return { neededBytes: downloadBytes, freeBytes: cache.freeBytes, what, where: cacheDir };
+    return {
+      neededBytes: downloadBytes,
+      freeBytes: cache.freeBytes,
+      reservedBytes: 0,
+      what,
+      where: cacheDir,
+    };
   }
   return null;
 }
 
 /** The error for a run that does not fit on the disk. */
-export function diskFull({ neededBytes, freeBytes, what, where }: Shortage): AppError {
+export function diskFull({ neededBytes, freeBytes, reservedBytes, what, where }: Shortage): AppError {
+  const beside = reservedBytes > 0 ? `, beside ${gigabytes(reservedBytes)} that other runs will take` : '';
   return new AppError(
     'disk_full',
-    `The training needs about ${gigabytes(neededBytes)} of disk (${what}), and ${gigabytes(freeBytes)} are free in ${where}. Free ${gigabytes(neededBytes - freeBytes)}, set "export" to fewer types or to "none", or choose a smaller model.`,
+    `The training needs about ${gigabytes(neededBytes)} of disk (${what}), and ${gigabytes(freeBytes)} are free in ${where}${beside}. Free ${gigabytes(neededBytes - freeBytes)}, set "export" to fewer types or to "none", or choose a smaller model.`,
   );
 }

@@ -11,9 +11,10 @@ import { diskNeed } from './disk-need.ts';
 import type { Estimate, Precision } from './estimate.ts';
 import { checkChoices } from './judge-choices.ts';
 import { exportTypes, type JudgedRequest, type Judges } from './judge-request.ts';
+import { type OtherRun, type Reserved, reservedAdvice, stillTakes } from './other-runs.ts';
 import { exportAdvice, fitAdvice } from './plan-advice.ts';
 import { type RunNeed, runNeed } from './run-need.ts';
-import { settingsOf } from './settings.ts';
+import { type SettingsContext, settingsOf } from './settings.ts';
 import { heldOutRows, mayBecomeSeveral, totalSteps } from './steps.ts';
 import { estimateTime, type TimedRun, type TimeEstimate } from './time-estimate.ts';
 import type { TrainingRequest } from './training-request.ts';
@@ -30,6 +31,8 @@ export interface Plan {
     readonly memoryBytes: number;
     readonly memoryOf: 'gpu' | 'ram';
     readonly diskBytes: number | null;
+    /** What runs that are going will still take, which is not in the two numbers. */
+    readonly reserved: readonly Reserved[];
   };
   /**
    * How the run uses the dataset's rows; `null` if the dataset does not exist yet. `isLeast`: a row may become several
@@ -64,6 +67,8 @@ export interface Planner {
   recommend(profile: Profile, task: string): Promise<RecommendedModel[]>;
 }
 
+const diskOf = (reserved: readonly Reserved[]) => reserved.reduce((sum, { diskBytes }) => sum + diskBytes, 0);
+
 export function createPlanner(
   options: Judges & {
     readonly machine: () => Promise<Machine>;
@@ -71,18 +76,33 @@ export function createPlanner(
     readonly dataDir: string;
     /** What runs of a base model took on this machine, newest first. */
     readonly earlierRuns: (modelName: string) => readonly TimedRun[];
+    /** The runs that are going. */
+    readonly otherRuns: () => Promise<readonly OtherRun[]>;
   },
 ): Planner {
   /** The disk space that a run lacks, or `null` if it fits. */
-  const shortageOf = async ({ fine }: RunNeed): Promise<Shortage | null> =>
-    fine === null ? null : findShortage(fine.disk, options.dataDir, await sharedCache());
+  const shortageOf = async ({ fine }: RunNeed, reserved: readonly Reserved[]): Promise<Shortage | null> =>
+    fine === null ? null : findShortage(fine.disk, options.dataDir, await sharedCache(), diskOf(reserved));
+
+  /** What the runs that are going will still take. */
+  const reservedBy = (others: readonly OtherRun[], context: SettingsContext): Promise<Reserved[]> =>
+    Promise.all(
+      others.map(async (other) => {
+        // The folder of its model may be gone.
+        const size = await options.sizeOf(other.modelName).catch(() => null);
+        return size === null
+          ? { name: other.name, memoryBytes: 0, diskBytes: 0 }
+          : stillTakes(other, size, context);
+      }),
+    );
 
   return {
     async plan(request) {
-      const [here, description, choices] = await Promise.all([
+      const [here, description, choices, others] = await Promise.all([
         options.machine(),
         options.registry.get(),
         checkChoices(request, options),
+        options.otherRuns(),
       ]);
       const { strategy, settings, context } = choices;
       const size = await options.sizeOf(request.model_name);
@@ -98,12 +118,21 @@ export function createPlanner(
       );
       const need = runNeed(size, choices, disk);
       const { gpu, precision, fine, simpleGb, bytes } = need;
+      const reserved = await reservedBy(others, context);
+      const taken = new Set(others.flatMap(({ devices }) => devices));
+      const { gpus, gpuTotalBytes, ramAvailableBytes, diskFreeBytes } = here.facts;
+      const device =
+        gpus.filter(({ lost }) => lost === null).find((_, index) => !taken.has(index)) ?? gpus[0];
       const available = {
         memoryBytes: gpu
-          ? (here.facts.gpus[0]?.freeBytes ?? here.facts.gpuTotalBytes)
-          : here.facts.ramAvailableBytes,
+          ? (device?.freeBytes ?? gpuTotalBytes)
+          : Math.max(
+              0,
+              reserved.reduce((left, { memoryBytes }) => left - memoryBytes, ramAvailableBytes),
+            ),
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
-        diskBytes: here.facts.diskFreeBytes,
+        diskBytes: diskFreeBytes === null ? null : Math.max(0, diskFreeBytes - diskOf(reserved)),
+        reserved,
       };
       const steps =
         rows === null
@@ -116,7 +145,7 @@ export function createPlanner(
               total: totalSteps(settings, strategy, rows),
               isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
             };
-      const shortage = await shortageOf(need);
+      const shortage = await shortageOf(need, reserved);
       const fits = bytes === null ? null : bytes <= available.memoryBytes && shortage === null;
       return {
         parameters: size.parameters,
@@ -142,13 +171,15 @@ export function createPlanner(
         advice: [
           ...exportAdvice(request, whyNone),
           ...(fits === false ? fitAdvice(settings, gpu, shortage) : []),
+          ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),
         ],
       };
     },
 
     async checkDisk(judged) {
-      const shortage = await shortageOf(runNeed(judged.size, judged, judged.disk));
+      const reserved = await reservedBy(await options.otherRuns(), judged.context);
+      const shortage = await shortageOf(runNeed(judged.size, judged, judged.disk), reserved);
       if (shortage !== null) throw diskFull(shortage);
     },
 
