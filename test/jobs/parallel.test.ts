@@ -47,6 +47,20 @@ test('two runs have devices of their own, a third waits; all that across a kille
   assert.equal([read(1, 'devices.json').devices, read(2, 'devices.json').devices], [[0], [1]]);
   assert.ok(Number(read(2, 'given.json').OMP_NUM_THREADS) >= 1);
   assert.is((await service.call('GET', '/api/info')).body.parallel, 2);
+  const { body: estimate } = await service.call('POST', '/api/estimate', request());
+  // None of the two has made a step, so they will take all that a run like them needs.
+  const memory = {
+    memory_bytes: Math.round(estimate.memory.total_bytes),
+    disk_bytes: Math.round(estimate.disk.total_bytes),
+  };
+  assert.equal(estimate.available.other_runs, [
+    { job_id: 'train_1', ...memory },
+    { job_id: 'train_2', ...memory },
+  ]);
+  assert.match(
+    estimate.advice.join('\n'),
+    /Another run is using this machine: train_1 will still take about/,
+  );
 
   await service.end('SIGKILL');
   service = await startService({ dataDir, env, args });
@@ -92,11 +106,18 @@ test('a run with two workers waits for both devices, and no later run takes the 
     assert.is((await service.call('POST', `/api/jobs/train_${job}/stop`)).body.state, 'stopped');
   await start({});
   await untilStates(service, 'running');
-  const wide = await start({ workers: 2, gradient_accumulation_steps: 2 });
-  if (wide.status === 400) {
-    assert.match(wide.body.detail, 'this machine has 1 ');
+  const twice = { workers: 2, gradient_accumulation_steps: 2 };
+  const now = await start({ ...twice, queue: false });
+  if (now.status === 400) {
+    assert.match(now.body.detail, 'this machine has 1 ');
     return;
   }
+  assert.is(now.status, 409);
+  assert.match(
+    now.body.detail,
+    /train_1, running\), and too few devices are left for a training with 2 workers/,
+  );
+  assert.is((await start(twice)).status, 200);
   for (const _ of [3, 4, 5]) assert.is((await start({})).status, 200);
   // A device is free all the time, and every start looks who is next.
   await untilStates(service, 'running', ...Array(4).fill('queued'));
@@ -104,9 +125,26 @@ test('a run with two workers waits for both devices, and no later run takes the 
   await untilStates(service, 'stopped', 'running', ...Array(3).fill('queued'));
   const held = readFileSync(join(service.dataDir, 'jobs', 'train_2', 'devices.json'), 'utf8');
   assert.equal(JSON.parse(held).devices, [0, 1]);
+  // It came last, whatever its number.
+  await service.call('POST', '/api/jobs/train_1/resume', { queue: true });
   await stop(2);
-  await untilStates(service, 'stopped', 'stopped', 'running', 'running', 'queued');
-  for (const job of [3, 4, 5]) await stop(job);
+  await untilStates(service, 'queued', 'stopped', 'running', 'running', 'queued');
+  for (const job of [3, 4, 5, 1]) await stop(job);
+});
+
+test('a run that is stopped while its process is being started ends with it', async () => {
+  const service = await startService({ env: littleInstallation('polite'), args });
+  await service.upload('support.jsonl', supportRows());
+  for (const job of Array.from({ length: 8 }, (_, index) => index + 1)) {
+    const started = service.call('POST', '/api/start_training', request());
+    const path = `/api/jobs/train_${job}`;
+    // At once: it starts within milliseconds.
+    for (let state = ''; !/^(starting|running)$/.test(state); )
+      state = (await service.call('GET', path)).body.state ?? '';
+    assert.is((await service.call('POST', `${path}/stop`)).body.state, 'stopped');
+    assert.is((await started).status, 200);
+  }
+  await until(() => trainersOf(service.dataDir).length === 0, 'no trainer is left');
 });
 
 test('two real runs at once: one completes while the other goes on', async () => {

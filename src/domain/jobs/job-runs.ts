@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
-import { activeStates, unfinishedStates } from '../../contract/jobs.ts';
+import { activeStates, type JobState, unfinishedStates } from '../../contract/jobs.ts';
+import type { JobRow } from '../../db/jobs.ts';
 import { asAppError } from '../../errors.ts';
 import type { Launcher } from '../../trainer/launcher.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
@@ -33,8 +34,12 @@ export interface JobRuns {
    * than are free is waited for.
    */
   launchNext(): Promise<void>;
+  /** Whether a job with so many workers would start now: there are devices for it and for all that wait. */
+  hasRoom(share: Share, workers: number): boolean;
   /** Follows a trainer found after a restart, or stores the end of a job whose trainer is gone (null). */
   watch(id: number, trainer: Trainer | null): Run;
+  /** Resolves when the process of a job that is being started is there, or could not be started. */
+  launched(id: number): Promise<void>;
   /** The run of a job that is currently followed. */
   of(id: number): Run | undefined;
   /** Stores the outcome of a run whose trainer could not report it, unless the job has already ended. */
@@ -50,7 +55,8 @@ function mayDownload({ model, settings }: JobSpec): boolean {
 }
 
 /** The number of processes of a run. */
-const workersOf = ({ settings }: JobSpec): number => (settings as { readonly workers?: number }).workers ?? 1;
+export const workersOf = ({ settings }: JobSpec): number =>
+  (settings as { readonly workers?: number }).workers ?? 1;
 
 /** @param folder returns the folder of a job. */
 export function createJobRuns(
@@ -63,7 +69,7 @@ export function createJobRuns(
   const running = new Map<number, Run>();
   /** What jobs hold that are being started. */
   const starting = new Map<number, Held>();
-  const launches = new Set<Promise<void>>();
+  const launches = new Map<number, Promise<void>>();
   const follow = createFollower(options, records, folder);
 
   function fail(id: number, end: RunEnd): Job {
@@ -90,21 +96,37 @@ export function createJobRuns(
     watch(id, trainer);
   }
 
+  /** What the current runs hold. */
+  const heldNow = (): Held[] =>
+    store.jobs.inStates(activeStates).map(({ id }) => {
+      const held = starting.get(id);
+      return held === undefined ? readHeld(folder(id)) : held;
+    });
+
+  const pick = (share: Share, others: readonly Held[], workers: number) =>
+    pickDevices(share, others, workers, options.cluster && workers > 1);
+
+  /** The prepared jobs that wait, in the order in which they came: a resumed one has a low number, and came late. */
+  function queue(): JobRow[] {
+    const since = (id: number) => store.events.before(id, 'status', Number.MAX_SAFE_INTEGER, 1)[0]?.seq ?? 0;
+    return store.jobs
+      .inStates(['queued' satisfies JobState])
+      .filter(({ spec }) => spec !== null)
+      .map((job) => ({ job, since: since(job.id) }))
+      .sort((one, other) => one.since - other.since)
+      .map(({ job }) => job);
+  }
+
   async function launchNext(): Promise<void> {
     const share = await options.share();
     while (!closing.signal.aborted) {
-      const next = store.jobs.inStates(['queued']).find(({ spec }) => spec !== null);
+      const [next] = queue();
       if (next === undefined) return;
-      const others = store.jobs.inStates(activeStates).map(({ id }) => {
-        const held = starting.get(id);
-        return held === undefined ? readHeld(folder(id)) : held;
-      });
-      const workers = workersOf(next.spec as JobSpec);
-      const held = pickDevices(share, others, workers, options.cluster && workers > 1);
+      const held = pick(share, heldNow(), workersOf(next.spec as JobSpec));
       if (held === undefined) return;
       const launched = launch(next.id, held, share);
-      launches.add(launched);
-      await launched.finally(() => launches.delete(launched));
+      launches.set(next.id, launched);
+      await launched.finally(() => launches.delete(next.id));
     }
   }
 
@@ -128,13 +150,23 @@ export function createJobRuns(
 
   return {
     launchNext,
+    hasRoom(share, workers) {
+      const taken = heldNow();
+      for (const wanted of [...queue().map(({ spec }) => workersOf(spec as JobSpec)), workers]) {
+        const held = pick(share, taken, wanted);
+        if (held === undefined) return false;
+        taken.push(held);
+      }
+      return true;
+    },
     watch,
     of: (id) => running.get(id),
+    launched: async (id) => launches.get(id),
     fail,
     async close() {
       closing.abort();
       // A fork whose service has ended does not begin.
-      await Promise.all(launches);
+      await Promise.all(launches.values());
       await Promise.all([...running.values()].map(({ followed }) => followed));
     },
   };

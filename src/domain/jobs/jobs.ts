@@ -24,7 +24,7 @@ import { createJobIdentity, type IdentifyJob } from './job-identity.ts';
 import { statusPayload } from './job-journal.ts';
 import { createJobRecords, type JobReader } from './job-records.ts';
 import { recoverRuns } from './job-recovery.ts';
-import { createJobRuns, type JobRunsOptions } from './job-runs.ts';
+import { createJobRuns, type JobRunsOptions, workersOf } from './job-runs.ts';
 
 export interface JobsOptions {
   readonly store: Store;
@@ -118,10 +118,10 @@ export function createJobs(options: JobsOptions): Jobs {
   const runs = createJobRuns({ ...options, ...options.machine }, records, folder);
 
   /** Refuses what would have to wait. */
-  function refuseWaiting({ parallel, count }: Share): void {
+  function refuseWaiting(share: Share, workers: number): void {
     const others = store.jobs.inStates(unfinishedStates);
-    const atOnce = Math.min(parallel, count);
-    if (others.length < atOnce) return;
+    const atOnce = Math.min(share.parallel, share.count);
+    if (others.length === 0 || (others.length < atOnce && runs.hasRoom(share, workers))) return;
     if (atOnce === 1) {
       const other = reader.unfinished() as Job;
       throw new AppError(
@@ -130,9 +130,13 @@ export function createJobs(options: JobsOptions): Jobs {
       );
     }
     const names = others.map(({ id, state }) => `${jobName(id)}, ${state}`).join('; ');
+    const reason =
+      others.length < atOnce
+        ? `too few devices are left for a training with ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+        : `${atOnce} run at once`;
     throw new AppError(
       'conflict',
-      `${others.length} trainings are already in progress (${names}), and ${atOnce} run at once. Stop one first, wait until one has ended, or set "queue" to true.`,
+      `${others.length === 1 ? 'A training is' : `${others.length} trainings are`} already in progress (${names}), and ${reason}. Stop one first, wait until one has ended, or set "queue" to true.`,
     );
   }
 
@@ -151,12 +155,13 @@ export function createJobs(options: JobsOptions): Jobs {
     also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
   ): Promise<Started> {
     const share = await options.machine.share();
-    const refuseConflict = () => (request.queue ? refuseMore() : refuseWaiting(share));
+    const refuseConflict = (workers = request.workers ?? 1) =>
+      request.queue ? refuseMore() : refuseWaiting(share, workers);
     refuseConflict();
     const judged = await judgeRequest(request, judges);
     await options.checkDisk(judged);
     const id = store.transaction(() => {
-      refuseConflict();
+      refuseConflict(judged.settings.workers);
       const modelId = randomUUID();
       const inserted = store.jobs.insert({
         modelId,
@@ -192,9 +197,12 @@ export function createJobs(options: JobsOptions): Jobs {
   async function stop(id: number | undefined, discard: boolean): Promise<Job> {
     // Until recovery is done, a trainer started by an earlier service is unknown and cannot be stopped.
     await recovered;
-    const job = id === undefined ? reader.unfinished() : reader.get(id);
-    if (job === null)
+    const asked = id === undefined ? reader.unfinished() : reader.get(id);
+    if (asked === null)
       throw new AppError('conflict', 'No training is in progress, so there is nothing to stop.');
+    // A process that is being started would train for a job that has ended.
+    await runs.launched(asked.id);
+    const job = reader.get(asked.id);
     if (!unfinishedStates.includes(job.state)) {
       throw new AppError('conflict', `${jobName(job.id)} is ${job.state}, so there is nothing to stop.`);
     }
@@ -213,7 +221,8 @@ export function createJobs(options: JobsOptions): Jobs {
   async function resume(id: number, queue: boolean): Promise<Job> {
     const job = reader.get(id);
     const share = await options.machine.share();
-    const refuseConflict = () => (queue ? refuseMore() : refuseWaiting(share));
+    const refuseConflict = () =>
+      queue ? refuseMore() : refuseWaiting(share, job.spec === null ? 1 : workersOf(job.spec as JobSpec));
     refuseConflict();
     if (!resumableStates.includes(job.state)) {
       throw new AppError(
