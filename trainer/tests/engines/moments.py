@@ -21,7 +21,8 @@ MOMENTS = {
     "loading the model": ("model", 0),
     "trying a step": ("probe", 0),
     "training": ("metric", 4),
-    "evaluating": ("evaluate", 0),
+    "evaluating the base model": ("evaluate", 0),
+    "evaluating": ("evaluate", 1),
     "writing a checkpoint": ("writing", 1),
     "saving the adapter": ("artifact", 0),
 }
