@@ -19,6 +19,11 @@ class WorkerLost(Exception):
     """A rank ended without a result, by no fault of the training."""
 
 
+def lost_a_peer(error: BaseException) -> bool:
+    """Whether a rank failed by `error` because another one was gone."""
+    return "gloo" in str(error) or "NCCL" in str(error)
+
+
 # Rank 0 may tokenize or generate for hours while the others wait. A rank that dies is noticed otherwise.
 PATIENCE = timedelta(days=2)
 

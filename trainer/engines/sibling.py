@@ -11,7 +11,7 @@ import time
 import traceback
 from pathlib import Path
 
-from trainer.engines.rank import Rank
+from trainer.engines.rank import Rank, lost_a_peer
 from trainer.engines.silent import silent_context
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.durable import write_json
@@ -43,7 +43,7 @@ def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
         return 0
     except BaseException as error:
         traceback.print_exc()
-        if "gloo" in str(error) or "NCCL" in str(error):
+        if lost_a_peer(error):
             return PEER_LOST
         write_json(folder / f"failed-{rank.number}.json", explain(error).fields())
         return 1
@@ -58,7 +58,7 @@ def die_with(parent: int, by: int = signal.SIGKILL) -> None:
         def watch() -> None:
             while os.getppid() == parent:
                 time.sleep(1)
-            os._exit(1)
+            os.kill(os.getpid(), by)
 
         threading.Thread(target=watch, daemon=True).start()
     if os.getppid() != parent:

@@ -17,6 +17,7 @@ import msgspec
 from trainer.engines.cluster import address
 from trainer.engines.cluster.node import NodeRank, environment
 from trainer.engines.cluster.parcels import fingerprint, pieces
+from trainer.engines.cluster.placement import POLL_SECONDS, place
 from trainer.engines.cluster.report import Report
 from trainer.engines.rank import WorkerLost
 from trainer.protocol.failures import Failure
@@ -25,11 +26,6 @@ from trainer.protocol.stop import Stopped
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
-# How long a run that has lost a worker waits for devices: a machine may start again meanwhile.
-RETURN_SECONDS = 300.0
-POLL_SECONDS = 0.2
-# How long the devices of a lost worker may take to become free, and how often those in use are looked at.
-IN_USE_SECONDS = 5.0
 # How long after a rank's failure another one's death is waited for that explains it.
 BLAME_SECONDS = 5.0
 # The folder that contains the package.
@@ -54,7 +50,7 @@ def train(job: Job, work: Callable[..., Any], lose: Callable[..., None]) -> dict
         # Ray has taken SIGTERM.
         job.stop.listen()
         try:
-            return Run(job, where, share(where, job, RETURN_SECONDS if job.lost else 0)).train()
+            return Run(job, where).train()
         finally:
             ray.shutdown()
     finally:
@@ -90,98 +86,29 @@ def connect(where: str, package: Path) -> None:
         ) from error
 
 
-def share(where: str, job: Job, patience: float) -> dict[str, int]:
-    """What each rank gets: a GPU where there is one for each, and as many cores as there are for all of them.
-
-    Waits `patience` seconds for a node that may come back; Failure `cluster_unavailable` when there are too
-    few.
-    """
-    workers = job.settings.workers
-    deadline = time.monotonic() + patience
-    while True:
-        job.beat_or_stop()
-        nodes = address.look(where)
-        gpus = sum(node["gpus"] for node in nodes)
-        on_gpus = job.settings.device == "cuda" or (job.settings.device == "auto" and gpus >= workers)
-        count = gpus if on_gpus else sum(node["cpus"] for node in nodes)
-        if count >= workers:
-            break
-        if time.monotonic() > deadline:
-            listed = ", ".join(f"{node['address']} with {node['cpus']} and {node['gpus']}" for node in nodes)
-            raise address.unavailable(
-                f"workers is {workers}, and the cluster has {count} {'GPUs' if on_gpus else 'cores'}. "
-                f"Its nodes with their cores and GPUs: {listed}.",
-                f"Set workers to {count} or less, or add machines with `hone join`.",
-            )
-        time.sleep(POLL_SECONDS)
-    if on_gpus:
-        return {"CPU": min(max(1, node["cpus"] // node["gpus"]) for node in nodes if node["gpus"]), "GPU": 1}
-    most = max(node["cpus"] for node in nodes)
-    fits = (size for size in range(most, 0, -1) if sum(node["cpus"] // size for node in nodes) >= workers)
-    return {"CPU": next(fits)}
-
-
 class Run:
     """One attempt: the placement, the actors, and what is fetched from rank 0."""
 
-    def __init__(self, job: Job, where: str, slot: dict[str, int]) -> None:
+    def __init__(self, job: Job, where: str) -> None:
         self.job = job
         self.where = where
-        self.slot = slot
         self.report = Report(job)
         self.ranks: list[Any] = []
-        # The nodes and their addresses, by rank.
-        self.node_ids: list[str] = []
-        self.nodes: list[str] = []
 
     def train(self) -> dict[str, Any]:
         """Places the ranks, sends what they need and follows them to the end."""
         import ray
 
         try:
-            group = self._place()
+            placement = place(self.job, self.where)
+            self.slot, self.nodes, self.node_ids = placement.slot, placement.nodes, placement.node_ids
             self.job.journal.write("engine", name="cluster", nodes=dict(Counter(self.nodes)))
-            self._start(group)
+            self._start(placement.group)
             return self._follow(self._send())
         except ray.exceptions.RayActorError as error:
             raise self._lost(error) from error
         finally:
             self.report.close()
-
-    def _place(self) -> Any:
-        import ray
-        from ray.util.placement_group import (
-            placement_group,
-            placement_group_table,
-            remove_placement_group,
-        )
-
-        workers = self.job.settings.workers
-        group = placement_group([self.slot] * workers, strategy="PACK")
-        if not self._ready_within(group, IN_USE_SECONDS):
-            # Another run has them, as long as there are still enough.
-            self.job.phase("load", None, "waiting for devices of the cluster, which are in use")
-            while not self._ready_within(group, IN_USE_SECONDS):
-                slot = share(self.where, self.job, RETURN_SECONDS)
-                if slot != self.slot:
-                    remove_placement_group(group)
-                    self.slot = slot
-                    group = placement_group([slot] * workers, strategy="PACK")
-        table = placement_group_table(group)["bundles_to_node_id"]
-        known = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes()}
-        self.node_ids = [table[number] for number in range(workers)]
-        self.nodes = [known[node] for node in self.node_ids]
-        return group
-
-    def _ready_within(self, group: Any, seconds: float) -> bool:
-        import ray
-
-        ready, deadline = group.ready(), time.monotonic() + seconds
-        while not ray.wait([ready], timeout=POLL_SECONDS)[0]:
-            self.job.beat_or_stop()
-            if time.monotonic() > deadline:
-                return False
-        return True
 
     def _start(self, group: Any) -> None:
         import ray
@@ -299,28 +226,38 @@ class Run:
 
     def _follow(self, task: dict[str, Any]) -> dict[str, Any]:
         """Writes what rank 0 reports until every rank has ended."""
-        import ray
-
         runs = {rank.run.remote(task): number for number, rank in enumerate(self.ranks)}
         result: dict[str, Any] | None = None
         while runs:
-            beaten, messages = self._fetch(runs)
-            if beaten:
-                self.job.heartbeat.beat()
-            for message in messages:
-                self.report.take(message)
-            for done in ray.wait(list(runs), num_returns=len(runs), timeout=0)[0]:
-                ended = ray.get(done)
-                number = runs.pop(done)
-                if "failed" in ended:
-                    self._blame(list(runs))
-                    where = f"Worker {number} on {self.nodes[number]}: " if number else ""
-                    raise Failure(**{**ended["failed"], "message": where + ended["failed"]["message"]})
-                if number == 0:
-                    result = ended
-        if result is None or result["step"] is None:
+            self._take(runs)
+            found = self._ended(runs)
+            if any("failed" in ended for ended in found.values()):
+                raise self._cause(found, runs)
+            result = found.get(0, result)
+        if result is None:
             raise Stopped
         return result
+
+    def _ended(self, runs: dict[Any, int]) -> dict[int, dict[str, Any]]:
+        """The results of the ranks that have ended since the last call; removes them from `runs`.
+
+        Stopped when rank 0 was stopped before it trained, which it tells nobody: the others wait for it.
+        """
+        import ray
+
+        done, _ = ray.wait(list(runs), num_returns=len(runs), timeout=0)
+        found = {runs.pop(each): ray.get(each) for each in done}
+        if 0 in found and found[0].get("step", 0) is None:
+            raise Stopped
+        return found
+
+    def _take(self, runs: dict[Any, int]) -> None:
+        """Writes what rank 0 reports."""
+        beaten, messages = self._fetch(runs)
+        if beaten:
+            self.job.heartbeat.beat()
+        for message in messages:
+            self.report.take(message)
 
     def _fetch(self, runs: dict[Any, int]) -> Any:
         """What rank 0 reports. Another rank's death ends the wait: rank 0 may hang because of it."""
@@ -334,14 +271,22 @@ class Run:
                 ray.get(done)
         return ray.get(fetched)
 
-    def _blame(self, runs: list[Any]) -> None:
-        """Raises the death of another rank that explains a failure, if there is one."""
-        import ray
-
+    def _cause(self, found: dict[int, dict[str, Any]], runs: dict[Any, int]) -> Exception:
+        """Why ranks failed, by those `found` and those that end soon; raises another one's death, or a stop,
+        when that explains it."""
         deadline = time.monotonic() + BLAME_SECONDS
         while runs and time.monotonic() < deadline:
-            done, runs = ray.wait(runs, num_returns=1, timeout=POLL_SECONDS)
-            ray.get(done)
+            # Rank 0 ends when its reports are taken.
+            self._take(runs)
+            found = {**found, **self._ended(runs)}
+        failed = [number for number, ended in found.items() if "failed" in ended]
+        number = min(failed, key=lambda each: (found[each]["peer_lost"], each))
+        where = f"Worker {number} on {self.nodes[number]}"
+        if found[number]["peer_lost"]:
+            return WorkerLost(f"{where} lost its connection to the others")
+        fields = found[number]["failed"]
+        message = f"{where}: {fields['message']}" if number else fields["message"]
+        return Failure(**{**fields, "message": message})
 
     def _lost(self, error: Any) -> WorkerLost:
         for number, rank in enumerate(self.ranks):

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -49,6 +50,9 @@ class Keeper:
     """Ray's processes, and the forks of this one by a descriptor that tells of their end."""
 
     def __init__(self, arguments: list[str]) -> None:
+        joining = os.environ.pop("HONE_NODE_PARENT", None)
+        if joining is not None:
+            die_with(int(joining), signal.SIGTERM)
         self.store = Store()
         self.forks: dict[int, int] = {}
         # Ranks have the package of their run.
@@ -146,9 +150,12 @@ class Keeper:
                 signal.signal(getattr(signal, name), signal.SIG_DFL)
             listening.close()
             become_rank(asking)
+        except BaseException:
+            # The rank that asked notices that this process ended, and not why.
+            traceback.print_exc()
+        finally:
             sys.stdout.flush()
             sys.stderr.flush()
-        finally:
             os._exit(0)
 
 

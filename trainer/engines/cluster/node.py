@@ -17,7 +17,7 @@ import psutil
 from trainer.describe import PACKAGES, versions
 from trainer.engines.cluster.outbox import Outbox, Reports
 from trainer.engines.cluster.parcels import Store
-from trainer.engines.rank import Rank
+from trainer.engines.rank import Rank, lost_a_peer
 from trainer.engines.silent import silent_context
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import DatasetFile, Model, Spec
@@ -110,10 +110,10 @@ def train_rank(reports: Reports, place: tuple[Any, ...], task: dict[str, Any]) -
 
 
 def failed(error: BaseException) -> dict[str, Any]:
-    """The result of a rank that failed by `error`."""
+    """The result of a rank that failed by `error`; `peer_lost` where that is because another one was gone."""
     traceback.print_exc()
     sys.stderr.flush()
-    return {"failed": explain(error).fields()}
+    return {"failed": explain(error).fields(), "peer_lost": lost_a_peer(error)}
 
 
 def spec_in(folder: Path, spec: Spec) -> Spec:

@@ -89,13 +89,18 @@ class Store:
         return made.rename(self.root / made.name.replace("new-", "rank-", 1))
 
     def sweep(self) -> None:
-        """Deletes folders of ranks that were killed, and files that were not used for KEEP_SECONDS."""
+        """Deletes what killed ranks left, folders and incomplete files, and files that were not used for
+        KEEP_SECONDS."""
+        import psutil
+
         for folder in self.root.glob("rank-*"):
             if not is_held(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         for file in self.files.iterdir():
+            writer = file.suffix.removeprefix(".")
             with suppress(FileNotFoundError):
-                if time.time() - file.stat().st_mtime > KEEP_SECONDS:
+                is_left = writer != "" and not psutil.pid_exists(int(writer))
+                if is_left or time.time() - file.stat().st_mtime > KEEP_SECONDS:
                     file.unlink()
 
 

@@ -5,6 +5,7 @@ from importlib import import_module
 import pytest
 
 from trainer.tests import jobs
+from trainer.tests.engines.machines import Machines
 from trainer.tests.engines.moments import job
 from trainer.warm import MODULES
 
@@ -28,3 +29,21 @@ def whole(models, libraries, tmp_path_factory):
         return made[workers]
 
     return get
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory):
+    """The first machine of a cluster."""
+    made = Machines(tmp_path_factory.mktemp("machines"))
+    try:
+        made.start(0)
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture(scope="module")
+def machines(head):
+    """A cluster of two machines."""
+    head.start(1)
+    return head

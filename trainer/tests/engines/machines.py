@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -25,11 +26,13 @@ START_SECONDS = 1200
 
 
 class Machines:
-    """A head and, after `join`, a second node, each with one core for ranks. `end` ends everything."""
+    """A head and, after `start(1)`, a second node, each with `cpus` cores for ranks. `end` ends all."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cpus: int = 1) -> None:
         self.folder = folder
-        self.name = f"hone{os.getpid()}"
+        self.cpus = cpus
+        # Names of network devices have 15 characters at most.
+        self.name = f"hone{os.getpid()}{'' if cpus == 1 else cpus}"
         self.namespaces = self._make_namespaces()
         self.token = folder / "token"
         self.token.write_text(secrets.token_hex(32))
@@ -60,7 +63,7 @@ class Machines:
     def start(self, number: int) -> None:
         """Starts the head (0) or the second node (1); returns when it belongs to the cluster."""
         command = [sys.executable, "-m", "trainer", "node", "--disable-usage-stats"]
-        command += ["--node-ip-address", self.hosts[number], "--num-cpus", "1", "--num-gpus", "0"]
+        command += ["--node-ip-address", self.hosts[number], "--num-cpus", str(self.cpus), "--num-gpus", "0"]
         command += ["--object-store-memory", "80000000"]
         if number == 0:
             command += ["--head", "--port", self.address.split(":")[1], "--include-dashboard=false"]
@@ -138,8 +141,13 @@ class Machines:
     def forks(self) -> list[int]:
         """The processes of the ranks that are forks of a keeper."""
         keepers = [node.pid for node in self.nodes if node is not None]
-        children = [child for keeper in keepers for child in psutil.Process(keeper).children()]
-        return [child.pid for child in children if "trainer" in child.cmdline()]
+        found = []
+        for child in (child for keeper in keepers for child in psutil.Process(keeper).children()):
+            # One that has ended meanwhile is gone, or a zombie.
+            with suppress(psutil.NoSuchProcess):
+                if "trainer" in child.cmdline():
+                    found.append(child.pid)
+        return found
 
     def ranks(self) -> list[int]:
         """The actors of the ranks of this cluster."""
@@ -202,6 +210,7 @@ def _own_address() -> str:
             # Nothing is sent.
             probe.connect(("192.0.2.1", 9))
         except OSError:
+            # A node on loopback alone would not be reached as another machine is.
             pytest.skip("network namespaces are not permitted, and this machine has no address but loopback")
         return probe.getsockname()[0]
 

@@ -37,9 +37,10 @@ def test_a_file_arrives_whole_and_once(store, tmp_path, size):
     assert (folder / "model" / "weights").read_bytes() == sent.read_bytes()
 
 
-def test_the_folder_of_a_killed_rank_goes_and_that_of_a_living_one_stays(store):
+def test_what_a_killed_rank_left_goes_and_that_of_a_living_one_stays(store):
     code = (
         "import os, sys; from trainer.engines.cluster.parcels import Store\n"
+        "Store().add('weights', b'half', True, False)\n"
         "print(Store().rank_folder(), flush=True); sys.stdin.read()"
     )
     environment = {**os.environ, "PYTHONPATH": str(jobs.ROOT)}
@@ -52,10 +53,10 @@ def test_the_folder_of_a_killed_rank_goes_and_that_of_a_living_one_stays(store):
     ) as rank:
         folder = rank.stdout.readline().strip()
         store.sweep()
-        assert os.path.isdir(folder)
+        assert os.path.isdir(folder) and os.listdir(store.files) == [f"weights.{rank.pid}"]
         rank.kill()
     store.sweep()
-    assert not os.path.exists(folder)
+    assert not os.path.exists(folder) and os.listdir(store.files) == []
 
 
 def test_a_checkpoint_lies_in_the_job_folder_before_its_line(tmp_path):
