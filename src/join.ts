@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterFiles, writeSecret } from './cluster.ts';
 import { type Config, hostAndPort } from './config.ts';
@@ -9,8 +10,8 @@ import { lookAtCluster, rayEnvironment, rayNode } from './trainer/cluster.ts';
 
 /** How long the head may take to accept a connection. */
 const connectMs = 5_000;
-/** How long Ray may take to find that it cannot start; what ends later had joined, and joins again. */
-const startMs = 40_000;
+/** What Ray writes once its node belongs to the cluster. */
+const joinedWords = 'Ray runtime started';
 const retryMs = 5_000;
 
 /**
@@ -42,7 +43,10 @@ export async function joinCluster(config: Config): Promise<number> {
   return code;
 }
 
-/** Runs a node, and another one whenever the cluster has lost it, until `leaving`. @returns the exit code. */
+/**
+ * Runs a node, and another one whenever the cluster has lost it, until `leaving`. A machine that has belonged to the
+ * cluster tries again however often Ray fails to start. @returns the exit code.
+ */
 async function stayJoined(
   config: Config,
   own: string,
@@ -50,13 +54,15 @@ async function stayJoined(
   leaving: AbortSignal,
 ): Promise<number> {
   const files = clusterFiles(config);
-  for (let joined = false; ; ) {
-    const begun = performance.now();
-    const code = await runNode(config, own, address, leaving);
+  let hasJoined = false;
+  const onJoined = () => {
+    hasJoined = true;
+  };
+  for (;;) {
+    const code = await runNode(config, own, address, leaving, onJoined);
     // Ray exits with 1 when it is asked to end.
     if (leaving.aborted) return 0;
-    joined ||= performance.now() - begun >= startMs;
-    if (!joined) return code ?? 1;
+    if (!hasJoined) return code ?? 1;
     process.stdout.write('hone: the connection to the cluster was lost; joining again …\n');
     for (let available = false; !available; ) {
       await sleep(retryMs, undefined, { signal: leaving }).catch(() => undefined);
@@ -68,13 +74,26 @@ async function stayJoined(
 }
 
 /** Runs a node of Ray until it ends or `leaving`. @returns its exit code. */
-function runNode(config: Config, own: string, address: string, leaving: AbortSignal): Promise<number | null> {
+function runNode(
+  config: Config,
+  own: string,
+  address: string,
+  leaving: AbortSignal,
+  onJoined: () => void,
+): Promise<number | null> {
   const [program, ...args] = rayNode(config, own, ['--address', address]) as [string, ...string[]];
   const child = spawn(program, args, {
-    env: rayEnvironment(config, clusterFiles(config), false),
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // It ends when this process is killed.
+    env: {
+      ...rayEnvironment(config, clusterFiles(config), false),
+      HONE_NODE_PARENT: String(process.pid),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
     // Ctrl+C in a terminal signals the whole group; Ray ends its processes itself when it is asked.
     detached: true,
+  });
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.includes(joinedWords)) onJoined();
   });
   const end = () => child.kill('SIGTERM');
   leaving.addEventListener('abort', end);
