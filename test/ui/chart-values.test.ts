@@ -3,7 +3,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { axes, formatClock } from '../../ui/charts/axis.ts';
 import { chartCsv } from '../../ui/charts/chart-csv.ts';
+import { type Mark, marksAt } from '../../ui/charts/marks.ts';
 import { overlaid } from '../../ui/charts/overlay.ts';
+import { robustRange } from '../../ui/charts/robust-range.ts';
 import { Smoothed, smoothedEnd, type Values } from '../../ui/charts/smoothing.ts';
 import { RunSeries } from '../../ui/state/series.ts';
 
@@ -109,6 +111,40 @@ test('a file has the values as measured, every x axis, and no text that a spread
     lines: names.map((name) => line(name, steps)),
   };
   assert.is(chartCsv([hostile]).split('\r\n')[0], `step,"'=1+1","'+1","'-1","'@a","'\tb","a ""b"""`);
+});
+
+test('a range leaves out a few far values, and no others', () => {
+  const rangeOf = (...lines: Values[]) => {
+    const all = lines.flat().filter((value) => value !== null);
+    const whole = { low: Math.min(...all), high: Math.max(...all) };
+    return robustRange(lines, 0, Math.max(...lines.map(({ length }) => length)) - 1, whole);
+  };
+  const noisy = Array.from({ length: 200 }, (_, step) => 1 + (step % 10) / 10);
+  assert.equal(rangeOf(noisy), { low: 1, high: 1.9 });
+  assert.equal(rangeOf([90, ...noisy]), { low: 1, high: 1.9 }, 'an early value');
+  assert.equal(rangeOf([...noisy, -50]), { low: 1, high: 1.9 }, 'a late, low value');
+  assert.equal(rangeOf([90, 1, 2, 1.5, 1.2, 1.1]), { low: 1, high: 2 }, 'of a few values');
+  const falling = noisy.map((_, step) => 3 * Math.exp(-step / 30));
+  assert.is(rangeOf(falling).high, 3, 'a usual curve is whole');
+  assert.equal(rangeOf([5, 5, 5, 5, 90]), { low: 5, high: 90 }, 'of equal values nothing is known');
+  assert.equal(rangeOf([90, 1]), { low: 1, high: 90 });
+  const evaluations = noisy.map((_, step) => (step % 50 === 49 ? 9 : null));
+  assert.equal(rangeOf(noisy, evaluations), { low: 1, high: 9 }, 'each line is judged by itself');
+  const long = Array.from({ length: 100_000 }, (_, step) => (step === 0 ? 1e6 : 2 + Math.sin(step)));
+  const { low, high } = rangeOf(long);
+  assert.ok(low >= 1 && low < 1.1 && high <= 3 && high > 2.9);
+});
+
+test('a mark belongs to the point that is nearest', () => {
+  const marks: Mark[] = [
+    { kind: 'best', at: 12 },
+    { kind: 'checkpoint', at: 12 },
+    { kind: 'resume', at: 100 },
+  ];
+  assert.equal(
+    [0, 1, 2, 3].map((index) => marksAt(marks, [1, 10, 20], index)),
+    [[], ['best', 'checkpoint'], ['resume'], []],
+  );
 });
 
 test('times are read at a glance', () => {

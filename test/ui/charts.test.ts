@@ -23,7 +23,16 @@ test.before(async () => {
   const dataDir = temporaryFolder();
   await (await startService({ dataDir })).end();
   storeRuns(dataDir, [
-    { name: 'first', steps, lossAt, evaluations: { 20: 1.5, 40: 1.1, 60: 1.3 } },
+    {
+      ...{ name: 'first', steps, lossAt, evaluations: { 20: 1.5, 40: 1.1, 60: 1.3 } },
+      log: [
+        ...[20, 40, 60].map((step) => ({
+          ...{ level: 'info', kind: 'checkpoint', step, path: `checkpoint-${step}`, reason: 'interval' },
+          ...{ best: step !== 60, message: `Checkpoint saved at step ${step}` },
+        })),
+        { level: 'info', kind: 'resume', step: 20, message: 'Resumed from step 20' },
+      ],
+    },
     { name: '=1+1', steps: 30, lossAt: (step) => 3 / step },
   ]);
   service = await startService({ dataDir });
@@ -109,16 +118,134 @@ test('smoothing is 0.6 at first, has the measured values beside it, and is kept'
 
 test('a logarithmic scale is one click away, for all charts and in later visits', async () => {
   const { page, faults } = await openCharts('/training/train_1');
+  await page.getByLabel('All values').check();
   await draws(page, '80');
-  await forget(page);
   await page.getByLabel('Log scale').check();
   // The scale has only powers of ten.
+  await draws(page, '100');
+  await forget(page);
+  await page.getByLabel('Smoothing').fill('0.5');
   await draws(page, '100');
   assert.not((await written(page)).includes('80'));
   await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
   await draws(page, '100');
   assert.not((await written(page)).includes('80'));
   assert.ok(await page.getByLabel('Log scale').isChecked());
+  assert.equal(faults, []);
+});
+
+test('one early value does not flatten a chart, unless all values are wanted', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  await draws(page, '1.4');
+  assert.not((await written(page)).includes('80'));
+  const cut = chart(page, 'Loss').getByText('Outliers are outside the range');
+  await cut.waitFor();
+  assert.is(await page.getByText('Outliers are outside the range').count(), 1, 'in this chart alone');
+  await page.getByLabel('All values').check();
+  await draws(page, '80');
+  await cut.waitFor({ state: 'detached' });
+  await page.getByLabel('All values').uncheck();
+  await cut.waitFor();
+  assert.equal(faults, []);
+});
+
+/** How many pixels of a color the canvas of a chart has. */
+const pixels = (page: Page, heading: string, [red, green, blue]: readonly [number, number, number]) =>
+  chart(page, heading)
+    .locator('canvas')
+    .evaluate(
+      (canvas, color) => {
+        const { width, height } = canvas as HTMLCanvasElement;
+        const ink = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D;
+        const { data } = ink.getImageData(0, 0, width, height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) {
+          if (
+            data[at] === color[0] &&
+            data[at + 1] === color[1] &&
+            data[at + 2] === color[2] &&
+            data[at + 3] === 255
+          )
+            found += 1;
+        }
+        return found;
+      },
+      [red, green, blue],
+    );
+/** --good, --line-1 and --line-5 of the light theme. */
+const [good, first, fifth] = [
+  [28, 107, 57],
+  [15, 117, 110],
+  [138, 61, 122],
+] as const;
+
+test('a resume, checkpoints and the best evaluation are marked in all charts, and named at the pointer', async () => {
+  const { page, faults } = await openCharts('/training/train_1');
+  const marks = page.getByRole('list', { name: 'Marks in the charts' });
+  assert.equal(
+    (await marks.getByRole('listitem').allTextContents()).map((text) => text.trim()),
+    ['Checkpoint', 'Resumed', 'Best evaluation'],
+  );
+  await until(async () => (await pixels(page, 'Loss', good)) > 50, 'the line of the best evaluation');
+  assert.ok((await pixels(page, 'Gradient norm', good)) > 50);
+  await chart(page, 'Loss').locator('.chart-area').focus();
+  const at = async (step: number) => {
+    while (!(await legend(page, 'Loss')).includes(`Step ${step}`)) await page.keyboard.press('ArrowLeft');
+    return (await legend(page, 'Loss')).replace(/^.*?Step \d+ ?/, '');
+  };
+  assert.is(await at(50), '');
+  assert.is(await at(40), 'Checkpoint Best evaluation');
+  assert.is(await at(20), 'Checkpoint Resumed');
+  assert.equal(faults, []);
+});
+
+test('what is off screen is drawn on paper and in a picture of the whole page, on paper in the light theme', async () => {
+  const { page, faults } = await openCharts('/training/train_1', { theme: 'dark', width: 360 });
+  const last = chart(page, 'Trainer memory');
+  assert.is(await last.evaluate((element) => element.getBoundingClientRect().top > innerHeight), true);
+  assert.is(await pixels(page, 'Trainer memory', fifth), 0);
+  await page.evaluate(() => {
+    addEventListener('beforeprint', () => {
+      const canvases = [...document.querySelectorAll('canvas')];
+      // Later, the page is in its own colors again.
+      const copies = canvases.map((canvas) => canvas.toDataURL());
+      Object.assign(globalThis, { printed: copies });
+    });
+  });
+  await page.pdf();
+  const inked = await page.evaluate(
+    async (colors) => {
+      const { printed } = globalThis as unknown as { printed: string[] };
+      const counts = printed.map(async (url) => {
+        const image = new Image();
+        image.src = url;
+        await image.decode();
+        const canvas = new OffscreenCanvas(image.width, image.height);
+        const ink = canvas.getContext('2d') as OffscreenCanvasRenderingContext2D;
+        ink.drawImage(image, 0, 0);
+        const { data } = ink.getImageData(0, 0, image.width, image.height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) {
+          if (colors.some(([r, g, b]) => data[at] === r && data[at + 1] === g && data[at + 2] === b))
+            found += 1;
+        }
+        return found;
+      });
+      return Promise.all(counts);
+    },
+    [first, fifth, [180, 88, 12], [90, 82, 181], [43, 108, 176]],
+  );
+  assert.is(inked.length, 5);
+  assert.ok(Math.min(...inked) > 100, `pixels of lines: ${inked}`);
+  // Afterwards everything is as before.
+  await until(async () => (await pixels(page, 'Trainer memory', [220, 148, 203])) > 50, 'dark again');
+
+  // What changes while it is off screen is drawn as well.
+  await page.getByLabel('X axis').selectOption('Epoch');
+  await page.waitForFunction(
+    () =>
+      (globalThis as unknown as { written: string[] }).written.filter((text) => text === 'Epoch').length >= 5,
+  );
   assert.equal(faults, []);
 });
 
@@ -181,7 +308,7 @@ test('the values of all charts are saved as measured', async () => {
   assert.is(rows[0], `1,0.05,${pace.seconds},${firstLoss},,0.0001,2,100,${2 ** 30}`);
   assert.is(rows[39], `40,2,${40 * pace.seconds},${lossAt(40)},1.1,0.0001,2,100,${2 ** 30}`);
   await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
-  await page.locator('.chart-wide canvas').waitFor();
+  await until(async () => (await legend(page, 'Loss')).includes('=1+1'), 'both runs are loaded');
   const compared = await saved(page, 'CSV of all charts');
   assert.match(compared.bytes.toString().split('\r\n')[0] as string, '"Loss: =1+1"');
   await page.locator('.chart-wide summary').click();

@@ -1,6 +1,7 @@
 import uPlot from 'uplot';
 import { type Axis, xTicks } from './axis.ts';
 import type { ChartLine } from './chart-data.ts';
+import { robustRange } from './robust-range.ts';
 import type { Values } from './smoothing.ts';
 
 /** What is drawn of a line: its values or their moving average, which has the values pale behind it. */
@@ -38,6 +39,8 @@ export function drawing(
     layers,
     format,
     isLog,
+    isRobust,
+    onRange,
     sync,
   }: {
     readonly axis: Axis;
@@ -46,6 +49,10 @@ export function drawing(
     readonly layers: readonly Layer[];
     readonly format: (value: number | null | undefined) => string;
     readonly isLog: boolean;
+    /** Whether the range leaves out outliers; a logarithmic one shows everything. */
+    readonly isRobust: boolean;
+    /** Called with whether anything is outside the range. */
+    readonly onRange: (isCut: boolean) => void;
     /** Charts with the same key share their pointer. */
     readonly sync: string;
   },
@@ -61,6 +68,8 @@ export function drawing(
     grid: { stroke: colour('--chart-grid'), width: 1 },
     ticks: { show: false },
   };
+  // The moving averages are within the range of what they average, or near an outlier.
+  const measured = layers.flatMap(({ line, values }, index) => (values === line.values ? [index] : []));
   return {
     width: Math.max(80, area.clientWidth),
     height: Math.max(80, area.clientHeight),
@@ -75,7 +84,18 @@ export function drawing(
       x: { time: false },
       y: isLog
         ? { distr: 3 }
-        : { range: (_plot, low, high) => padded(layers.some(({ line }) => line.bars) ? 0 : low, high) },
+        : {
+            range: (plot, lowest, highest) => {
+              if (lowest == null || highest == null) return [0, 1];
+              const all = { low: lowest, high: highest };
+              const [from, to] = plot.series[0]?.idxs ?? [0, 0];
+              const lines = measured.map((index) => plot.data[index + 1] as Values);
+              const { low, high } = isRobust ? robustRange(lines, from, to, all) : all;
+              const range = padded(layers.some(({ line }) => line.bars) ? 0 : low, high);
+              onRange(lowest < range[0] || highest > range[1]);
+              return range;
+            },
+          },
     },
     axes: [
       { ...axis, size: 20, gap: 4, space: 60, ...xTicks(shown) },
@@ -107,22 +127,6 @@ export function drawing(
   };
 }
 
-/** A dashed line across a chart at a step. */
-export function drawMark(plot: uPlot, host: HTMLElement, step: number): void {
-  const { ctx, bbox } = plot;
-  const left = Math.round(plot.valToPos(step, 'x', true));
-  if (left < bbox.left || left > bbox.left + bbox.width) return;
-  ctx.save();
-  ctx.strokeStyle = getComputedStyle(host).getPropertyValue('--bad').trim();
-  ctx.lineWidth = 2 * devicePixelRatio;
-  ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
-  ctx.beginPath();
-  ctx.moveTo(left, bbox.top);
-  ctx.lineTo(left, bbox.top + bbox.height);
-  ctx.stroke();
-  ctx.restore();
-}
-
 /** A gradient that fades towards the bottom. @param colour `#rrggbb`. */
 function shade(plot: uPlot, colour: string): CanvasGradient | string {
   const { top, height } = plot.bbox;
@@ -133,9 +137,8 @@ function shade(plot: uPlot, colour: string): CanvasGradient | string {
   return gradient;
 }
 
-/** A padded range, also for equal or missing values. */
-function padded(low: number | null, high: number | null): [number, number] {
-  if (low == null || high == null) return [0, 1];
+/** A padded range, also for equal values. */
+function padded(low: number, high: number): [number, number] {
   // A moving average of equal values differs from them by rounding alone.
   if (high - low <= Math.abs(high) * rounding) {
     const around = Math.abs(low) * 0.1 || 1;

@@ -7,7 +7,7 @@ import { saveCsv, savePng } from './chart-files.ts';
 import { ChartGroup } from './chart-group.ts';
 import { zoomTools } from './zoom-tools.ts';
 
-/** The tools of all charts of a page: x axis, scale, smoothing, zoom and files. */
+/** The tools of all charts of a page: x axis, scale, range, smoothing, zoom and files. */
 @customElement('hone-chart-toolbar')
 export class ChartToolbar extends LitElement {
   @property({ attribute: false }) group = new ChartGroup();
@@ -22,7 +22,7 @@ export class ChartToolbar extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { x, log, smoothing } = chartOptions.value;
+    const { x, log, smoothing, all } = chartOptions.value;
     return html`<div class="chart-toolbar" role="group" aria-label="All charts">
       <label class="check" for="chart-x">X axis</label>
       <select id="chart-x" class="narrow" .value=${x} @change=${this._axis}>
@@ -35,6 +35,14 @@ export class ChartToolbar extends LitElement {
           @change=${(event: Event) => chartOptions.change({ log: (event.target as HTMLInputElement).checked })}
         />
         Log scale
+      </label>
+      <label class="check" title="Otherwise the range of values leaves out outliers">
+        <input
+          type="checkbox"
+          .checked=${all}
+          @change=${(event: Event) => chartOptions.change({ all: (event.target as HTMLInputElement).checked })}
+        />
+        All values
       </label>
       <span class="check">
         <label for="smoothing">Smoothing</label>

@@ -2,13 +2,16 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { formatNumber } from '../elements/format.ts';
+import { paced } from '../state/pace.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
 import { type Axis, axes } from './axis.ts';
 import type { ChartLine, ChartX, ShownChart } from './chart-data.ts';
-import { drawing, drawMark, type Layer, look } from './chart-drawing.ts';
+import { drawing, type Layer, look } from './chart-drawing.ts';
 import { ChartGroup } from './chart-group.ts';
 import { chartTable } from './chart-table.ts';
+import { listen } from './gestures.ts';
+import { drawMarks, type Mark, markNames, marksAt } from './marks.ts';
 import { Smoothed, type Values } from './smoothing.ts';
 import { zoomTools } from './zoom-tools.ts';
 
@@ -22,6 +25,11 @@ function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undef
     })
   );
 }
+
+/** The shortest time between two drawings of a chart that cannot be seen. */
+const offScreenMs = 2_000;
+/** About the width of a sheet of A4 in CSS pixels; the style sheet fits charts to that of the paper. */
+const paperWidth = 680;
 
 let nextId = 1;
 
@@ -45,14 +53,18 @@ export class Chart extends LitElement implements ShownChart {
   @property({ attribute: false }) rewritten = 0;
   /** Charts of the same group share their pointer and zoom, and leave the tools to a toolbar. */
   @property({ attribute: false }) group: ChartGroup | null = null;
-  /** A place on the x axis to mark with a line. */
-  @property({ attribute: false }) mark: number | null = null;
+  /** Marked places on the x axis. */
+  @property({ attribute: false }) marks: readonly Mark[] = [];
   /** Uses a logarithmic scale if no value is negative. */
   @property({ attribute: false }) log = false;
+  /** Leaves outliers out of the range of values. */
+  @property({ attribute: false }) robust = false;
   /** The weight of the moving average of lines to be smoothed; 0 for none. */
   @property({ attribute: false }) smoothing = 0;
   @state() private _index: number | null = null;
   @state() private _tableOpen = false;
+  /** Whether anything is outside the range. */
+  @state() private _isCut = false;
   private readonly _own = new ChartGroup();
   private _joined: ChartGroup | null = null;
   private _unfollow: (() => void) | null = null;
@@ -68,7 +80,8 @@ export class Chart extends LitElement implements ShownChart {
   private readonly _id = `chart-${nextId++}`;
   private _visible = false;
   private readonly _resize = new ResizeObserver(() => this._fit());
-  /** Off-screen charts are drawn once and not updated. */
+  /** Off-screen charts are drawn rarely, so that a picture of the whole page has them. */
+  private readonly _rarely = paced(() => this._draw(), offScreenMs);
   private readonly _seen = new IntersectionObserver((entries) => {
     this._visible = entries.at(-1)?.isIntersecting ?? false;
     if (this._visible) this._schedule();
@@ -88,8 +101,21 @@ export class Chart extends LitElement implements ShownChart {
   drawn(): HTMLCanvasElement | null {
     cancelAnimationFrame(this._frame);
     this._draw();
-    return this._plot?.ctx.canvas ?? null;
+    const plot = this._plot;
+    // Otherwise it would be drawn after the current task.
+    plot?.batch(() => plot.redraw(false));
+    return plot?.ctx.canvas ?? null;
   }
+
+  /** Draws at once: there is no frame before the paper. */
+  private readonly _print = () => {
+    if (this.drawn() !== null) this._plot?.setSize({ width: paperWidth, height: this._plot.height });
+  };
+
+  private readonly _printed = () => {
+    this.drawn();
+    this._fit();
+  };
 
   private get _axis(): Axis {
     return this.xs[0]?.axis ?? axes.step;
@@ -108,6 +134,9 @@ export class Chart extends LitElement implements ShownChart {
     super.disconnectedCallback();
     cancelAnimationFrame(this._frame);
     this._frame = 0;
+    this._rarely.cancel();
+    removeEventListener('beforeprint', this._print);
+    removeEventListener('afterprint', this._printed);
     this._resize.disconnect();
     this._seen.disconnect();
     this._plot?.destroy();
@@ -119,6 +148,8 @@ export class Chart extends LitElement implements ShownChart {
   override connectedCallback(): void {
     super.connectedCallback();
     this._seen.observe(this);
+    addEventListener('beforeprint', this._print);
+    addEventListener('afterprint', this._printed);
     this.requestUpdate();
   }
 
@@ -149,13 +180,14 @@ export class Chart extends LitElement implements ShownChart {
 
   protected override updated(changed: PropertyValues): void {
     // Moving the pointer changes only the legend.
-    if (changed.size === 1 && changed.has('_index')) return;
+    if (changed.size === 1 && (changed.has('_index') || changed.has('_isCut'))) return;
     this._schedule();
   }
 
   private _schedule(): void {
     const isWanted = this._visible || (this._plot === null && this.x.length > 0);
-    if (isWanted && this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+    if (!isWanted) this._rarely.ask();
+    else if (this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
   }
 
   private get _area(): HTMLElement | null {
@@ -170,12 +202,18 @@ export class Chart extends LitElement implements ShownChart {
     const { key, zoom } = this._group;
     const isLog = this.log && this._isPositive();
     const looks = this._layers.map(({ line, isPale }) => `${look(line)},${isPale}`);
-    const shape = [dark, theme.value, key, isLog, this._axis.title, this.heading, ...looks].join('|');
+    const shape = [dark, theme.value, key, isLog, this.robust, this._axis.title, this.heading, ...looks].join(
+      '|',
+    );
     const data = [this.x, ...this._layers.map(({ values }) => values)] as uPlot.AlignedData;
     if (this._plot === null || shape !== this._shape) {
       this._plot?.destroy();
       this._shape = shape;
       const [axis, layers, sync] = [this._axis, this._layers, this.group === null ? '' : key];
+      const onRange = (isCut: boolean) => {
+        this._isCut = isCut;
+      };
+      this._isCut = false;
       this._plot = new uPlot(
         {
           ...drawing(this, area, {
@@ -184,6 +222,8 @@ export class Chart extends LitElement implements ShownChart {
             layers,
             format: this.format,
             isLog,
+            isRobust: this.robust,
+            onRange,
             sync,
           }),
           hooks: this._hooks(),
@@ -228,39 +268,9 @@ export class Chart extends LitElement implements ShownChart {
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
       ],
-      draw: [(plot) => this.mark !== null && drawMark(plot, this, this.mark)],
-      ready: [(plot) => this._listen(plot)],
+      draw: [(plot) => drawMarks(plot, this, this.marks)],
+      ready: [(plot) => listen(plot, () => this._group)],
     };
-  }
-
-  private _listen(plot: uPlot): void {
-    plot.over.addEventListener('dblclick', () => this._group.reset());
-    plot.over.addEventListener(
-      'wheel',
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        this._group.scale(event.deltaY < 0 ? 1 : -1, plot.posToVal(event.offsetX, 'x'));
-      },
-      { passive: false },
-    );
-    plot.over.addEventListener(
-      'mousedown',
-      (event) => {
-        if (!event.shiftKey) return;
-        event.stopImmediatePropagation();
-        event.preventDefault();
-        let from = event.clientX;
-        const move = (moved: MouseEvent) => {
-          const { min, max } = plot.scales.x as { min: number; max: number };
-          this._group.show(min - ((moved.clientX - from) / plot.over.clientWidth) * (max - min), max - min);
-          from = moved.clientX;
-        };
-        addEventListener('mousemove', move);
-        addEventListener('mouseup', () => removeEventListener('mousemove', move), { once: true });
-      },
-      { capture: true },
-    );
   }
 
   private _fit(): void {
@@ -305,10 +315,12 @@ export class Chart extends LitElement implements ShownChart {
     const at = this.x[index];
     const shownOf = ({ values }: Layer) => (this._index === null ? lastOf(values) : values[index]);
     const axis = this._axis;
+    const passed = this._index === null ? [] : marksAt(this.marks, this.x, index);
     return html`
       <section class="chart" aria-labelledby=${this._id}>
         <header class="chart-head">
           <h3 id=${this._id}>${this.heading}</h3>
+          ${this._isCut ? html`<small class="muted">Outliers are outside the range</small>` : nothing}
           ${this.group === null ? zoomTools(this._own, `${this.heading}: view`) : nothing}
         </header>
         <dl class="legend">
@@ -327,6 +339,7 @@ export class Chart extends LitElement implements ShownChart {
                 </div>`;
           })}
           <div class="legend-step"><dt>${axis.title}</dt> <dd>${at === undefined ? '–' : axis.format(at)}</dd></div>
+          ${passed.map((kind) => html`<div><dt>${markNames[kind]}</dt> </div>`)}
         </dl>
         <div
           class="chart-area"

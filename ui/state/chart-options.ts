@@ -12,11 +12,13 @@ export interface ChartOptions {
   readonly log: boolean;
   /** The weight of the moving average, from 0 (none) to `mostSmoothing`. */
   readonly smoothing: number;
+  /** The range has outliers, too. */
+  readonly all: boolean;
 }
 
 export const mostSmoothing = 0.99;
 /** The smoothing is that of TensorBoard and Weights & Biases, which also start with this weight. */
-const initial: ChartOptions = { x: 'step', log: false, smoothing: 0.6 };
+const initial: ChartOptions = { x: 'step', log: false, smoothing: 0.6, all: false };
 const key = 'charts';
 
 /** The options that this viewer has chosen for all charts; they are kept in the browser. */
@@ -33,10 +35,11 @@ class ChartOptionsStore extends Store<ChartOptions> {
 
 /** Stored options without what this release does not know. */
 function checked(stored: Partial<ChartOptions> | null): ChartOptions {
-  const { x, log, smoothing } = { ...initial, ...stored };
+  const { x, log, smoothing, all } = { ...initial, ...stored };
   return {
     x: xNames.includes(x) ? x : initial.x,
     log: log === true,
+    all: all === true,
     smoothing:
       typeof smoothing === 'number' && smoothing >= 0 && smoothing <= mostSmoothing
         ? smoothing

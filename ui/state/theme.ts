@@ -37,3 +37,9 @@ export const theme = new ThemeStore();
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 system.addEventListener('change', () => theme.touch());
+
+// Paper is light.
+addEventListener('beforeprint', () => {
+  document.documentElement.dataset.theme = 'light';
+});
+addEventListener('afterprint', () => theme.choose(theme.value));

@@ -2,10 +2,13 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { axes } from '../charts/axis.ts';
 import type { ChartLine, ChartX } from '../charts/chart-data.ts';
 import type { ChartGroup } from '../charts/chart-group.ts';
+import type { Mark } from '../charts/marks.ts';
 import { formatCount, formatMemory, formatNumber } from '../elements/format.ts';
 import { figure } from '../elements/parts.ts';
 import { chartOptions, xNames } from '../state/chart-options.ts';
+import type { Run } from '../state/run.ts';
 import type { Column, ColumnName, RunSeries } from '../state/series.ts';
+import { markLegend, runMarks } from './run-marks.ts';
 
 type Format = (value: number | null | undefined) => string;
 
@@ -65,21 +68,29 @@ function xsOf(series: RunSeries): ChartX[] {
   }));
 }
 
+/** What the charts of a run have in common. */
+interface Shared {
+  readonly group: ChartGroup | null;
+  readonly marks: readonly Mark[];
+}
+
 function chartOf(
   series: RunSeries,
   heading: string,
   lines: readonly ChartLine[],
   format: Format,
-  group: ChartGroup | null,
+  { group, marks }: Shared,
 ): TemplateResult {
-  const { log, smoothing } = chartOptions.value;
+  const { log, smoothing, all } = chartOptions.value;
   return html`<hone-chart
     .heading=${heading}
     .xs=${xsOf(series)}
     .lines=${lines}
     .format=${format}
     .group=${group}
+    .marks=${marks}
     .log=${log}
+    .robust=${!all}
     .smoothing=${smoothing}
     .revision=${series.version}
     .rewritten=${series.rewritten}
@@ -87,24 +98,26 @@ function chartOf(
 }
 
 /** The loss of a run, in training and evaluated. */
-export function lossChart(series: RunSeries, group: ChartGroup | null = null): TemplateResult {
+export function lossChart(series: RunSeries, shared: Shared = { group: null, marks: [] }): TemplateResult {
   const evaluated = series.evaluated.get('eval_loss');
   const lines: readonly ChartLine[] = [
     { label: 'Training', colour: '--line-1', values: series.columns.loss, smooth: true, filled: true },
     ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
   ];
-  return chartOf(series, 'Loss', lines, formatNumber, group);
+  return chartOf(series, 'Loss', lines, formatNumber, shared);
 }
 
 /** All charts of one run, without the empty ones. */
-export function runCharts(series: RunSeries, group: ChartGroup): TemplateResult {
+export function runCharts(run: Run, group: ChartGroup): TemplateResult {
+  const { series } = run;
+  const shared = { group, marks: runMarks(run) };
   const chart = (name: string, lines: readonly ChartLine[], format: Format) =>
-    chartOf(series, name, lines, format, group);
+    chartOf(series, name, lines, format, shared);
   const measured = [...new Set([...series.extras.keys(), ...series.evaluated.keys()])].filter(
     (key) => key !== 'eval_loss',
   );
-  return html`<div class="charts">
-    <div class="chart-wide">${lossChart(series, group)}</div>
+  return html`${markLegend(shared.marks)}<div class="charts">
+    <div class="chart-wide">${lossChart(series, shared)}</div>
     ${measured.map((key) => {
       const [trained, evaluated] = [series.extras.get(key), series.evaluated.get(key)];
       return chart(

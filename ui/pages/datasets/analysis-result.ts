@@ -68,7 +68,7 @@ function lengthsPart(lengths: NonNullable<Analysis['lengths']>, rows: number): T
         { label: 'Truncated', colour: '--line-6', bars: true, values: counts((from) => from > cut) },
       ]}
       .format=${formatCount}
-      .mark=${cut}
+      .marks=${[{ kind: 'limit', at: cut }]}
     ></hone-chart>
   </section>`;
 }

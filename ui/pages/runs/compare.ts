@@ -215,7 +215,7 @@ function overlay(
   group: ChartGroup,
   isNoisy = false,
 ): TemplateResult | typeof nothing {
-  const { x: name, log, smoothing } = chartOptions.value;
+  const { x: name, log, smoothing, all } = chartOptions.value;
   const own = runs.map((run) => lineOf(run));
   const { x, values } = overlaid(own);
   if (x.length === 0) return nothing;
@@ -236,6 +236,7 @@ function overlay(
     .lines=${lines}
     .group=${group}
     .log=${log}
+    .robust=${!all}
     .smoothing=${smoothing}
     .revision=${values}
   ></hone-chart>`;

@@ -326,10 +326,11 @@ export class RunPage extends LitElement {
             </section>`
           : html`<section class="card" aria-label="Charts">
               <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
-              ${runCharts(this._run.series, this._group)}
+              ${runCharts(this._run, this._group)}
               ${thinned(this._run)}
               <p class="note">
-                Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
+                Outliers are left out of the range unless it has all values: they are farther from the middle 90 % than 1.5
+                times its width. Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
               </p>
             </section>`;
       case 'Samples':
