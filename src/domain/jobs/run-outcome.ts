@@ -1,6 +1,7 @@
 import { type FailureCode, failures } from '../../contract/failures.ts';
 import type { JobState } from '../../contract/jobs.ts';
 import type { JournalLine } from '../../contract/journal.ts';
+import { withoutProgressBars } from '../../contract/log-text.ts';
 import type { JobChange } from '../../db/jobs.ts';
 import type { ProcessExit } from '../../trainer/process.ts';
 
@@ -86,8 +87,12 @@ function unreported(
   logTail: string,
   { stopRequested, stalledAfterMs }: Intervention,
 ): RunOutcome {
-  const last = logTail.split('\n').at(-1)?.trim();
-  const quote = last ? ` The last line of its log: ${last.slice(0, quotedCharacters)}` : ' Its log is empty.';
+  const last = withoutProgressBars(logTail).trimEnd().split('\n').at(-1)?.trim();
+  const quote = last
+    ? ` The last line of its log: ${last.slice(0, quotedCharacters)}`
+    : logTail === ''
+      ? ' Its log is empty.'
+      : '';
   const withExit = ({ state, change }: RunOutcome): RunOutcome => ({
     state,
     change: { ...change, exitCode: exit.code, exitSignal: exit.signal, errorEvidence: logTail || null },

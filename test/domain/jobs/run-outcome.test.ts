@@ -89,6 +89,9 @@ test('a process that ends without a report is judged by how it ended, with the l
     outcomeOf(end, intervention).change.errorMessage ?? '';
   assert.match(message(gone(3, null)), /exit code 3 .*: Killed: 9$/);
   assert.match(message(gone(3, null, '')), /Its log is empty\.$/);
+  const bar = '\r 50%|█████     | 1/2 [00:01<00:01]';
+  assert.match(message(gone(3, null, `odd\n${bar}`)), /The last line of its log: odd$/);
+  assert.match(message(gone(3, null, bar)), /no result\.$/);
   assert.match(message(gone(null, 'SIGKILL')), 'killed by SIGKILL, possibly out of memory');
   assert.match(message(gone(null, 'SIGSEGV')), /killed by SIGSEGV\. /);
   assert.match(message(gone(null, null)), 'ended while the service was not running, possibly out of memory');

@@ -1,5 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { withoutProgressBars } from '../../../src/contract/log-text.ts';
 import { service } from '../../api/service.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
 import { ChartGroup } from '../../charts/chart-group.ts';
@@ -110,7 +111,8 @@ export class RunPage extends LitElement {
   private async _readLog(): Promise<void> {
     this._log ??= '';
     const jobId = this.jobId;
-    const text = await service.log(jobId, logBytes).catch((error) => asServiceError(error).message);
+    const log = await service.log(jobId, logBytes).catch((error) => asServiceError(error).message);
+    const text = withoutProgressBars(log);
     if (jobId !== this.jobId || text === this._log) return;
     const box = this.querySelector('.log-view');
     const atEnd = box === null || box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
@@ -343,7 +345,7 @@ export class RunPage extends LitElement {
             this._log
               ? html`<div class="row end"><hone-copy .text=${this._log} label="Copy log"></hone-copy></div>
                   <pre class="log log-view" tabindex="0" role="region" aria-label="Trainer log">${this._log}</pre>`
-              : empty('The log is empty', 'Trainer output appears here.')
+              : empty('The log is empty', 'Trainer output appears here, without progress bars.')
           }
         </section>`;
       case 'Settings':
