@@ -17,7 +17,7 @@ export type FrameType =
   | 'evaluation';
 
 /** The kinds of `log` frames. */
-export const logKinds = ['warning', 'checkpoint', 'sample', 'engine'] as const;
+export const logKinds = ['warning', 'checkpoint', 'sample', 'engine', 'resume'] as const;
 /** The kinds of `model` frames. */
 export const modelActions = ['created', 'deleted', 'push'] as const;
 /** The states of a push to the hub. */

@@ -148,9 +148,17 @@ test('every step was told on the socket, in order, and stored', async () => {
   assert.ok(frames.some((frame) => frame.type === 'export' && frame.kind === 'gguf'));
   assert.ok(frames.some((frame) => frame.type === 'model' && frame.action === 'created'));
   const { events } = (await service.call('GET', '/api/jobs/train_1/events')).body;
+  const statuses = frames.filter((frame) => frame.job_id === 'train_1' && frame.type === 'status');
+  const changed = statuses.filter(
+    ({ state, phase }, at) => state !== statuses[at - 1]?.state || phase !== statuses[at - 1]?.phase,
+  );
   assert.equal(
     events,
-    frames.filter((frame) => frame.job_id === 'train_1' && ['log', 'export'].includes(frame.type)),
+    frames.filter(
+      (frame) =>
+        changed.includes(frame) ||
+        (frame.job_id === 'train_1' && (['log', 'export'].includes(frame.type) || frame.kind === 'eval')),
+    ),
   );
   const { train } = (await service.call('GET', '/api/jobs/train_1/metrics')).body;
   assert.equal(

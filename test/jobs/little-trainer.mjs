@@ -144,6 +144,45 @@ const scenarios = {
       }
     }, 20);
   },
+  // Fails after a checkpoint, and when it is resumed waits for the file `go`, then completes.
+  story: () => {
+    const isResumed = seq > 0;
+    say('hello', { protocol: 1, pid: process.pid, resumed_from_step: isResumed ? 2 : null, versions: {} });
+    const phase = (name) => say('phase', { phase: name, progress: null, detail: null });
+    const evaluated = (step, loss) => say('eval', { step, epoch: step / 2, metrics: { eval_loss: loss } });
+    for (const name of ['check', 'load', 'evaluate', 'train']) {
+      phase(name);
+      if (name === 'evaluate' && !isResumed) evaluated(0, 2.5);
+    }
+    if (!isResumed) {
+      process.stderr.write('Loading weights:   0%|          | 0/2 [00:00<?, ?it/s]\r');
+      process.stderr.write(
+        'Loading weights: 100%|██████████| 2/2 [00:00<00:00, 9.00it/s]\nloaded the weights\n',
+      );
+      say('warning', { code: 'rows_truncated', message: 'One row is cut.' });
+      phase('evaluate');
+      evaluated(2, 1.25);
+      phase('train');
+      say('checkpoint', { step: 2, path: 'checkpoints/checkpoint-2', reason: 'interval', best: true });
+      say('failed', {
+        code: 'disk_full',
+        message: 'The disk is full.',
+        advice: 'Free some.',
+        evidence: null,
+      });
+      process.exitCode = 1;
+      return;
+    }
+    const timer = setInterval(() => {
+      writeFileSync('heartbeat', '');
+      if (!existsSync('go')) return;
+      clearInterval(timer);
+      mkdirSync('artifacts/adapter', { recursive: true });
+      writeFileSync('artifacts/adapter/adapter_config.json', '{}');
+      say('artifact', { kind: 'adapter', path: 'artifacts/adapter', bytes: 2048, quantization: null });
+      say('done', { outcome: 'completed', step: 4, metrics: {}, verification: null });
+    }, 20);
+  },
   'deaf-to-stop': () => {
     hello();
     process.on('SIGTERM', () => undefined);

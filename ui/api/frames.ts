@@ -3,6 +3,7 @@ import type * as wire from '../../src/api/hone/schemas.ts';
 
 export type {
   AnalysisFrame,
+  Event,
   ExportFrame,
   Frame,
   GpuSample,

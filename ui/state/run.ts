@@ -1,4 +1,4 @@
-import type { ExportFrame, Frame, LogFrame } from '../api/frames.ts';
+import type { Event, Frame } from '../api/frames.ts';
 import { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Identity, JobDetail } from '../api/types.ts';
@@ -22,7 +22,8 @@ export interface RunRecord {
 export class Run extends Store<RunRecord> {
   readonly jobId: string;
   readonly series = new RunSeries();
-  readonly events: (LogFrame | ExportFrame)[] = [];
+  /** What happened, oldest first. */
+  readonly events: Event[] = [];
   #loading: Promise<void> | null = null;
   /** Frames that arrived while the metrics were loading. */
   #waiting: Frame[] | null = null;
@@ -98,8 +99,10 @@ export class Run extends Store<RunRecord> {
     const { job } = this.value;
     switch (frame.type) {
       case 'metrics':
-        if (frame.kind === 'eval') this.series.addEval(frame);
-        else {
+        if (frame.kind === 'eval') {
+          this.series.addEval(frame);
+          this.#note(frame);
+        } else {
           this.series.add(frame);
           if (job !== null && frame.progress !== undefined) {
             this.set({ job: { ...job, progress: frame.progress, last_metric: { ...frame } }, error: null });
@@ -114,6 +117,7 @@ export class Run extends Store<RunRecord> {
           this.forget(frame.discarded ? 'discarded' : 'deleted');
           break;
         }
+        if (frame.type === 'status') this.#note(frame);
         if (job === null) break;
         const { progress, phase, phase_progress, detail } = frame;
         const state = frame.type === 'status' ? frame.state : job.state;
@@ -126,7 +130,7 @@ export class Run extends Store<RunRecord> {
       case 'log':
       case 'export':
         if (frame.type === 'export' && frame.model_id !== undefined) break;
-        if (this.events.some(({ seq }) => seq === frame.seq)) break;
+        if (!this.#note(frame)) break;
         if (frame.type === 'log' && frame.code === 'no_gguf' && job !== null)
           this.set({ job: { ...job, export: null }, error: null });
         if (frame.type === 'log' && frame.kind === 'engine' && frame.name !== undefined && job !== null)
@@ -134,10 +138,16 @@ export class Run extends Store<RunRecord> {
             job: { ...job, engine: { name: frame.name, nodes: frame.nodes ?? null } },
             error: null,
           });
-        this.events.push(frame);
-        if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);
         this.touch();
         break;
     }
+  }
+
+  /** Adds an event, unless it is known. @returns whether it is new. */
+  #note(event: Event): boolean {
+    if (this.events.some(({ seq }) => seq === event.seq)) return false;
+    this.events.push(event);
+    if (this.events.length > eventLimit) this.events.splice(0, this.events.length - eventLimit);
+    return true;
   }
 }

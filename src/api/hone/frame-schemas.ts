@@ -55,7 +55,7 @@ const standing = {
   name: v.string(),
 };
 
-const statusFrame = v.strictObject({
+export const statusFrame = v.strictObject({
   ...ofJob,
   type: v.literal('status'),
   state,
@@ -79,14 +79,14 @@ const metricsFrame = v.strictObject({
   ...pointFields,
   ...measured,
 });
-const evalFrame = v.strictObject({
+export const evalFrame = v.strictObject({
   ...ofJob,
   type: v.literal('metrics'),
   kind: v.literal('eval'),
   ...evalFields,
 });
 
-/** A job event: a warning, a checkpoint, a sample answer, or what the workers run on. */
+/** A job event: a warning, a checkpoint, a sample answer, a resume, or what the workers run on. */
 export const logFrame = v.strictObject({
   ...ofJob,
   type: v.literal('log'),
@@ -318,6 +318,7 @@ export type EvalPoint = v.InferOutput<typeof evalPoint>;
 export type HardwareTrace = v.InferOutput<typeof hardwareTrace>;
 export type Series = v.InferOutput<typeof series>;
 export type StatusFrame = v.InferOutput<typeof statusFrame>;
+export type EvalFrame = v.InferOutput<typeof evalFrame>;
 export type LogFrame = v.InferOutput<typeof logFrame>;
 /** Distinguished from a `QuantizeFrame` by having no model yet. */
 export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_id?: undefined };

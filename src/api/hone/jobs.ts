@@ -90,7 +90,8 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}/events',
       tag,
-      summary: 'Events of a job: warnings, samples, checkpoints and files',
+      summary:
+        'What happened to a job: states, phases, evaluations, warnings, samples, checkpoints, resumes and files',
       responses: { 200: { description: 'The events, oldest first', schema: s.events }, 404: noJob },
       handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
     }),

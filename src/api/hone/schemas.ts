@@ -15,7 +15,7 @@ import {
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
 import { trainingRequest } from '../../domain/training/training-request.ts';
-import { exportFrame, lastPoint, logFrame } from './frame-schemas.ts';
+import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from './frame-schemas.ts';
 import { identity, searchQuery } from './identity-schemas.ts';
 
 const wholeNumber = (fallback: number, max: number) =>
@@ -381,7 +381,7 @@ export { preview } from '../../domain/training/previewer.ts';
 export type * from './frame-schemas.ts';
 export { series } from './frame-schemas.ts';
 
-const event = v.union([logFrame, exportFrame]);
+const event = v.union([statusFrame, evalFrame, logFrame, exportFrame]);
 export type Event = v.InferOutput<typeof event>;
 export const events = v.object({ events: v.array(event) });
 

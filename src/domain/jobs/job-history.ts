@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { EventRow } from '../../db/events.ts';
 import type { Store } from '../../db/store.ts';
 import { readTail } from '../../trainer/supervisor.ts';
 import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
@@ -15,7 +16,7 @@ export interface JobHistory {
   recent(id: number, count: number): Point[];
   /** A job's total resource usage so far; steps repeated after a resume count again. */
   consumption(id: number): Consumption;
-  /** A job's stored log and export frames, oldest first. */
+  /** What happened to a job, oldest first: states and phases, evaluations, log and export frames. */
   events(id: number): Frame[];
   /** What a job gained, `null` unless it is completed; `kept` are the steps of its checkpoints. */
   verdict(id: number, kept: readonly number[]): Verdict | null;
@@ -48,8 +49,12 @@ export function createJobHistory(
 
     events(id) {
       get(id);
-      return (['log', 'export'] as const)
-        .flatMap((type) => store.events.ofJob(id, type))
+      const { events } = store;
+      return [
+        ...changes(events.ofJob(id, 'status')),
+        ...events.bySeq(events.steps(id, 'eval')),
+        ...(['log', 'export'] as const).flatMap((type) => events.ofJob(id, type)),
+      ]
         .sort((a, b) => a.seq - b.seq)
         .map(toFrame);
     },
@@ -59,3 +64,10 @@ export function createJobHistory(
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };
 }
+
+/** The `status` frames with another state or phase than the one before. */
+const changes = (statuses: readonly EventRow[]): EventRow[] =>
+  statuses.filter(({ payload: { state, phase } }, at) => {
+    const before = statuses[at - 1]?.payload;
+    return state !== before?.state || phase !== before?.phase;
+  });

@@ -1,3 +1,4 @@
+import type { FrameType } from '../../contract/frames.ts';
 import type { JobState } from '../../contract/jobs.ts';
 import type { JournalLine } from '../../contract/journal.ts';
 import type { JobChange } from '../../db/jobs.ts';
@@ -33,19 +34,26 @@ export function applyLines(
     current = { ...current, ...fields } as Job;
   };
   for (const line of lines) {
+    // It may be read long after it was written, if the service was not running.
+    const tell = (type: FrameType, payload: Record<string, unknown>) =>
+      emit(type, job.id, payload, line.time);
     switch (line.type) {
       case 'hello':
         if (current.state === 'starting') {
           checkTransition(current.state, 'running');
           change({ state: 'running' satisfies JobState });
         }
-        emit('status', job.id, statusPayload(current));
+        tell('status', statusPayload(current));
+        if (line.resumed_from_step !== null) {
+          const { resumed_from_step: step } = line;
+          tell('log', { level: 'info', kind: 'resume', step, message: `Resumed from step ${step}` });
+        }
         break;
       case 'phase': {
         const entered = line.phase !== current.phase;
         change({ phase: line.phase, phaseProgress: line.progress, phaseDetail: line.detail });
-        if (entered) emit('status', job.id, statusPayload(current));
-        emit('progress', job.id, progressPayload(current));
+        if (entered) tell('status', statusPayload(current));
+        tell('progress', progressPayload(current));
         break;
       }
       case 'engine': {
@@ -62,7 +70,7 @@ export function applyLines(
       case 'metric': {
         change({ lastMetric: line });
         const hardware = takeTrace();
-        emit('metrics', job.id, {
+        tell('metrics', {
           kind: 'train',
           ...withoutHead(line),
           progress: progressOf(current),
@@ -71,11 +79,11 @@ export function applyLines(
         break;
       }
       case 'eval':
-        emit('metrics', job.id, { kind: 'eval', ...withoutHead(line) });
+        tell('metrics', { kind: 'eval', ...withoutHead(line) });
         break;
       case 'sample': {
         const { reference, file, ...answer } = withoutHead(line);
-        emit('log', job.id, {
+        tell('log', {
           ...{ level: 'info', kind: 'sample', ...answer },
           ...(reference === null ? {} : { reference }),
           ...(file === null ? {} : { file }),
@@ -83,7 +91,7 @@ export function applyLines(
         break;
       }
       case 'checkpoint':
-        emit('log', job.id, {
+        tell('log', {
           level: 'info',
           kind: 'checkpoint',
           ...withoutHead(line),
@@ -93,13 +101,13 @@ export function applyLines(
       case 'warning':
         // The record should show what is actually made.
         if (line.code === noGgufCode) change({ spec: { ...(current.spec as object), export: null } });
-        emit('log', job.id, { level: 'warning', kind: 'warning', ...withoutHead(line) });
+        tell('log', { level: 'warning', kind: 'warning', ...withoutHead(line) });
         break;
       case 'artifact': {
         const { kind, path, bytes, quantization } = line;
         const others = current.artifacts.filter((artifact) => artifact.path !== path);
         change({ artifacts: [...others, { kind, path, bytes, quantization }] });
-        emit('export', job.id, withoutHead(line));
+        tell('export', withoutHead(line));
         break;
       }
       case 'done':

@@ -338,7 +338,7 @@ export class RunPage extends LitElement {
       case 'Samples':
         return html`<section class="card" aria-label="Samples">${runSamples(this._run)}</section>`;
       case 'Events':
-        return html`<section class="card" aria-label="Events">${runEvents(this._run)}</section>`;
+        return html`<section class="card" aria-label="Events">${runEvents(this._run.events, job)}</section>`;
       case 'Log':
         return html`<section class="card" aria-label="Log">
           ${

@@ -1,0 +1,104 @@
+/** A run tells what happened to it: its events from start to end, and its log. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readDescription } from '../api/description.ts';
+import { littleInstallation } from '../jobs/little-installation.ts';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  until,
+} from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
+import { closeBrowser, openPage } from './browser.ts';
+
+let service: TestService;
+const become = (state: string) =>
+  until(
+    async () => (await service.call('GET', '/api/jobs/train_1')).body.state === state,
+    `the run is ${state}`,
+    300_000,
+  );
+
+test.before(async () => {
+  service = await startService({ env: littleInstallation('story') });
+  await service.upload('support.jsonl', supportRows());
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+const beginning = [
+  'Queued',
+  'Starting',
+  'Running',
+  'Checking model and rows',
+  'Loading the model',
+  'Base model evaluated: Evaluation loss 2.5',
+  'Training',
+  'One row is cut.',
+  'Evaluated at step 2: Evaluation loss 1.25',
+  'Checkpoint saved at step 2 (the best so far)',
+];
+const again = ['Queued', 'Starting', 'Running', 'Resumed from step 2'];
+const ending = [
+  'Checking model and rows',
+  'Loading the model',
+  'Training',
+  'adapter written, 2.05 kB',
+  'Completed',
+];
+
+test('the events of a run are told from its start to its end, while it runs and afterwards', async () => {
+  const { status, body } = await service.call(
+    'POST',
+    '/api/start_training',
+    quickRequest({ eval_split: 0.1, export: 'none' }),
+  );
+  assert.is(status, 200, JSON.stringify(body));
+  await become('failed');
+  const { page, context, faults } = await openPage(service.url, '/training/train_1?view=events');
+  const told = async () =>
+    (await page.locator('.events li bdi').allTextContents()).map((text) => text.trim());
+  const tells = (wanted: readonly string[]) =>
+    until(async () => `${await told()}` === `${wanted}`, `the events are ${wanted}`);
+  await tells([...beginning, 'Failed: The disk is full.']);
+  assert.is(await page.locator('.events li[data-level="warning"]').count(), 2);
+  assert.equal(await appearanceFaults(page, 'run-events'), []);
+  await page.getByRole('button', { name: /^(Start again|Resume)/ }).click();
+  await tells([...beginning, 'Failed', ...again, ...ending.slice(0, 3)]);
+  writeFileSync(join(service.dataDir, 'jobs', 'train_1', 'go'), '');
+  await tells([...beginning, 'Failed', ...again, ...ending]);
+  await page.reload();
+  await tells([...beginning, 'Failed', ...again, ...ending]);
+  const answer = await service.call('GET', '/api/jobs/train_1/events');
+  (await readDescription(service)).check('GET', '/api/jobs/train_1/events', answer);
+  const written = readFileSync(join(service.dataDir, 'jobs', 'train_1', 'journal.jsonl'), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('"checkpoint"'))
+    .map((line) => JSON.parse(line).time);
+  const times = answer.body.events
+    .filter(({ kind }: Json) => kind === 'checkpoint')
+    .map(({ time }: Json) => time);
+  assert.equal(times, written, 'an event has the time at which it happened');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('the log is shown without progress bars', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training/train_1?view=log');
+  const log = page.getByRole('region', { name: 'Trainer log' });
+  assert.is((await log.innerText()).trim(), 'loaded the weights');
+  const { body } = await service.call('GET', '/api/jobs/train_1/log');
+  assert.match(body, 'Loading weights: 100%', 'the file has everything');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test.run();
