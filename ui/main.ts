@@ -7,5 +7,7 @@ import './elements/dialog.ts';
 import './elements/toasts.ts';
 import './app.ts';
 import { connect } from './state/app.ts';
+import { announceEnds } from './state/end-notices.ts';
 
+announceEnds();
 connect();

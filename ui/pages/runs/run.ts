@@ -22,11 +22,13 @@ import {
 } from '../../state/app.ts';
 import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
+import { endNotices } from '../../state/end-notices.ts';
 import { isActive, isEnded, isStoppable } from '../../state/job-words.ts';
 import { paced } from '../../state/pace.ts';
 import { asServiceError } from '../../state/remote.ts';
 import type { Run } from '../../state/run.ts';
 import { Watch } from '../../state/store.ts';
+import { endNoticeButton } from '../../views/end-notice-button.ts';
 import { metricFigures, runCharts } from '../../views/run-charts.ts';
 import { runData } from '../../views/run-data.ts';
 import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
@@ -59,7 +61,7 @@ export class RunPage extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, jobs, models, chartOptions);
+    new Watch(this, choices, endNotices, jobs, models, chartOptions);
   }
 
   protected override createRenderRoot(): this {
@@ -169,7 +171,9 @@ export class RunPage extends LitElement {
       ${
         job.verdict === null
           ? html`<div class=${isActive(job.state) ? 'run-head' : ''}>
-              <section class="card" aria-label="Progress">${progressOf(job, this._run)}</section>
+              <section class="card" aria-label="Progress">
+                ${progressOf(job, this._run)} ${isActive(job.state) ? endNoticeButton() : nothing}
+              </section>
               ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
             </div>`
           : html`${verdictView(job, job.verdict, isKept(job.model_id))} ${detailsCard(job, this._run)}`
