@@ -24,6 +24,7 @@ import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { createShare, readHeld, spareDevices } from './domain/jobs/devices.ts';
 import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
+import { createEndWebhook, type EndWebhook } from './domain/jobs/end-webhook.ts';
 import { createJobs } from './domain/jobs/jobs.ts';
 import { createRunsUnderway } from './domain/jobs/runs-underway.ts';
 import { createClusterView } from './domain/machine/cluster.ts';
@@ -93,10 +94,14 @@ export async function compose(
 ): Promise<Core> {
   let sweeps: Sweeps | null = null;
   let evaluations: Evaluations | null = null;
+  let webhook: EndWebhook | null = null;
   const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, droppable) => {
     publish(frame, droppable);
     sweeps?.take(frame);
+    webhook?.take(frame);
   });
+  const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
+  webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
   const ground: Ground = { config, logger, store, frames, hub: hubAccess(config) };
   const backups = createRollingBackups({
     databasePath: config.databasePath,
@@ -164,6 +169,7 @@ export async function compose(
       models.checkpoints.close();
       await training.moving.cancel();
       backups.close();
+      webhook?.close();
       await Promise.all([
         sweeps?.close(),
         evaluations?.close(),

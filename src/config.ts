@@ -65,6 +65,8 @@ export interface Config {
   readonly defaultBatchSize: number | null;
   /** The most trainings at once. */
   readonly parallel: number;
+  /** Who is told when runs end, and the key that signs it; never printed. */
+  readonly webhook: { readonly url: string; readonly key: Buffer | null } | null;
   /** `null` for the best one that works. */
   readonly httpEngine: (typeof httpEngines)[number] | null;
   /** Never printed or stored, and passed only to a trainer that downloads. */
@@ -117,6 +119,9 @@ export interface Limits {
   /** The same of requests to OpenAI, whose rates are limited by the minute. */
   readonly moveBackoffMs: number;
   readonly moveWaitMs: number;
+  /** How long a webhook's receiver may take, and the first wait between attempts. */
+  readonly webhookTimeoutMs: number;
+  readonly webhookBackoffMs: number;
   /** The most trainings that wait in the queue. */
   readonly queuedJobs: number;
   /** The most requests to one model at a time, running and waiting. */
@@ -151,6 +156,8 @@ const defaultLimits: Limits = {
   hubWaitMs: 30_000,
   moveBackoffMs: 500,
   moveWaitMs: 300_000,
+  webhookTimeoutMs: 10_000,
+  webhookBackoffMs: 5_000,
   queuedJobs: 50,
   pendingAnswers: 64,
   uploadsAtOnce: 32,
@@ -204,6 +211,29 @@ function accessKey(text: string | undefined): string | null {
     'invalid',
     `HONE_ACCESS_KEY must have at least ${leastKeyLength} characters, all of them visible ASCII characters. Make one with: openssl rand -hex 32`,
   );
+}
+
+/** The secrets of Standard Webhooks: `whsec_` and 24 to 64 bytes in Base64. */
+const secretPattern = /^whsec_([A-Za-z0-9+/]{32,86}={0,2})$/;
+
+function webhook(url: string | undefined, secret: string | undefined): Config['webhook'] {
+  if (!url) return null;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  // The address may contain a secret, and is not repeated.
+  if (!/^https?:$/.test(parsed?.protocol ?? '') || parsed?.username || parsed?.password) {
+    throw new AppError(
+      'invalid',
+      'SERVICE_WEBHOOK_URL must be an http:// or https:// address without a user name and password.',
+    );
+  }
+  const encoded = secretPattern.exec(secret ?? '')?.[1];
+  if (secret && encoded === undefined) {
+    throw new AppError(
+      'invalid',
+      'SERVICE_WEBHOOK_SECRET must be "whsec_" followed by 24 to 64 bytes in Base64. Make one with: echo "whsec_$(openssl rand -base64 32)"',
+    );
+  }
+  return { url, key: encoded === undefined ? null : Buffer.from(encoded, 'base64') };
 }
 
 function ipAddress(name: string, text: string): string {
@@ -305,6 +335,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
       values.parallel === undefined
         ? integer('SERVICE_PARALLEL', env.SERVICE_PARALLEL || '1', 1, maxParallel)
         : integer('--parallel', values.parallel, 1, maxParallel),
+    webhook: webhook(env.SERVICE_WEBHOOK_URL, env.SERVICE_WEBHOOK_SECRET),
     httpEngine: env.HONE_HTTP ? oneOf('HONE_HTTP', env.HONE_HTTP, httpEngines) : null,
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
     hubEndpoint: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),

@@ -35,6 +35,8 @@ test('flags and variables are heeded', () => {
     SERVICE_PARALLEL: '4',
     HF_HUB_OFFLINE: 'true',
     HF_ENDPOINT: 'http://hub/',
+    SERVICE_WEBHOOK_URL: 'https://chat/hook',
+    SERVICE_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   };
   const config = readConfig(
     ['stop', '--port', '9000', '--host', '127.0.0.1', '--log-level', 'debug'],
@@ -61,6 +63,7 @@ test('flags and variables are heeded', () => {
   assert.is(readConfig(['--parallel', '2'], env, empty).parallel, 2, 'the flag wins');
   assert.is(config.hubOffline, true);
   assert.is(config.hubEndpoint, 'http://hub');
+  assert.equal(config.webhook, { url: 'https://chat/hook', key: Buffer.alloc(32, 7) });
 });
 
 test('what is wrong is said in a sentence', () => {
@@ -76,6 +79,13 @@ test('what is wrong is said in a sentence', () => {
     [['key', 'add', 'a', '--scope', 'half'], {}, '--scope must be one of full, inference'],
     [['--colour'], {}, '--colour'],
     [['--parallel', '0'], {}, '--parallel must be an integer from 1 to 64'],
+    [[], { SERVICE_WEBHOOK_URL: 'ftp://a' }, 'SERVICE_WEBHOOK_URL must be an http://'],
+    [[], { SERVICE_WEBHOOK_URL: 'http://me:pass@a' }, 'without a user name and password'],
+    [
+      [],
+      { SERVICE_WEBHOOK_URL: 'http://a', SERVICE_WEBHOOK_SECRET: 'short' },
+      'SERVICE_WEBHOOK_SECRET must be',
+    ],
     [[], { SERVICE_PARALLEL: 'two' }, 'SERVICE_PARALLEL must be an integer'],
     [[], { SERVICE_DEFAULT_BATCH_SIZE: '0' }, 'SERVICE_DEFAULT_BATCH_SIZE'],
   ] as const) {

@@ -11,7 +11,7 @@ interface Import {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const adapters = ['db', 'trainer', 'inference', 'hub', 'openai-source', 'hardware', 'native'];
+const adapters = ['db', 'trainer', 'inference', 'hub', 'openai-source', 'webhook', 'hardware', 'native'];
 const rooms = ['contract', 'http', 'domain', ...adapters, 'client', 'demo'];
 
 /** What each room may import from the others, as in the table of CONTRIBUTING.md. */
