@@ -32,6 +32,7 @@ import { endNoticeButton } from '../../views/end-notice-button.ts';
 import { metricFigures, runCharts } from '../../views/run-charts.ts';
 import { runData } from '../../views/run-data.ts';
 import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
+import { logView } from './log-view.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
 import '../../views/identity.ts';
@@ -344,14 +345,7 @@ export class RunPage extends LitElement {
       case 'Events':
         return html`<section class="card" aria-label="Events">${runEvents(this._run.events, job)}</section>`;
       case 'Log':
-        return html`<section class="card" aria-label="Log">
-          ${
-            this._log
-              ? html`<div class="row end"><hone-copy .text=${this._log} label="Copy log"></hone-copy></div>
-                  <pre class="log log-view" tabindex="0" role="region" aria-label="Trainer log">${this._log}</pre>`
-              : empty('The log is empty', 'Trainer output appears here, without progress bars.')
-          }
-        </section>`;
+        return logView(this._log);
       case 'Settings':
         return html`<section class="card" aria-label="Settings">
           ${
