@@ -63,6 +63,7 @@ const subjects = [
   'Dataset that vanished',
   'Out of memory',
   'Hub refuses (401, 403), is busy (429) or fails (5xx, silence)',
+  'Receiver of the webhook that fails, hangs or redirects',
   'Slow reader of the WebSocket',
   'Upload over the limit',
   'Malformed JSON, wrong UTF-8, values out of bounds',

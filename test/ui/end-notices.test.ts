@@ -22,7 +22,7 @@ async function startRun(): Promise<string> {
   await until(
     async () => (await service.call('GET', `/api/jobs/${body.job_id}`)).body.state === 'running',
     'the run has begun',
-    60_000,
+    300_000,
   );
   return body.job_id;
 }
@@ -93,7 +93,9 @@ test('it is asked by a button alone, and told while the page is hidden', async (
 test('a browser that blocks them says so', async () => {
   const jobId = await startRun();
   const { page, context, faults } = await openPage(service.url, `/training/${jobId}`);
-  // A headless browser without the permission denies it.
+  // Every permission but the given ones is denied.
+  await context.grantPermissions(['clipboard-read'], { origin: service.url });
+  await page.reload();
   await sees(page, 'This browser blocks notifications of this page.');
   assert.equal(faults, []);
   await service.call('POST', '/api/stop_training');
