@@ -293,7 +293,11 @@ test('every frame is one of those that the description knows, and a job’s are 
   assert.is(swept.status, 200, JSON.stringify(swept.body));
   assert.is((await service.call('POST', '/api/sweeps/sweep_1/stop')).status, 200);
   assert.is((await service.call('DELETE', '/api/sweeps/sweep_1')).status, 200);
+  const scored = { dataset: 'support.jsonl', base_model: tinyModel('llama'), rows: 1 };
+  assert.is((await service.call('POST', '/api/evaluations', scored)).status, 200);
+  assert.is((await service.call('DELETE', '/api/evaluations/eval_1')).status, 200);
   const before = (await service.call('GET', '/api/jobs')).body.jobs[1].job_id;
+  assert.is((await service.call('PATCH', `/api/jobs/${before}`, { notes: 'told' })).status, 200);
   assert.is((await service.call('DELETE', `/api/jobs/${before}`)).status, 200);
   await until(
     () => frames.some(({ state, job_id }) => state === 'deleted' && job_id === before),
