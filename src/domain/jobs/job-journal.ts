@@ -59,7 +59,7 @@ export function applyLines(
       case 'engine': {
         const engine: Engine = { name: line.name, nodes: line.nodes };
         change({ spec: { ...(current.spec as object), engine } });
-        emit('log', job.id, {
+        tell('log', {
           level: 'info',
           kind: 'engine',
           ...engine,
