@@ -172,7 +172,7 @@ test('a bad strength or a base that does not fit is refused', async () => {
   await refused(
     'a',
     { blend: { model: 'old' } },
-    /did not record its base, which cannot be found out any more: Its training was deleted. Train it again/,
+    /did not record its base, which cannot be found out now: Its training was deleted. Train it again/,
   );
   await refused('a', { blend: { model: 'plain' } }, /plain cannot be blended: it has no adapter/);
   await refused('plain', { scale: 0.5 }, /The scale of plain must be 1/);

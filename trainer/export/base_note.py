@@ -26,9 +26,11 @@ def describe(spec_path: str, template: str, trained: float) -> int:
 
         directory = base_directory(spec)
         if not directory.is_dir():
-            raise Failure("model_not_accessible", f"The base model is no longer in {directory}.", "")
+            gone = f"The base model is no longer in {directory}."
+            raise Failure("model_not_accessible", gone, "Put it back, and ask again.")
         if _changed(directory) > trained:
-            raise Failure("bad_model", "The base model's files have changed since the training.", "")
+            changed = "The base model's files have changed since the training."
+            raise Failure("bad_model", changed, "Train it again.")
         with tempfile.TemporaryDirectory() as scratch:
             tokenizer = load_tokenizer(make_view(directory, Path(scratch) / "model"))
             print(json.dumps(note(spec, templates.load(Path(template)), tokenizer)))

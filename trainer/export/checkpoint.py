@@ -135,7 +135,8 @@ def _base(
     tokenizer = load_tokenizer(view)
     described = note(spec, chosen, tokenizer)
     if named not in (None, described["file"]):
-        raise Failure("bad_model", "The base model's files have changed since the training.", "")
+        changed = "The base model's files have changed since the training."
+        raise Failure("bad_model", changed, "Train the model again.")
     write_json(spec.folder / NOTE, described)
     base = bases / described["file"]
     if base.exists():

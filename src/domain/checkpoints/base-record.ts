@@ -20,18 +20,21 @@ export function createBaseRecord(options: {
   readonly closing: AbortSignal;
 }): (model: Model) => Promise<string | null> {
   const { models, preparing, folderOf, command, closing: signal } = options;
-  /** Why models have none, by their IDs; it takes seconds to find out. */
+  /** Why models have none for good, by their IDs; it takes seconds to find out. */
   const reasons = new Map<string, string>();
 
-  async function derive(model: Model, folder: string, templatePath: string): Promise<void> {
+  async function derive(model: Model, folder: string, templatePath: string): Promise<string | null> {
     try {
       const trainedAt = new Date(model.createdAt);
       const note = await askBase(command, folder, { templatePath, trainedAt, signal });
       const path = join(model.path, baseNoteName);
       await writeFile(`${path}.partial`, JSON.stringify(note));
       await rename(`${path}.partial`, path);
+      return null;
     } catch (error) {
-      if (!signal.aborted) reasons.set(model.modelId, asAppError(error).message);
+      const { message, details } = asAppError(error);
+      if (details.code === 'bad_model') reasons.set(model.modelId, message);
+      return message;
     }
   }
 
@@ -40,11 +43,13 @@ export function createBaseRecord(options: {
     const folder = model.jobId === null ? null : folderOf({ id: model.jobId });
     const templatePath = models.fileOf(model, 'template');
     if (folder === null || templatePath === null || !existsSync(join(folder, 'spec.json')))
-      return 'Its training was deleted.';
+      return 'Its training was deleted. Train it again.';
+    let reason: string | null = null;
     await preparing.inTurn({ kind: 'record', name: model.name }, async () => {
-      const isMissing = (await readBaseNote(model.path)) === null && !reasons.has(model.modelId);
-      if (isMissing) await derive(model, folder, templatePath);
+      reason = reasons.get(model.modelId) ?? null;
+      const isMissing = reason === null && (await readBaseNote(model.path)) === null;
+      if (isMissing) reason = await derive(model, folder, templatePath);
     });
-    return reasons.get(model.modelId) ?? null;
+    return reason;
   };
 }

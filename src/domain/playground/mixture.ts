@@ -20,7 +20,7 @@ export interface Source {
   readonly modelId: string;
   readonly isCheckpoint: boolean;
   readonly weights: GgufWeights | TrainedWeights;
-  /** Why its base is not known and cannot be found out any more. */
+  /** Why its base is not known, and what to do. */
   readonly unknownBase?: string;
 }
 
@@ -101,7 +101,7 @@ function adapterBeside(source: Source, other: Source): string {
   const unknown = [source, other].find((_, index) => bases[index] === null);
   if (unknown !== undefined) {
     throw invalid(
-      `${source.name} and ${other.name} cannot be blended, because an earlier version trained ${unknown.name} and did not record its base, which cannot be found out any more: ${unknown.unknownBase} Train it again.`,
+      `${source.name} and ${other.name} cannot be blended, because an earlier version trained ${unknown.name} and did not record its base, which cannot be found out now: ${unknown.unknownBase}`,
     );
   }
   const same = source.baseModel === other.baseModel ? ', whose files changed in between' : '';

@@ -128,7 +128,9 @@ def test_the_base_of_a_job_is_found_out_unless_it_changed(
 
     written = max(path.stat().st_mtime for path in Path(read_spec(job["spec"]).model.path or "").iterdir())
     assert described(written) == json.loads((artifacts / "base.json").read_text("utf-8"))
-    assert "have changed since the training" in described(written - 1)["failed"]["message"]
+    failed = described(written - 1)["failed"]
+    assert "have changed since the training" in failed["message"]
+    assert failed["advice"] == "Train it again."
 
 
 def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
