@@ -14,7 +14,7 @@ const wrong = `
 import { html, nothing } from 'lit';
 import { keyedRow } from './elements/child.ts';
 export const bad = [
-  html\`<hone-chart .steps=\${'many'}></hone-chart>\`,
+  html\`<hone-chart .xs=\${'many'}></hone-chart>\`,
   html\`<hone-copy .txt=\${'a'}></hone-copy>\`,
   html\`<hone-nothing .text=\${'a'}></hone-nothing>\`,
   html\`<p class=\${{ a: 1 }}><button ?disabled=\${'no'} @click=\${3}>a</button></p>\`,

@@ -84,7 +84,7 @@ export class SettingsForm extends LitElement {
       ),
     );
     // A fault opens it. Correcting the fault does not close it, as the field would vanish while it is edited.
-    return html`<details class="fold" ?open=${wrong ? true : noChange}>
+    return html`<details class="fold" ?open=${(wrong ? true : noChange) as boolean}>
       <summary>
         ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
       </summary>

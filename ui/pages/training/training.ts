@@ -135,7 +135,7 @@ export class Training extends LitElement {
               html`<option value=${name} .selected=${name === draft.value.task}>${label}</option>`,
           )}
         </select>
-        <span class="hint" id="task-hint">${known?.description}</span>
+        <span class="hint" id="task-hint">${known?.description ?? nothing}</span>
       </div>
     </div>`;
   }
