@@ -14,9 +14,9 @@ import { checkServing, servingComparisons, servingSides } from './harness/servin
  * A Llama architecture with random weights, quantized to Q4_0. `second turn`: time to the first token of a second
  * question after a long first one whose tokens are cached, compared with the same conversation without a cache.
  * `decode`: tokens per second of one answer, compared with transformers' generate in bfloat16. `beside a training`: the
- * same while a training uses every core, compared with node-llama-cpp and its own thread count. With the F16 file that a
- * training exports: what share of the memory's bandwidth decoding takes (harness/bandwidth.ts), and several requests at
- * once (harness/serving.ts).
+ * same while a training uses every core, compared with node-llama-cpp and its own thread count. In F16: what share of the
+ * memory's bandwidth decoding takes (harness/bandwidth.ts). In Q8_0, as a training exports it unless told otherwise: several
+ * requests at once (harness/serving.ts), and answers that copy (harness/lookup.ts).
  */
 
 const shapes: Record<
@@ -27,9 +27,9 @@ const shapes: Record<
   quick: { hidden: 512, layers: 8, words: 1400, tokens: 96, mostMs: 2_000 },
   test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
-/** As a training exports it, in F16. */
-const exported = (dir: string) => join(dir, 'model.gguf');
-const q4 = (dir: string) => join(dir, 'model-Q4_0.gguf');
+const f16 = (dir: string) => join(dir, 'model.gguf');
+const quantized = (type: 'Q4_0' | 'Q8_0') => (dir: string) => join(dir, `model-${type}.gguf`);
+const [q4, q8] = [quantized('Q4_0'), quantized('Q8_0')];
 const template = (dir: string) => join(dir, 'template.json');
 
 interface Said {
@@ -97,8 +97,10 @@ export const scenario: Scenario = {
     const { dir, size } = input;
     const { hidden, layers } = shapes[size];
     await makeInputs('playground_inputs.py', [String(hidden), String(layers)], input);
-    const argv = [join(root, 'dist', 'quantize.js'), exported(dir), q4(dir), 'Q4_0'];
-    execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+    for (const type of ['Q4_0', 'Q8_0'] as const) {
+      const argv = [join(root, 'dist', 'quantize.js'), f16(dir), quantized(type)(dir), type];
+      execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+    }
     makeCopying(dir, { hidden, layers });
   },
   sides: [
@@ -111,8 +113,8 @@ export const scenario: Scenario = {
         const [busy] = (await besideTraining(size, () =>
           play(dir, size, [short], { training: 'training' }),
         )) as [Said];
-        const [whole] = (await play(dir, size, [short], { model: exported(dir) })) as [Said];
-        const read = weightsRead(exported(dir), rateOf(whole));
+        const [whole] = (await play(dir, size, [short], { model: f16(dir) })) as [Said];
+        const read = weightsRead(f16(dir), rateOf(whole));
         return {
           figures: { turn: cached.timeToFirstTokenMs, decode: rateOf(answer), busy: rateOf(busy), read },
           answer: { second: cached.text, text: answer.text, busy: busy.text, prompt: answer.promptTokens },
@@ -166,8 +168,8 @@ export const scenario: Scenario = {
         return { figures: { busy: rate }, answer: { beginning: text } };
       },
     },
-    bandwidthSide(exported),
-    ...servingSides(exported, template, (size) => shapes[size].tokens),
+    bandwidthSide(f16),
+    ...servingSides(q8, template, (size) => shapes[size].tokens),
     ...lookupSides(template),
   ],
   check: (answers) => {

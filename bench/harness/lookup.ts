@@ -16,7 +16,7 @@ const firstByte = 3;
 const tokens = 56;
 /** In the prompt every so many letters are interrupted, where a guess is wrong. */
 const unbroken = 14;
-const file = (dir: string) => join(dir, 'copying-Q4_0.gguf');
+const file = (dir: string) => join(dir, 'copying-Q8_0.gguf');
 
 function following(token: number): number {
   const at = letters.indexOf(String.fromCharCode(token - firstByte));
@@ -30,7 +30,7 @@ export function makeCopying(dir: string, { hidden, layers }: { hidden: number; l
     ...{ width: hidden, layers, feedForward: Math.floor((hidden * 8) / 3 / 256) * 256 },
     ...{ context: 4096, next: following },
   });
-  const argv = [join(root, 'dist', 'quantize.js'), whole, file(dir), 'Q4_0'];
+  const argv = [join(root, 'dist', 'quantize.js'), whole, file(dir), 'Q8_0'];
   execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
   rmSync(whole);
 }

@@ -21,7 +21,8 @@ def make(
 ) -> tuple[Path, transformers.PreTrainedModel, templates.Template]:
     """Writes `base/` (bfloat16) and `template.json` to `directory`.
 
-    Returns the path of the base, its model and its template. `spread` is the standard deviation of the weights.
+    Its answers never end by themselves. Returns the path of the base, its model and its template. `spread` is the
+    standard deviation of the weights.
     """
     tokenizer = tiny.build_tokenizer(500, "chatml")
     tokenizer.model_max_length = context
@@ -41,6 +42,8 @@ def make(
     )
     base = directory / "base"
     model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
+    # Random answers would end anywhere. The most likely token has a logit above 0, so these are never it.
+    model.lm_head.weight.data[tokenizer.all_special_ids] = 0
     model.save_pretrained(base)
     tokenizer.save_pretrained(base)
     chosen = templates.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
