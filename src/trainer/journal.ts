@@ -29,6 +29,8 @@ export function readJournal(
     const buffer = Buffer.allocUnsafe(Math.min(size - offset, maxBytes));
     const bytesRead = readSync(file, buffer, 0, buffer.length, offset);
     const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a);
+    // A line may be longer than a part.
+    if (end < 0 && bytesRead === maxBytes) return readJournal(path, offset, onBadLine, 4 * maxBytes);
     if (end < 0) return { lines: [], offset };
     const lines: JournalLine[] = [];
     let position = 0;

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
 import type { JournalLine } from '../contract/journal.ts';
@@ -15,6 +15,8 @@ import {
   spawnDetached,
 } from './process.ts';
 
+/** How much of a journal is stored at once: its frames are far below what may wait in a socket (`http/sockets.ts`). */
+const partBytes = 2 ** 18;
 /** How often the journal is polled: more often before the first step, because the early phases are short. */
 const pollMs = { beforeSteps: 25, training: 100 };
 /** How often to check whether a trainer that is not our child is still running. */
@@ -155,13 +157,15 @@ export async function* followTrainer(
       if (!(await isAlive(trainer.identity))) exit = { code: null, signal: null };
     }
     const ended = exit;
-    let chunk = readJournal(journalPath, offset, options.onBadLine);
+    let chunk = readJournal(journalPath, offset, options.onBadLine, partBytes);
     while (chunk.offset > offset) {
       offset = chunk.offset;
       beatAt = performance.now();
       steps ||= chunk.lines.some(({ type }) => type === 'metric');
       yield { kind: 'lines', lines: chunk.lines, offset };
-      chunk = readJournal(journalPath, offset, options.onBadLine);
+      // A journal may grow as fast as it is stored: requests and sockets have their turn in between.
+      await nextTurn();
+      chunk = readJournal(journalPath, offset, options.onBadLine, partBytes);
     }
     if (ended !== null) {
       yield { kind: 'end', exit: ended, logTail: await readTail(join(options.jobDir, 'log.txt')) };
