@@ -15,11 +15,11 @@ export function chartTable(chart: ShownChart, title: string): TemplateResult {
   const rows: number[] = [];
   for (let row = steps.length - 1; row >= 0; row -= stride) rows.push(row);
   return html`
-    <p class="row between">
+    <p class="row wrap-row between">
       <span class="muted">
         ${stride === 1 ? `All ${steps.length} points` : `${rows.length} of ${steps.length.toLocaleString('en')} points`}, highest first
       </span>
-      <span class="row">
+      <span class="row wrap-row">
         <button type="button" class="small" @click=${() => saveCsv(title, [chart])}>Download CSV</button>
         <button type="button" class="small" @click=${() => savePng(title, [chart])}>Download PNG</button>
       </span>
