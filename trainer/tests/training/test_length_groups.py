@@ -16,13 +16,13 @@ def padded(rows, filler):
     return torch.tensor([row + [filler] * (width - len(row)) for row in rows])
 
 
-def some_batch(size=400):
+def some_batch(size=400, lengths=LENGTHS):
     generator = torch.Generator().manual_seed(1)
 
     def tokens(count):
         return torch.randint(8, size, (count,), generator=generator).tolist()
 
-    sources, targets = zip(*((tokens(source), tokens(target)) for source, target in LENGTHS), strict=True)
+    sources, targets = zip(*((tokens(source), tokens(target)) for source, target in lengths), strict=True)
     return {
         "input_ids": padded(sources, 0),
         "attention_mask": padded([[1] * len(source) for source in sources], 0),
@@ -51,8 +51,10 @@ def test_parts_have_all_rows_and_little_padding():
     assert sum(int((part["labels"] != -100).sum()) for part in parts) == sum(count for _, count in LENGTHS)
 
 
-def test_a_batch_with_padding_before_its_rows_stays_whole():
-    batch = some_batch()
+# The second fill most of the width, so that their last places are tokens before and after the turn.
+@pytest.mark.parametrize("lengths", [LENGTHS, ((90, 3), (60, 5), (50, 4))])
+def test_a_batch_with_padding_before_its_rows_stays_whole(lengths):
+    batch = some_batch(lengths=lengths)
     turned = {name: value.flip(1) for name, value in batch.items()}
     assert parts_of(turned) == [turned]
 
