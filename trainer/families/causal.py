@@ -12,7 +12,7 @@ from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.padding_free import make_padding_free, padding_free_trainer
 from trainer.model.hardware import choose
 from trainer.training import probe
-from trainer.training.arguments import training_arguments
+from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
@@ -39,8 +39,7 @@ def train(job: Job) -> dict[str, Any]:
     if not own_kernels:
         fuse_lora_layers(model)
         why = make_padding_free(model, training, hardware)
-    job.tell_path(why)
-    padding_free = why is None
+    padding_free = job.tell_path(why) is None
     columns = ["input_ids", "labels"]
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.
@@ -53,6 +52,7 @@ def train(job: Job) -> dict[str, Any]:
         packing=settings.packing and own_kernels,
         packing_strategy="bfd",
         eval_packing=False,
+        router_aux_loss_coef=router_loss(model),
         # The rows are tokenized; preparing them again would only copy them.
         dataset_kwargs={"skip_prepare_dataset": not own_kernels},
         padding_free=padding_free or packed,

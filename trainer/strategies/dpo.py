@@ -10,7 +10,7 @@ from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.pairs import make_pairs_padding_free
 from trainer.model.hardware import choose
 from trainer.training import probe
-from trainer.training.arguments import training_arguments
+from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
@@ -58,7 +58,7 @@ class Dpo:
             why: str | None = "the provider has its own kernels"
         else:
             why = make_pairs_padding_free(model, training.select_columns(columns), hardware)
-        job.tell_path(why)
+        why = job.tell_path(why)
         references = None
         if why is not None:
             library = weighted_accumulation(Tokenized, sequences)
@@ -75,6 +75,7 @@ class Dpo:
                 beta=settings.beta,
                 loss_type=["sigmoid"],
                 max_length=None,
+                router_aux_loss_coef=router_loss(model),
                 prediction_loss_only=True,
             ),
             train_dataset=training.select_columns(columns),

@@ -18,6 +18,12 @@ SCHEDULE_ARGUMENTS = {
 }
 
 
+def router_loss(model: Any) -> float | None:
+    """`router_aux_loss_coef`: the loss for the choice of experts counts where the model's configuration asks
+    for it, with or without padding. The library's default counts it for every model that could."""
+    return None if getattr(model.config.get_text_config(), "output_router_logits", False) else 0.0
+
+
 def training_arguments(
     job: Job, hardware: Hardware, train_rows: int, validated: bool, prompts: int | None = None
 ) -> dict[str, Any]:
