@@ -54,8 +54,14 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
             counts = self.is_in_train and not isinstance(inputs, Blank)
 
             def reference() -> Any:
-                with torch.no_grad(), unwrapped.disable_adapter():
-                    return answer_log_probabilities(*given, figures=False)[0]
+                # It is kept, so nothing may be dropped out of it.
+                training = unwrapped.training
+                unwrapped.eval()
+                try:
+                    with torch.no_grad(), unwrapped.disable_adapter():
+                        return answer_log_probabilities(*given, figures=False)[0]
+                finally:
+                    unwrapped.train(training)
 
             with autocast(args.device.type, half):
                 base_says = references.of(inputs["keys"], reference, counts and (again or not model.training))
