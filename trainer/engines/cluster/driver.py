@@ -283,7 +283,8 @@ class Run:
         number = min(failed, key=lambda each: (found[each]["peer_lost"], each))
         where = f"Worker {number} on {self.nodes[number]}"
         if found[number]["peer_lost"]:
-            return WorkerLost(f"{where} lost its connection to the others")
+            said = found[number]["failed"]["evidence"]
+            return WorkerLost(f"{where} lost its connection to the others ({said})")
         fields = found[number]["failed"]
         message = f"{where}: {fields['message']}" if number else fields["message"]
         return Failure(**{**fields, "message": message})
