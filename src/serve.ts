@@ -80,6 +80,8 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   });
   // Before uploads are possible: cleanup would delete a new upload as a leftover.
   await services.datasets.reconcile();
+  // Before evaluations are: it would take a new one for what a killed service left.
+  await services.evaluations.recover();
   const url = urlOf(config, await listen(config, lock, server));
   lock.announce(url);
   const own = { pid: process.pid, url, key: services.access.ownKey, certificate: tls?.fingerprint ?? null };
@@ -96,7 +98,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   services.registry.get().catch((error) => logger.error(asAppError(error).message));
   await services.jobs.recover();
   services.sweeps.recover();
-  await services.evaluations.recover();
+  services.evaluations.reconsider();
   tidyEvery(config.limits.tidyMs, services, logger);
   // After the port is open, because there may be thousands.
   await describeModels(services.models.list());

@@ -4,6 +4,13 @@ const controlSequence = /\u001b\[[0-?]*[ -/]*[@-~]/g;
 /** A bar of tqdm with or without a known total, or one that is drawn with blocks or lines as pip's. */
 const progressBar = /\d%\|.*\||\[\d+:\d\d(?::\d\d)?[<,].*\]|[█▏▎▍▌▋▊▉]{3}|[━╸]{8}/;
 
+/** How much of a log's last line is quoted, in characters. */
+const quotedCharacters = 500;
+
+/** The beginning of a log's last line that is not a progress bar; empty if there is none. */
+export const lastLine = (log: string): string =>
+  withoutProgressBars(log).trimEnd().split('\n').at(-1)?.trim().slice(0, quotedCharacters) ?? '';
+
 /**
  * A log as a person reads it: without progress bars, control sequences, and what a carriage return has overwritten.
  */

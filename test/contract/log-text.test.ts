@@ -1,7 +1,7 @@
 /** What is shown of a log. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { withoutProgressBars } from '../../src/contract/log-text.ts';
+import { lastLine, withoutProgressBars } from '../../src/contract/log-text.ts';
 
 /** A log, and what is shown of it. */
 const cases: readonly [string, string][] = [
@@ -22,6 +22,13 @@ const cases: readonly [string, string][] = [
   ['\u001b[31mred\u001b[0m', 'red'],
   ['| table | 50% |\nloss [12:30] 3%', '| table | 50% |\nloss [12:30] 3%'],
 ];
+
+test('the last line of a log is what is quoted when a process ends without a word', () => {
+  assert.is(lastLine('loaded\nKilled\n\n'), 'Killed');
+  assert.is(lastLine('loaded\n\r 50%|█████     | 1/2 [00:01<00:01, 1.0s/it]'), 'loaded');
+  assert.is(lastLine('x'.repeat(600)), 'x'.repeat(500));
+  assert.is(lastLine(''), '');
+});
 
 for (const [log, shown] of cases) {
   test(`${JSON.stringify(log)} is shown as ${JSON.stringify(shown)}`, () => {

@@ -41,7 +41,7 @@ export interface Evaluations {
   remove(id: number): Promise<void>;
   /** Called when trainings start or end: the evaluation makes room for them, or the next one starts. */
   reconsider(): void;
-  /** Fails those that were running when the service was killed, and goes on with the queue. */
+  /** Fails those that were running when the service was killed. Only before the first start. */
   recover(): Promise<void>;
   /** Puts the running one back into the queue. */
   close(): Promise<void>;
@@ -171,7 +171,8 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   }
 
   async function launch(id: number, { free, environment }: Place): Promise<void> {
-    const held = free?.slice(0, 1) ?? null;
+    // Trainings take the first ones.
+    const held = free?.slice(-1) ?? null;
     let trainer: Trainer;
     try {
       const { path } = modelIn(folderOf(id));
@@ -208,8 +209,9 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   async function finish(id: number, outcome: Outcome | null): Promise<void> {
     if (closing.signal.aborted && outcome === null) return;
     const ending = run?.ending ?? null;
-    if (ending === 'yields') await requeue(id);
-    else if (ending === null) await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
+    if (ending === 'yields' && outcome?.kind !== 'completed') await requeue(id);
+    else if (ending !== 'removed')
+      await endSafely(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
     run = null;
     decide();
   }
@@ -237,18 +239,24 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     await running.over;
   }
 
+  /** @throws AppError `conflict` if the queue is full. */
+  function refuseMore(): void {
+    const waiting = store.evaluations.list().filter(({ state }) => state === 'queued').length;
+    if (waiting < options.queueLimit) return;
+    throw new AppError(
+      'conflict',
+      `The queue is full: ${waiting} evaluations are waiting. Wait until one has started, or delete one.`,
+    );
+  }
+
   return {
     faults: preparation.faults,
 
     async start(request) {
-      const waiting = store.evaluations.list().filter(({ state }) => state === 'queued').length;
-      if (waiting >= options.queueLimit) {
-        throw new AppError(
-          'conflict',
-          `The queue is full: ${waiting} evaluations are waiting. Wait until one has started, or delete one.`,
-        );
-      }
+      refuseMore();
       const prepared = await preparation.judge(request);
+      // Others may have come meanwhile.
+      refuseMore();
       const { subject, dataset, shape, rows } = prepared;
       const id = store.evaluations.insert({
         ...{ state: 'queued', subject, dataset, shape, rows, createdAt: nowText() },
@@ -314,7 +322,6 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       );
       for (const name of existsSync(options.dir) ? readdirSync(options.dir) : [])
         if (!known.has(name)) await rm(join(options.dir, name), { recursive: true, force: true });
-      decide();
     },
 
     async close() {

@@ -1,3 +1,4 @@
+import { lastLine } from '../../contract/log-text.ts';
 import { type RowResult, readResults } from '../../trainer/evaluate.ts';
 import { followTrainer, killTrainer, type Trainer } from '../../trainer/supervisor.ts';
 import type { Progress } from './evaluation.ts';
@@ -45,7 +46,7 @@ export async function followEvaluation(
         killedBy === null
           ? `ended with exit code ${code}`
           : `was killed by ${killedBy}, possibly out of memory`;
-      const last = event.logTail.split('\n').at(-1)?.trim().slice(0, 500);
+      const last = lastLine(event.logTail);
       const quote = last ? ` The last line of its log: ${last}` : '';
       return { kind: 'failed', error: `Its process ${how}.${quote}` };
     } else {

@@ -1,7 +1,7 @@
 import { type FailureCode, failures } from '../../contract/failures.ts';
 import type { JobState } from '../../contract/jobs.ts';
 import type { JournalLine } from '../../contract/journal.ts';
-import { withoutProgressBars } from '../../contract/log-text.ts';
+import { lastLine } from '../../contract/log-text.ts';
 import type { JobChange } from '../../db/jobs.ts';
 import type { ProcessExit } from '../../trainer/process.ts';
 
@@ -29,9 +29,6 @@ export interface RunOutcome {
   readonly state: Extract<JobState, 'completed' | 'stopped' | 'failed' | 'interrupted'>;
   readonly change: JobChange;
 }
-
-/** How many characters of the log's last line a message quotes. */
-const quotedCharacters = 500;
 
 /** Determines the outcome of a run. */
 export function outcomeOf(end: RunEnd, intervention: Intervention): RunOutcome {
@@ -87,12 +84,8 @@ function unreported(
   logTail: string,
   { stopRequested, stalledAfterMs }: Intervention,
 ): RunOutcome {
-  const last = withoutProgressBars(logTail).trimEnd().split('\n').at(-1)?.trim();
-  const quote = last
-    ? ` The last line of its log: ${last.slice(0, quotedCharacters)}`
-    : logTail === ''
-      ? ' Its log is empty.'
-      : '';
+  const last = lastLine(logTail);
+  const quote = last ? ` The last line of its log: ${last}` : logTail === '' ? ' Its log is empty.' : '';
   const withExit = ({ state, change }: RunOutcome): RunOutcome => ({
     state,
     change: { ...change, exitCode: exit.code, exitSignal: exit.signal, errorEvidence: logTail || null },
