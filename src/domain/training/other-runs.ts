@@ -33,15 +33,17 @@ export interface Reserved {
 export function stillTakes(other: OtherRun, size: ModelSize, context: JudgedChoices['context']): Reserved {
   const { gpu, bytes, fine } = runNeed(size, { ...other.choices, context }, other.disk);
   const isShared = other.isBeside && !gpu;
+  // What it downloads is partly there, in the cache of the hub, and others may share it.
+  const { totalBytes = 0, downloadBytes = 0 } = fine?.disk ?? {};
   return {
     name: other.name,
     memoryBytes: isShared ? Math.max(0, (bytes ?? 0) - other.memoryBytes) : 0,
-    diskBytes: Math.max(0, (fine?.disk.totalBytes ?? 0) - other.writtenBytes),
+    diskBytes: Math.max(0, totalBytes - downloadBytes - other.writtenBytes),
   };
 }
 
 /** Less is not worth a word. */
-const leastBytes = 50e6;
+const leastBytes = 100e6;
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
 
 /** That space which is free now is another run's, one sentence for each. */

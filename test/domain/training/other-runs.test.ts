@@ -63,6 +63,10 @@ test('a run takes what it needs, less what it has already', () => {
   assert.equal([more.memoryBytes, more.diskBytes], [0, 0]);
 });
 
+test('what a run downloads is not counted, since some of it is there', () => {
+  assert.equal(stillTakes(run(), { ...size, local: false }, context), stillTakes(run(), size, context));
+});
+
 test('memory of a run that ends first, or that has a GPU, is not taken', () => {
   assert.is(stillTakes(run({ isBeside: false }), size, context).memoryBytes, 0);
   const cuda = { ...context, cuda: true, gpus: 1 };
