@@ -39,6 +39,8 @@ export function createBaseRecord(options: {
   }
 
   return async (model) => {
+    const known = reasons.get(model.modelId);
+    if (known !== undefined) return known;
     if ((await readBaseNote(model.path)) !== null) return null;
     const folder = model.jobId === null ? null : folderOf({ id: model.jobId });
     const templatePath = models.fileOf(model, 'template');
@@ -46,9 +48,7 @@ export function createBaseRecord(options: {
       return 'Its training was deleted. Train it again.';
     let reason: string | null = null;
     await preparing.inTurn({ kind: 'record', name: model.name }, async () => {
-      reason = reasons.get(model.modelId) ?? null;
-      const isMissing = reason === null && (await readBaseNote(model.path)) === null;
-      if (isMissing) reason = await derive(model, folder, templatePath);
+      if ((await readBaseNote(model.path)) === null) reason = await derive(model, folder, templatePath);
     });
     return reason;
   };
