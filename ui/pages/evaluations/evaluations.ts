@@ -23,6 +23,8 @@ const refreshMs = 500;
 export class Evaluations extends LitElement {
   @state() private _chosen: ReadonlySet<string> = new Set();
   @state() private _busy = false;
+  /** The finished evaluation whose deletion is being asked for. */
+  @state() private _deleting: string | null = null;
   private readonly _pace = paced(() => void evaluations.refresh(), refreshMs);
   private _unfollow: (() => void) | null = null;
 
@@ -72,11 +74,12 @@ export class Evaluations extends LitElement {
         <h2 id="new-evaluation">New evaluation</h2>
         <hone-evaluation-form></hone-evaluation-form>
       </section>
-      <section class="card" aria-label="Evaluations">${this._body()}</section>
+      <section class="card" aria-label="Evaluations">${this._body(chosen)}</section>
+      ${this._dialog()}
     </div>`;
   }
 
-  private _body(): TemplateResult {
+  private _body(chosen: readonly string[]): TemplateResult {
     const { value, error } = evaluations.value;
     if (value === null) {
       return error === null ? skeleton(6) : serviceErrorPanel('Could not load the evaluations', error);
@@ -99,17 +102,17 @@ export class Evaluations extends LitElement {
           ${keyedRow(
             value,
             ({ evaluation_id }) => evaluation_id,
-            (evaluation) => this._row(evaluation),
+            (evaluation) => this._row(evaluation, chosen),
           )}
         </tbody>
       </table>
     </div>`;
   }
 
-  private _row(evaluation: EvaluationSummary): TemplateResult {
+  private _row(evaluation: EvaluationSummary, chosen: readonly string[]): TemplateResult {
     const { evaluation_id: id, state: now, error } = evaluation;
     const isOver = now === 'completed' || now === 'failed';
-    const isFull = this._chosen.size >= comparedLimit && !this._chosen.has(id);
+    const isFull = chosen.length >= comparedLimit && !chosen.includes(id);
     return html`<tr>
       <td>
         <input
@@ -134,12 +137,43 @@ export class Evaluations extends LitElement {
           type="button"
           aria-label="${isOver ? 'Delete' : 'Cancel'} ${id}"
           ?disabled=${this._busy}
-          @click=${() => this._remove(id)}
+          @click=${() => {
+            if (isOver) this._deleting = id;
+            else void this._remove(id);
+          }}
         >
-          ${isOver ? 'Delete' : 'Cancel'}
+          ${isOver ? 'Delete…' : 'Cancel'}
         </button>
       </td>
     </tr>`;
+  }
+
+  private _dialog(): TemplateResult | typeof nothing {
+    const id = this._deleting;
+    if (id === null) return nothing;
+    const close = () => this.querySelector('dialog')?.close();
+    const content = html`<p>Its figures and the results of its rows are permanently deleted.</p>
+      <div class="row end">
+        <button type="button" @click=${close}>Cancel</button>
+        <button
+          type="button"
+          class="danger"
+          ?disabled=${this._busy}
+          @click=${async () => {
+            await this._remove(id);
+            close();
+          }}
+        >
+          Delete evaluation
+        </button>
+      </div>`;
+    return html`<hone-dialog
+      heading="Delete ${id}?"
+      .content=${content}
+      @dismiss=${() => {
+        this._deleting = null;
+      }}
+    ></hone-dialog>`;
   }
 
   private _choose(id: string): void {

@@ -32,7 +32,7 @@ export class EvaluationResults extends LitElement {
   @state() private _shown = shownRows;
   private _of = '';
   private readonly _found = new Remote<Evaluation[]>(() =>
-    Promise.all(this._ids.map((id) => service.evaluation(id))),
+    Promise.all(this._ids.map((id) => this._completed(id) ?? service.evaluation(id))),
   );
   private readonly _pace = paced(() => void this._found.refresh(), refreshMs);
   private _unfollow: (() => void) | null = null;
@@ -62,6 +62,11 @@ export class EvaluationResults extends LitElement {
     this._of = '';
   }
 
+  /** One that is known and does not change any more. */
+  private _completed(id: string): Evaluation | undefined {
+    return this._found.value.value?.find((one) => one.evaluation_id === id && one.state === 'completed');
+  }
+
   private get _ids(): string[] {
     return [...new Set(router.value.query.getAll('eval'))];
   }
@@ -81,15 +86,15 @@ export class EvaluationResults extends LitElement {
       ${trainingTabs('')}
       <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
       ${
-        error !== null
-          ? error.status === 404
-            ? html`<section class="card">
-                ${empty(error.message, html`<a href="/training/evaluations">All evaluations</a>`)}
-              </section>`
-            : serviceErrorPanel('Could not load the evaluation', error)
-          : value === null
-            ? html`<section class="card tall">${skeleton(8)}</section>`
-            : this._body(value)
+        error?.status === 404
+          ? html`<section class="card">
+              ${empty(error.message, html`<a href="/training/evaluations">All evaluations</a>`)}
+            </section>`
+          : value !== null
+            ? this._body(value)
+            : error !== null
+              ? serviceErrorPanel('Could not load the evaluation', error)
+              : html`<section class="card tall">${skeleton(8)}</section>`
       }
     </div>`;
   }
@@ -100,7 +105,7 @@ export class EvaluationResults extends LitElement {
       ${found.map(({ error, name }) => (error === null ? nothing : errorPanel({ title: `${name} was not scored`, cause: error })))}
       ${isSameDataset ? nothing : html`<p class="warning">These are not the same rows of the same dataset, so their figures cannot be compared.</p>`}
       ${[...new Set(found.flatMap(({ warnings }) => warnings))].map((text) => html`<p class="note wrap"><bdi>${text}</bdi></p>`)}
-      ${figuresCard(found)} ${isSameDataset ? this._rows(found) : nothing}
+      ${figuresCard(found, isSameDataset)} ${isSameDataset ? this._rows(found) : nothing}
     `;
   }
 
@@ -152,7 +157,8 @@ declare global {
   }
 }
 
-function figuresCard(found: readonly Evaluation[]): TemplateResult {
+/** @param isComparable whether one of the figures may be called the best */
+function figuresCard(found: readonly Evaluation[], isComparable: boolean): TemplateResult {
   const names = figureNames.filter((name) => found.some(({ figures }) => figures?.[name] != null));
   return html`<section class="card" aria-labelledby="figures">
     <h2 id="figures">Figures</h2>
@@ -175,7 +181,7 @@ function figuresCard(found: readonly Evaluation[]): TemplateResult {
           </tr>
           ${names.map((name) => {
             const values = found.map(({ figures }) => figures?.[name]);
-            const best = bestOf(name, values);
+            const best = isComparable ? bestOf(name, values) : null;
             return html`<tr>
               <th scope="row">${figureLabel(name)}</th>
               ${values.map((value, place) => html`<td class="tabular">${place === best ? html`<b>${figureText(value)}</b> <small>best</small>` : figureText(value)}</td>`)}
