@@ -11,12 +11,15 @@ export interface ModelChoice {
   readonly isRun: boolean;
 }
 
-/** The newest runs that have no model, because they have not ended or were stopped, and may have checkpoints. */
+/**
+ * The newest runs that have no model, because they have not ended or were stopped, and may have checkpoints; one that is
+ * resumed keeps them while it waits.
+ */
 export const runsWithoutModel = (): readonly Job[] =>
   jobs.value.value?.jobs.filter(
     ({ state, last_metric, model_id }) =>
-      !['queued', 'starting', 'completed'].includes(state) &&
-      (last_metric !== null || !isEnded(state)) &&
+      state !== 'completed' &&
+      (last_metric !== null || !(isEnded(state) || state === 'queued' || state === 'starting')) &&
       !models.value.value?.some((model) => model.model_id === model_id),
   ) ?? [];
 
