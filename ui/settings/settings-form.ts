@@ -1,5 +1,6 @@
 import { html, LitElement, noChange, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
+import { live } from 'lit/directives/live.js';
 import type { FieldFault } from '../api/request.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
@@ -83,8 +84,9 @@ export class SettingsForm extends LitElement {
         ({ field }) => field === name || (name === 'eval_split' && field === 'validation_dataset'),
       ),
     );
-    // A fault opens it. Correcting the fault does not close it, as the field would vanish while it is edited.
-    return html`<details class="fold" ?open=${(wrong ? true : noChange) as boolean}>
+    // A fault opens it, also after it was closed. Correcting the fault does not close it, as the field would vanish while
+    // it is edited.
+    return html`<details class="fold" ?open=${(wrong ? live(true) : noChange) as boolean}>
       <summary>
         ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
       </summary>
