@@ -61,7 +61,7 @@ test('steps have places by epoch and by training time, which never go back after
   );
   const before = series.rewritten;
   add(4, 55);
-  assert.is(series.rewritten, before, 'the loss is the same');
+  assert.ok(series.rewritten > before, 'a repeated step may differ in other values than the loss');
   assert.equal(series.xs('time'), [10, 20, 30, 55, 55, 60]);
   add(5, 80);
   add(6, 105);

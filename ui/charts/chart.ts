@@ -26,6 +26,15 @@ function differ(next: readonly ChartLine[], before: readonly ChartLine[] | undef
   );
 }
 
+/** Whether another axis is shown, or its places are in another array. */
+const areOtherXs = (next: readonly ChartX[], before: readonly ChartX[] | undefined) =>
+  before?.length !== next.length ||
+  next.some(({ axis, values }, index) => before[index]?.axis !== axis || before[index]?.values !== values);
+
+const areOtherMarks = (next: readonly Mark[], before: readonly Mark[] | undefined) =>
+  before?.length !== next.length ||
+  next.some(({ kind, at }, index) => before[index]?.kind !== kind || before[index]?.at !== at);
+
 /** The shortest time between two drawings of a chart that cannot be seen. */
 const offScreenMs = 2_000;
 /** About the width of a sheet of A4 in CSS pixels; the style sheet fits charts to that of the paper. */
@@ -43,7 +52,7 @@ export class Chart extends LitElement implements ShownChart {
   /** The title of the value axis, where it is not the heading. */
   @property() measures = '';
   /** The x axis that is shown, then others of the same points. */
-  @property({ attribute: false }) xs: readonly ChartX[] = [];
+  @property({ attribute: false, hasChanged: areOtherXs }) xs: readonly ChartX[] = [];
   @property({ attribute: false, hasChanged: differ }) lines: readonly ChartLine[] = [];
   /** Fixed for a chart: changing it does not redraw. */
   @property({ attribute: false, hasChanged: () => false }) format: (
@@ -54,7 +63,7 @@ export class Chart extends LitElement implements ShownChart {
   /** Charts of the same group share their pointer and zoom, and leave the tools to a toolbar. */
   @property({ attribute: false }) group: ChartGroup | null = null;
   /** Marked places on the x axis. */
-  @property({ attribute: false }) marks: readonly Mark[] = [];
+  @property({ attribute: false, hasChanged: areOtherMarks }) marks: readonly Mark[] = [];
   /** Uses a logarithmic scale if no value is negative. */
   @property({ attribute: false }) log = false;
   /** Leaves outliers out of the range of values. */

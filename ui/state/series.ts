@@ -87,10 +87,7 @@ export class RunSeries {
     }
     const at = placeOf(this.steps, point.step);
     const isKnown = this.steps[at] === point.step;
-    // After a reconnect, steps are repeated unchanged, so nothing needs to be recomputed.
-    const isSame = isKnown && this.columns.loss[at] === (point.loss ?? null);
     this.#write(at, isKnown ? 1 : 0, point);
-    if (isSame) return;
     if (!isKnown) for (const column of this.evaluated.values()) column.splice(at, 0, null);
     this.rewritten += 1;
   }
@@ -101,6 +98,7 @@ export class RunSeries {
     if (at < 0) this.evals.push(point);
     else this.evals.splice(at, this.evals[at]?.step === point.step ? 1 : 0, point);
     this.#mark(point);
+    this.rewritten += 1;
   }
 
   /** Stores an evaluation at its step, or at the next remaining step if downsampled. */
