@@ -2,9 +2,11 @@
 
 import copy
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
+import transformers
 
 from trainer.fast.attention import attend
 from trainer.fast.lora import fuse_lora_layers
@@ -13,6 +15,7 @@ from trainer.fast.padding_free import make_padding_free, padding_free_loss
 from trainer.model.hardware import Hardware
 from trainer.tests import jobs, tiny
 from trainer.tests.tiny import build_model, build_tokenizer, sentences
+from trainer.training.arguments import router_loss
 
 PLAIN = Hardware("cpu", "float32", None, False)
 WINDOW = 12
@@ -258,3 +261,12 @@ def test_every_step_s_loss_is_that_of_a_plain_script(models, tmp_path, kind, hal
         assert mine == pytest.approx(expected, rel=nearness), json.dumps([ours, theirs])
     assert ours[-1][0] < 0.7 * ours[0][0]
     assert transformers.AttentionInterface()["hone_rows"] is attend
+
+
+def test_the_loss_for_the_choice_of_experts_counts_where_the_model_asks_for_it():
+    def coefficient(config):
+        return router_loss(SimpleNamespace(config=config))
+
+    assert coefficient(transformers.LlamaConfig()) == 0.0
+    assert coefficient(transformers.MixtralConfig()) == 0.0
+    assert coefficient(transformers.MixtralConfig(output_router_logits=True)) is None
