@@ -32,6 +32,27 @@ def inferred_length(totals: Any, limit: int | None) -> int:
     return min(length, limit) if limit is not None else length
 
 
+def too_long(job: Job, dataset: Any, totals: Any, length: int) -> str:
+    """What the rows of `dataset` (`totals` tokens each) of more than `length` tokens are, for a message."""
+    most = int(totals.argmax())
+    number = int(dataset[most]["row"])
+    line = f"line {number}" if number > 0 else f"line {-number} of the validation dataset"
+    return f"longer than {limit_words(job, length)} ({line} has {int(totals[most]):,})"
+
+
+def limit_words(job: Job, length: int) -> str:
+    """What `length` is, for a message."""
+    tokens = f"{length:,} tokens"
+    return f"the model's context of {tokens}" if length == job.template.context_length else tokens
+
+
+def more_room(job: Job, length: int) -> str:
+    """What to do about rows that are too long, for a failure's advice."""
+    if length == job.template.context_length:
+        return "Choose a model with a longer context, or add shorter rows."
+    return "Raise max_seq_length, or add shorter rows."
+
+
 def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
     """The indices of the `count` rows with the longest lists in `columns` in total, longest first. With
     fewer rows, indices repeat."""

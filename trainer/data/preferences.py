@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import pairs, rows
 from trainer.data.encode import encode_conversations
-from trainer.data.lengths import choose_length
+from trainer.data.lengths import choose_length, more_room, too_long
 from trainer.data.template import render
 from trainer.protocol.failures import Failure
 
@@ -44,17 +44,19 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     totals = dataset.data.column("total_tokens").to_numpy()
     length = choose_length(job, totals)
     fitting = (totals <= length).nonzero()[0]
+    if len(dataset) == 0:
+        raise Failure("bad_dataset_row", "The dataset has no rows.", "Add rows to it.")
     if len(fitting) == 0:
         raise Failure(
             "bad_dataset_row",
-            f"Every row is longer than {length} tokens, so there is nothing to train on.",
-            "Raise max_seq_length, or add rows." if len(dataset) else "The dataset has no rows; add some.",
+            f"No row is left: every row is {too_long(job, dataset, totals, length)}.",
+            more_room(job, length),
         )
     if len(fitting) < len(dataset):
         job.warn(
             "rows_left_out",
-            f"{len(dataset) - len(fitting):,} of {len(dataset):,} rows are longer than {length} tokens and "
-            "are dropped.",
+            f"{len(dataset) - len(fitting):,} of {len(dataset):,} rows are "
+            f"{too_long(job, dataset, totals, length)} and are dropped.",
         )
         dataset = dataset.select(fitting)
     return dataset, length

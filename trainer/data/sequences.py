@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.encode import Encoded, encode_conversations, encode_texts, whole_text
-from trainer.data.lengths import choose_length
+from trainer.data.lengths import choose_length, more_room, too_long
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -43,16 +43,17 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     if useless == len(dataset):
         raise Failure(
             "bad_dataset_row",
-            f"There is nothing to train on: at {length} tokens every answer is cut off.",
-            f"Raise max_seq_length; the longest row has {int(totals.max()):,} tokens including its prompt.",
+            "Nothing of any answer is left, because every prompt alone is too long. Rows are "
+            f"{too_long(job, dataset, totals, length)}.",
+            more_room(job, length),
         )
     if cut and job.shape == "text":
         dataset = _changed(dataset, length, job, _split_texts)
     elif cut:
         job.warn(
             "rows_truncated",
-            f"{cut:,} of {len(dataset):,} rows are longer than {length} tokens and are truncated; "
-            f"{useless:,} of them lose their whole answer and are dropped.",
+            f"{cut:,} of {len(dataset):,} rows are {too_long(job, dataset, totals, length)} and are "
+            f"truncated; {useless:,} of them lose their whole answer and are dropped.",
         )
         dataset = _changed(dataset, length, job, _cut)
     return dataset, length

@@ -1,17 +1,21 @@
-"""How likely a model finds given answers."""
+"""How likely a model finds given answers.
+
+Only the logits of the learned tokens are computed, a few at a time: with a large vocabulary those of a long
+row take more memory than the model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from trainer.data.encode import IGNORED
+from trainer.fast.loss import LOGITS
 
-# Most tokens of a batch with its padding. A vocabulary of 150,000 makes 0.6 GB of 16-bit logits of them.
+# Most tokens of a batch of several rows, with its padding.
 BATCH_TOKENS = 2048
-# Tokens whose logits are converted to 32 bits at once.
-CHUNK_TOKENS = 256
 
 
 @dataclass(frozen=True)
@@ -57,27 +61,71 @@ def likelihoods(
         labels = _padded([row for _, row in chosen], IGNORED, device)
         mask = _padded([[1] * len(row) for row, _ in chosen], 0, device)
         with torch.inference_mode():
-            extra = {"labels": labels} if writes else {}
-            logits = model(input_ids=ids, attention_mask=mask, **extra).logits
-            if not writes:
-                logits, labels = logits[:, :-1], labels[:, 1:]
-            for place, index in enumerate(batch):
-                found[index] = _likelihood(logits[place], labels[place])
+            rows, losses = _losses(model, ids, mask, labels, writes)
+        for place, index in enumerate(batch):
+            own = losses[rows == place]
+            found[index] = Likelihood(float(own.sum()), len(own))
         done += len(batch)
         progress(done / len(sequences))
     return found
 
 
-def _likelihood(logits: Any, labels: Any) -> Likelihood:
-    """The likelihood of one sequence's `labels`."""
+def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple[Any, Any]:
+    """The row of each learned token of a batch, and its negative log-likelihood in nats."""
     import torch
 
-    learned = (labels != IGNORED).nonzero()[:, 0]
-    nats = 0.0
-    for part in learned.split(CHUNK_TOKENS):
-        loss = torch.nn.functional.cross_entropy(logits[part].float(), labels[part], reduction="sum")
-        nats += float(loss)
-    return Likelihood(nats, len(learned))
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    if writes:
+        body, parts = inner.get_decoder(), [inner.get_encoder()]
+        given["decoder_input_ids"] = inner.prepare_decoder_input_ids_from_labels(labels)
+    else:
+        # A few, such as Llama 4's, do not name it.
+        body, parts = inner.base_model if inner.base_model is not inner else inner.model, []
+        # A token predicts the next one.
+        labels = labels[:, 1:]
+    rows, places = (labels != IGNORED).nonzero(as_tuple=True)
+    answers = labels[rows, places]
+    size = max(1, LOGITS // inner.config.get_text_config(decoder=True).vocab_size)
+    chunk = slice(0, 0)
+
+    def chosen(output: Any) -> Any:
+        """`output` with the states of the chunk's tokens alone, as one row."""
+        states = output.last_hidden_state[rows[chunk], places[chunk]]
+        return type(output)(**{**output, "last_hidden_state": states[None]})
+
+    losses = torch.empty(len(answers), dtype=torch.float32, device=ids.device)
+    with ExitStack() as stack:
+        for part in parts:
+            stack.enter_context(_computed_once(part, lambda output: output))
+        stack.enter_context(_computed_once(body, chosen))
+        for start in range(0, len(answers), size):
+            chunk = slice(start, start + size)
+            logits = inner(**given).logits[0].float()
+            losses[chunk] = torch.nn.functional.cross_entropy(logits, answers[chunk], reduction="none")
+    return rows, losses
+
+
+@contextmanager
+def _computed_once(module: Any, change: Callable[[Any], Any]) -> Iterator[None]:
+    """Lets `module` compute its output only the first time that it is called, and then repeat it; each time
+    it returns what `change` makes of it. So what a model does with its logits need not be known here."""
+    own, real = vars(module).get("forward"), module.forward
+    outputs: list[Any] = []
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        if not outputs:
+            outputs.append(real(*args, **kwargs))
+        return change(outputs[0])
+
+    module.forward = forward
+    try:
+        yield
+    finally:
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
 
 
 def _batches(sequences: list[tuple[list[int], list[int]]]) -> Iterator[list[int]]:

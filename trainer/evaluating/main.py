@@ -12,8 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from trainer.answering.loaded import CLASSES, names_head
 from trainer.data import template
+from trainer.data.template import LARGEST_CONTEXT
 from trainer.describe import PACKAGES, versions
 from trainer.evaluating.order import Order, read_order
 from trainer.model.hardware import choose
@@ -60,6 +63,7 @@ def _evaluate(context: JobContext, downloaded: bool) -> None:
         load_tokenizer(job)
         if order.template is not None:
             job.template = template.load(Path(order.template))
+        _take_whole_rows(job)
         job.phase("load", None, "model")
         model = _load(job, order.adapter)
         from trainer.evaluating.scores import score_rows
@@ -83,6 +87,14 @@ def _refuse_gone(order: Order) -> None:
                 f"The model or checkpoint to score is no longer there: {path} is missing.",
                 "Choose another model or checkpoint.",
             )
+
+
+def _take_whole_rows(job: Job) -> None:
+    """Lets a decoder read rows of up to its context, whatever the length of most of them is."""
+    if job.family == "causal":
+        length = job.template.context_length or LARGEST_CONTEXT
+        settings = msgspec.structs.replace(job.settings, max_seq_length=length)
+        job.spec = msgspec.structs.replace(job.spec, settings=settings)
 
 
 def _load(job: Job, adapter: str | None) -> Any:

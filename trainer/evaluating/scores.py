@@ -124,6 +124,8 @@ def _score_answers(
     """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
     prompts = [job.messages(row)[:-1] for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
     every = list(results.values())
+    if job.family == "causal":
+        _tell_cut_prompts(job, prompts, every)
     for start in range(0, len(every), ANSWERED):
         part = prompts[start : start + ANSWERED]
         if job.family == "causal":
@@ -138,6 +140,22 @@ def _score_answers(
     for result in every[:kept_rows]:
         result.figures |= answer_figures([result])
     return answer_figures(every)
+
+
+def _tell_cut_prompts(job: Job, prompts: list[generate.Prompt], results: list[RowResult]) -> None:
+    """Warns of prompts that leave no room for an answer."""
+    room = job.template.context_length
+    cut = [
+        result.line
+        for prompt, result in zip(prompts, results, strict=True)
+        if room is not None and len(generate.prompt_ids(job, prompt)) >= room
+    ]
+    if cut:
+        job.warn(
+            "prompts_truncated",
+            f"{len(cut):,} of {len(prompts):,} prompts leave no room for an answer in the model's context of "
+            f"{room:,} tokens and are asked truncated (the first is in line {cut[0]}).",
+        )
 
 
 def answer_figures(results: list[RowResult]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
-from trainer.data.lengths import choose_length
+from trainer.data.lengths import choose_length, limit_words
 from trainer.fast.length_groups import grouped_by_length
 from trainer.fast.lora import fuse_lora_layers
 from trainer.model.hardware import choose
@@ -91,7 +91,8 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
         return whole, length
     job.warn(
         "rows_truncated",
-        f"{cut:,} of {len(whole):,} rows have an input or output of over {length} tokens and are truncated.",
+        f"{cut:,} of {len(whole):,} rows have an input or output of over {limit_words(job, length)} and are "
+        "truncated.",
     )
     shortened, _ = rows.build_dataset(
         job, "cut", columns, lambda batch: tokens(batch, length), [*key, length]

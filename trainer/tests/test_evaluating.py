@@ -152,3 +152,42 @@ def without_head(model: Path, folder: Path) -> Path:
     assert len(kept) < len(weights)
     save_file(kept, folder / "model.safetensors", {"format": "pt"})
     return folder
+
+
+def test_rows_beyond_the_context_are_named(models, tmp_path):
+    beyond = {"input": "Hello. " * 10, "output": "word " * 400}
+    filling = {"input": "Hello there, my order is late. " * 80, "output": "team: shipping"}
+    rows = [ROWS[0], beyond, filling, ROWS[1]]
+    figures, kept = score(tmp_path / "some", models("llama"), rows, {})
+    said = {
+        line["code"]: line["message"] for line in jobs.journal(tmp_path / "some" / "spec.json", "warning")
+    }
+    assert said.keys() == {"rows_truncated", "prompts_truncated"}
+    assert said["rows_truncated"].startswith(
+        "2 of 4 rows are longer than the model's context of 256 tokens (line 3 has "
+    )
+    assert said["rows_truncated"].endswith(
+        "are truncated; 1 of them lose their whole answer and are dropped."
+    )
+    assert said["prompts_truncated"].startswith(
+        "1 of 4 prompts leave no room for an answer in the model's context"
+    )
+    assert said["prompts_truncated"].endswith("(the first is in line 3).")
+    assert ["loss" in row["figures"] for row in kept] == [True, True, False, True]
+    assert figures["loss"] > 0
+
+    spec = jobs.make(tmp_path / "none", models("llama"), [filling])
+    order(spec.parent)
+    assert evaluate(str(spec)) == 1
+    failed = jobs.journal(spec, "failed")[0]
+    assert (
+        "Nothing of any answer is left" in failed["message"] and "context of 256 tokens" in failed["message"]
+    )
+    assert failed["advice"] == "Choose a model with a longer context, or add shorter rows."
+
+    long_pair = {**PAIRS[0], "chosen": "yes " * 400}
+    spec = jobs.make(tmp_path / "pairs", models("llama"), [*PAIRS[:3], long_pair], {"strategy": "dpo"})
+    order(spec.parent)
+    assert evaluate(str(spec)) == 0
+    (told,) = jobs.journal(spec, "warning")
+    assert told["message"].startswith("1 of 4 rows are longer than the model's context of 256 tokens (line 4")
