@@ -392,8 +392,8 @@ function composeEvaluations(
 ) {
   const { jobsDir, limits } = config;
   return createEvaluations({
-    ...{ store, frames, models, checkpoints, judges, tools, jobsDir, logger },
-    dir: join(config.dataDir, 'evaluations'),
+    ...{ store, frames, models, checkpoints, judges, tools, logger },
+    dir: config.evaluationsDir,
     command: config,
     hubToken: config.hubToken,
     async place() {

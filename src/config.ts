@@ -60,6 +60,7 @@ export interface Config {
   readonly modelsDir: string;
   readonly logsDir: string | null;
   readonly jobsDir: string;
+  readonly evaluationsDir: string;
   /** The base models that trained models share, as GGUF files. */
   readonly basesDir: string;
   readonly defaultBatchSize: number | null;
@@ -327,6 +328,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     modelsDir: join(dataDir, 'model_checkpoints'),
     logsDir: env.SERVICE_DISABLE_TENSORBOARD === '1' ? null : join(dataDir, 'training_logs'),
     jobsDir: join(dataDir, 'jobs'),
+    evaluationsDir: join(dataDir, 'evaluations'),
     basesDir: join(dataDir, 'bases'),
     defaultBatchSize: env.SERVICE_DEFAULT_BATCH_SIZE
       ? integer('SERVICE_DEFAULT_BATCH_SIZE', env.SERVICE_DEFAULT_BATCH_SIZE, 1, 1024)

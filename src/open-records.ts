@@ -4,8 +4,9 @@ import type { Config } from './config.ts';
 import { createDiskReserve, type DiskReserve } from './db/reserve.ts';
 import { prepareDatabase, type Restoration } from './db/restore.ts';
 import { openStore, type Store } from './db/store.ts';
+import { registerEvaluations } from './domain/evaluations/evaluation-file.ts';
 import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
-import { type Registered, registerFolders } from './domain/jobs/found-folders.ts';
+import { registerFolders } from './domain/jobs/found-folders.ts';
 import { registerSweeps } from './domain/sweeps/sweep-file.ts';
 import type { Logger } from './logger.ts';
 
@@ -31,7 +32,7 @@ export async function openRecords(
   logger: Logger,
   publish: (frame: Frame, droppable: boolean) => void,
 ): Promise<Records> {
-  const { databasePath, jobsDir, modelsDir } = config;
+  const { databasePath, jobsDir, modelsDir, evaluationsDir } = config;
   mkdirSync(dirname(databasePath), { recursive: true });
   const reserve = createDiskReserve(databasePath);
   reserve.release();
@@ -39,19 +40,11 @@ export async function openRecords(
   const store = openStore(databasePath, migrationsDir(config));
   const isIncomplete =
     store.session.get('restored') === true ||
-    (store.isUnused() && [jobsDir, modelsDir].some((dir) => existsSync(dir) && readdirSync(dir).length > 0));
+    (store.isUnused() &&
+      [jobsDir, modelsDir, evaluationsDir].some((dir) => existsSync(dir) && readdirSync(dir).length > 0));
   if (isIncomplete) skipFrames(store);
   const frames = createFrameLog(store, publish);
-  let registered: (Registered & { readonly sweeps: readonly string[] }) | null = null;
-  if (isIncomplete) {
-    let sweeps: ReturnType<typeof registerSweeps> = { registered: [], unreadable: [] };
-    const found = await registerFolders({ store, frames, jobsDir, modelsDir }, () => {
-      sweeps = registerSweeps(store.sweeps, jobsDir);
-      store.session.set('restored', false);
-    });
-    const unreadable = [...found.unreadable, ...sweeps.unreadable];
-    registered = { ...found, sweeps: sweeps.registered, unreadable };
-  }
+  const registered = isIncomplete ? await registerAll(config, store, frames) : null;
   const notice =
     restoration === null && registered === null ? null : describe(config, restoration, registered);
   if (notice !== null) logger.warn({ databasePath, restoration, registered }, notice);
@@ -59,10 +52,30 @@ export async function openRecords(
   return { store, frames, reserve, notice };
 }
 
+/** Registers what folders and files tell. */
+async function registerAll({ jobsDir, modelsDir, evaluationsDir }: Config, store: Store, frames: FrameLog) {
+  const also = () => {
+    store.session.set('restored', false);
+    return {
+      sweeps: registerSweeps(store.sweeps, jobsDir),
+      evaluations: registerEvaluations(store.evaluations, evaluationsDir),
+    };
+  };
+  const { also: others, ...found } = await registerFolders({ store, frames, jobsDir, modelsDir }, also);
+  const { sweeps, evaluations } = others;
+  return {
+    ...found,
+    sweeps: sweeps.registered,
+    evaluations: evaluations.registered,
+    dropped: [...found.dropped, ...evaluations.dropped],
+    unreadable: [...found.unreadable, ...sweeps.unreadable, ...evaluations.unreadable],
+  };
+}
+
 function describe(
   config: Config,
   restoration: Restoration | null,
-  registered: (Registered & { readonly sweeps: readonly string[] }) | null,
+  registered: Awaited<ReturnType<typeof registerAll>> | null,
 ): string {
   const sentences = [
     restoration === null
@@ -74,19 +87,23 @@ function describe(
   if (restoration?.backup) {
     const time = restoration.backup.takenAt.toISOString();
     sentences.push(
-      `The backup of ${time} is used instead. What changed after that time is lost, except for jobs, models and datasets, which have their own folders: make the access keys again that were made since then. Those that were removed stay removed, and browsers have to sign in again.`,
+      `The backup of ${time} is used instead. What changed after that time is lost, except for jobs, models, datasets, sweeps and evaluations, which have their own files: make the access keys again that were made since then. Those that were removed stay removed, and browsers have to sign in again.`,
     );
   } else if (restoration !== null) {
     sentences.push('There is no backup, so a new database was created.');
   }
   if (registered !== null) {
-    const { jobs, models, sweeps, dropped, unreadable } = registered;
+    const { jobs, models, sweeps, evaluations, dropped, unreadable } = registered;
     const count = (names: readonly unknown[], what: string) =>
       `${names.length} ${what}${names.length === 1 ? '' : 's'}`;
     sentences.push(
       `Registered again from their folders: ${count(jobs, 'job')} and ${count(models, 'model')}.`,
     );
-    if (sweeps.length > 0) sentences.push(`The same is true of ${count(sweeps, 'sweep')}.`);
+    const others = [
+      ...(sweeps.length > 0 ? [count(sweeps, 'sweep')] : []),
+      ...(evaluations.length > 0 ? [count(evaluations, 'evaluation')] : []),
+    ];
+    if (others.length > 0) sentences.push(`The same is true of ${others.join(' and ')}.`);
     if (dropped.length > 0) sentences.push(`Their folders are gone: ${dropped.join(', ')}.`);
     for (const { folder, reason } of unreadable) sentences.push(`${folder} could not be read: ${reason}.`);
   }

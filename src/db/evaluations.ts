@@ -6,6 +6,8 @@ export interface EvaluationRow {
   readonly state: string;
   readonly subject: unknown;
   readonly dataset: string;
+  /** The SHA-256 of the rows that are scored; `null` until they are copied. */
+  readonly rowsDigest: string | null;
   readonly shape: string;
   /** How many rows are scored. */
   readonly rows: number;
@@ -23,12 +25,14 @@ export type NewEvaluation = Pick<
   'state' | 'subject' | 'dataset' | 'shape' | 'rows' | 'createdAt'
 >;
 export type EvaluationChange = Partial<
-  Pick<EvaluationRow, 'state' | 'figures' | 'warnings' | 'error' | 'startedAt' | 'endedAt'>
+  Pick<EvaluationRow, 'state' | 'rowsDigest' | 'figures' | 'warnings' | 'error' | 'startedAt' | 'endedAt'>
 >;
 
 /** The tables of evaluations and of the results of their rows. */
 export interface EvaluationStore {
   insert(evaluation: NewEvaluation): number;
+  /** Stores an evaluation as it is given, with the results of its rows, in place of an earlier one with its ID. */
+  put(evaluation: EvaluationRow, results: readonly { readonly line: number }[]): void;
   get(id: number): EvaluationRow | null;
   /** Newest first. */
   list(): EvaluationRow[];
@@ -42,15 +46,19 @@ export interface EvaluationStore {
 
 export function createEvaluationStore(db: Db): EvaluationStore {
   const columns =
-    'id, state, subject, dataset, shape, rows, figures, warnings, error, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt';
+    'id, state, subject, dataset, rows_digest AS rowsDigest, shape, rows, figures, warnings, error, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt';
   const insert = db.prepare(
     `INSERT INTO evaluations (state, subject, dataset, shape, rows, created_at)
      VALUES (@state, @subject, @dataset, @shape, @rows, @createdAt)`,
   );
+  const insertWithId = db.prepare(
+    `INSERT INTO evaluations (id, state, subject, dataset, shape, rows, created_at)
+     VALUES (@id, @state, @subject, @dataset, @shape, @rows, @createdAt)`,
+  );
   const get = db.prepare(`SELECT ${columns} FROM evaluations WHERE id = ?`);
   const list = db.prepare(`SELECT ${columns} FROM evaluations ORDER BY id DESC`);
   const update = db.prepare(
-    `UPDATE evaluations SET state = @state, figures = @figures, warnings = @warnings, error = @error,
+    `UPDATE evaluations SET state = @state, rows_digest = @rowsDigest, figures = @figures, warnings = @warnings, error = @error,
      started_at = @startedAt, ended_at = @endedAt WHERE id = @id`,
   );
   const remove = db.prepare('DELETE FROM evaluations WHERE id = ?');
@@ -69,20 +77,31 @@ export function createEvaluationStore(db: Db): EvaluationStore {
     const record = get.get(id);
     return record === undefined ? null : toEvaluation(record);
   };
+  function change(id: number, row: EvaluationRow): void {
+    const { state, rowsDigest, error, startedAt, endedAt } = row;
+    const figures = row.figures === null ? null : JSON.stringify(row.figures);
+    const warnings = JSON.stringify(row.warnings);
+    update.run({ id, state, rowsDigest, figures, warnings, error, startedAt, endedAt });
+  }
+  function putResults(id: number, found: readonly { readonly line: number }[]): void {
+    for (const result of found) putResult.run(id, result.line, JSON.stringify(result));
+  }
+  const toRecord = ({ state, subject, dataset, shape, rows, createdAt }: NewEvaluation) => ({
+    ...{ state, subject: JSON.stringify(subject), dataset, shape, rows, createdAt },
+  });
   return {
-    insert: (row) => Number(insert.run({ ...row, subject: JSON.stringify(row.subject) }).lastInsertRowid),
+    insert: (row) => Number(insert.run(toRecord(row)).lastInsertRowid),
+    put(row, found) {
+      remove.run(row.id);
+      insertWithId.run({ id: row.id, ...toRecord(row) });
+      change(row.id, row);
+      putResults(row.id, found);
+    },
     get: find,
     list: () => list.all().map(toEvaluation),
-    update(id, change) {
-      const row = { ...(find(id) as EvaluationRow), ...change };
-      const { state, error, startedAt, endedAt } = row;
-      const figures = row.figures === null ? null : JSON.stringify(row.figures);
-      update.run({ id, state, figures, warnings: JSON.stringify(row.warnings), error, startedAt, endedAt });
-    },
+    update: (id, changes) => change(id, { ...(find(id) as EvaluationRow), ...changes }),
     remove: (id) => void remove.run(id),
-    putResults(id, found) {
-      for (const result of found) putResult.run(id, result.line, JSON.stringify(result));
-    },
+    putResults,
     results: (id) => results.all(id).map((record) => JSON.parse((record as { result: string }).result)),
   };
 }

@@ -20,7 +20,7 @@ export interface Store {
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
-  /** Whether this database has never had a job or a model. */
+  /** Whether this database has never had a job, a model or an evaluation. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
   transaction<T>(work: () => T): T;
@@ -31,7 +31,9 @@ export interface Store {
 export function openStore(path: string, migrationsDir: string): Store {
   const db = openDatabase(path, migrationsDir);
   // SQLite's own table of the largest numbers that were given out.
-  const used = db.prepare("SELECT 1 FROM sqlite_sequence WHERE name IN ('jobs', 'models') LIMIT 1");
+  const used = db.prepare(
+    "SELECT 1 FROM sqlite_sequence WHERE name IN ('jobs', 'models', 'evaluations') LIMIT 1",
+  );
   return {
     jobs: createJobStore(db),
     events: createEventStore(db),

@@ -1,4 +1,5 @@
 /** `/api/evaluations`: one after another, making room for trainings, across a killed service, and cancelled. */
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -73,6 +74,8 @@ test('they run one after another, make room for a training, and keep the results
   const first = await start();
   assert.is(first.evaluation_id, 'eval_1');
   assert.equal([first.rows, first.row_shape, first.figures], [12, 'input-output', null]);
+  const rows = supportRows().split('\n').slice(0, 12).join('\n');
+  assert.is(first.rows_digest, createHash('sha256').update(`${rows}\n`).digest('hex'));
   await start({ rows: null });
   await begun('eval_1');
   const running = await get('eval_1');
@@ -168,10 +171,16 @@ test('a checkpoint is scored with the template of its run, until it is gone', as
   const { adapter, template } = JSON.parse(readFileSync(join(folder(id), 'evaluate.json'), 'utf8'));
   assert.equal([adapter, template], [checkpoint, join(run, 'artifacts', 'template.json')]);
   assert.is((await ask('DELETE', `/api/evaluations/${id}`)).status, 200);
+  async function refused(step: number): Promise<string> {
+    const answer = await ask('POST', '/api/evaluations', ofBase({ ...ofRun, checkpoint: step }));
+    assert.is(answer.status, 400);
+    return answer.body.detail;
+  }
+  assert.match(await refused(4), 'train_1 keeps no checkpoint of step 4. It has step 3.');
+  rmSync(join(run, 'artifacts'), { recursive: true });
+  assert.is(await refused(3), 'train_1 has no prompt template, so it cannot answer.');
   rmSync(checkpoint, { recursive: true });
-  const gone = await ask('POST', '/api/evaluations', ofBase({ ...ofRun, checkpoint: 3 }));
-  assert.is(gone.status, 400);
-  assert.match(JSON.stringify(gone.body), 'keeps no checkpoint of step 3. It has none.');
+  assert.match(await refused(3), 'keeps no checkpoint of step 3. It has none.');
 });
 
 test('what cannot be scored is refused with the reason', async () => {
@@ -195,6 +204,44 @@ test('what cannot be scored is refused with the reason', async () => {
   for (const why of [/none\.jsonl/, /rows must be at least 1/, /Set one of model/])
     assert.match(several.body.detail, why);
   assert.is((await states()).length, 4, 'nothing was started');
+});
+
+test('beside a lost database they are listed again from their files, and the queue goes on', async () => {
+  const list = async (): Promise<Json[]> => (await ask('GET', '/api/evaluations')).body.evaluations;
+  const ended = await list();
+  const results = (await get('eval_1')).results;
+  await start();
+  const running = (await list())[0].evaluation_id;
+  await begun(running);
+  const waiting = (await start({ rows: 3 })).evaluation_id;
+  await service.end('SIGKILL');
+  rmSync(join(dataDir, 'database'), { recursive: true });
+  writeFileSync(join(dataDir, 'evaluations', 'eval_99.json'), '{"evaluation":');
+
+  service = await startService({ dataDir, env });
+  const notice = (await service.call('GET', '/api/info')).body.database_notice;
+  assert.match(notice, `The same is true of ${ended.length + 2} evaluations.`);
+  assert.match(notice, /eval_99\.json could not be read/);
+  await begun(waiting);
+  const [last, killed, ...others] = await list();
+  assert.equal(others, ended);
+  assert.equal((await get('eval_1')).results, results);
+  assert.equal([killed.evaluation_id, killed.state], [running, 'failed']);
+  assert.match(killed.error, 'The service was killed while it ran');
+  assert.equal([last.evaluation_id, last.rows], [waiting, 3]);
+  go(waiting, 'an answer');
+  await until(async () => (await get(waiting)).state === 'completed', 'it is completed', 300_000);
+  assert.is((await ask('DELETE', `/api/evaluations/${waiting}`)).status, 200);
+  assert.is((await start()).evaluation_id, `eval_${Number(waiting.slice(5)) + 1}`, 'no number is used twice');
+
+  // One whose file is missing, as of an earlier version, gets one at the next start.
+  const file = join(dataDir, 'evaluations', 'eval_1.json');
+  const content = readFileSync(file, 'utf8');
+  await service.end();
+  rmSync(file);
+  service = await startService({ dataDir, env });
+  assert.is(readFileSync(file, 'utf8'), content);
+  assert.is((await service.call('GET', '/api/info')).body.database_notice, undefined);
 });
 
 test.run();

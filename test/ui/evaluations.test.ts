@@ -22,17 +22,28 @@ import { closeBrowser, openPage, sees } from './browser.ts';
 let service: TestService;
 const dataDir = temporaryFolder();
 
-/** Two completed evaluations of the same four rows, of which they answer the first two alike, and one that failed. */
+/**
+ * Two completed evaluations of the same four rows, of which they answer the first two alike, one that failed, and others
+ * that scored other rows.
+ */
 function storeEvaluations(): void {
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const createdAt = '2026-11-21T12:00:00.000Z';
-  for (const [name, rougeL] of [
-    ['the-base', 0.2],
-    ['tuned', 0.9],
-  ] as const) {
+  const begin = (name: string, changes: object = {}) => {
     const subject = { name, baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null };
     const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
-    const id = store.evaluations.insert({ ...asked, createdAt });
+    return store.evaluations.insert({ ...asked, createdAt, ...changes });
+  };
+  const finish = (id: number, rowsDigest: string | null, figures: Record<string, number>) => {
+    const times = { startedAt: createdAt, endedAt: createdAt };
+    store.evaluations.update(id, { state: 'completed', rowsDigest, figures, ...times });
+  };
+  for (const [name, rougeL, changes] of [
+    ['the-base', 0.2, {}],
+    // Another name of the same rows.
+    ['tuned', 0.9, { dataset: 'renamed.jsonl' }],
+  ] as const) {
+    const id = begin(name, changes);
     store.evaluations.putResults(
       id,
       [1, 2, 3, 4].map((line) => ({
@@ -41,13 +52,16 @@ function storeEvaluations(): void {
         figures: { loss: 0.5, exact_match: line < 3 ? 100 : 0, rougeL },
       })),
     );
-    const figures = { loss: 1 - rougeL, exact_match: 50, rougeL };
-    store.evaluations.update(id, { state: 'completed', figures, startedAt: createdAt, endedAt: createdAt });
+    finish(id, 'same', { loss: 1 - rougeL, exact_match: 50, rougeL });
   }
-  const subject = { name: 'gone', baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null };
-  const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
-  const id = store.evaluations.insert({ ...asked, createdAt });
-  store.evaluations.update(id, { state: 'failed', error: 'The model is no longer there.' });
+  store.evaluations.update(begin('gone'), { state: 'failed', error: 'The model is no longer there.' });
+  for (const [digest, changes] of [
+    ['changed', {}],
+    ['fewer', { rows: 3 }],
+    ['other', { dataset: 'other.jsonl' }],
+    [null, {}],
+  ] as const)
+    finish(begin(`on ${digest}`, changes), digest, { loss: 1 });
   store.close();
 }
 
@@ -93,6 +107,23 @@ test('two evaluations are compared by their figures, and by the rows that they a
   await context.close();
 });
 
+test('evaluations that scored other rows are not compared, and the reason is told', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training/evaluations');
+  for (const [other, why] of [
+    ['eval_4', 'the rows of support.jsonl were changed in between.'],
+    ['eval_5', 'different numbers of rows were scored.'],
+    ['eval_6', 'their datasets differ.'],
+    ['eval_7', 'which rows were scored is not known of all.'],
+  ] as const) {
+    await page.goto(`${service.url}/training/evaluations/results?eval=eval_1&eval=${other}`);
+    await sees(page, `These cannot be compared by their figures or row by row: ${why}`);
+    assert.is(await page.getByRole('region', { name: 'Table of rows' }).count(), 0);
+    assert.not.match(await page.getByRole('region', { name: 'Table of figures' }).innerText(), 'best');
+  }
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('two models are scored on a dataset from its page, with their progress, and one is cancelled', async () => {
   const { page, context, faults } = await openPage(service.url, '/datasets/support.jsonl');
   await page.getByRole('link', { name: 'Evaluate a model on it' }).click();
@@ -103,9 +134,9 @@ test('two models are scored on a dataset from its page, with their progress, and
   await page.getByLabel('Rows', { exact: true }).fill('3');
   const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
   for (const [id, model] of [
-    ['eval_4', tinyModel('llama')],
-    ['eval_5', tinyModel('qwen3')],
-    ['eval_6', tinyModel('llama')],
+    ['eval_8', tinyModel('llama')],
+    ['eval_9', tinyModel('qwen3')],
+    ['eval_10', tinyModel('llama')],
   ] as const) {
     await page.getByLabel('Base model').fill(model);
     await start.click();
@@ -113,19 +144,19 @@ test('two models are scored on a dataset from its page, with their progress, and
     const { body } = await service.call('GET', `/api/evaluations/${id}`);
     assert.equal([body.dataset, body.base_model, body.rows], ['support.jsonl', model, 3]);
   }
-  const progress = page.getByRole('progressbar', { name: 'Progress of eval_4' });
+  const progress = page.getByRole('progressbar', { name: 'Progress of eval_8' });
   await until(
     () => progress.evaluate((bar) => (bar as HTMLProgressElement).value === 50),
     'half of it is done',
     300_000,
   );
-  assert.match(await row('eval_5').innerText(), 'Queued');
+  assert.match(await row('eval_9').innerText(), 'Queued');
   assert.equal(await appearanceFaults(page, 'evaluations-running'), []);
-  await page.getByRole('button', { name: 'Cancel eval_6' }).click();
-  await sees(page, 'eval_6 was deleted');
+  await page.getByRole('button', { name: 'Cancel eval_10' }).click();
+  await sees(page, 'eval_10 was deleted');
   for (const [id, answer] of [
-    ['eval_4', 'One'],
-    ['eval_5', 'Two'],
+    ['eval_8', 'One'],
+    ['eval_9', 'Two'],
   ] as const) {
     await page.getByRole('progressbar', { name: `Progress of ${id}` }).waitFor({ timeout: 300_000 });
     writeFileSync(join(dataDir, 'evaluations', id, 'going'), answer);

@@ -24,6 +24,22 @@ export function bestOf(name: FigureName, values: readonly (number | null | undef
   return known.filter((value) => value === best).length === 1 ? values.indexOf(best) : null;
 }
 
+/** Why the figures and rows of some evaluations cannot be compared, or `null`. */
+export function whyIncomparable(found: readonly EvaluationSummary[]): string | null {
+  const several = (of: (one: EvaluationSummary) => unknown) => new Set(found.map(of)).size > 1;
+  const digests = found.map(({ rows_digest }) => rows_digest);
+  if (found.length < 2 || (!digests.includes(null) && !several(({ rows_digest }) => rows_digest)))
+    return null;
+  const why = several(({ dataset }) => dataset)
+    ? 'their datasets differ'
+    : several(({ rows }) => rows)
+      ? 'different numbers of rows were scored'
+      : digests.includes(null)
+        ? 'which rows were scored is not known of all'
+        : `the rows of ${found[0]?.dataset} were changed in between`;
+  return `These cannot be compared by their figures or row by row: ${why}.`;
+}
+
 /** The figures that say most, in one line. */
 export function mainFigures({ figures }: EvaluationSummary): string {
   if (figures === null) return '–';

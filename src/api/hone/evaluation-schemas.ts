@@ -18,6 +18,8 @@ const summary = {
   /** The step of a checkpoint. */
   checkpoint: v.nullable(v.number()),
   dataset: v.string(),
+  /** The SHA-256 of the rows; the figures of evaluations with the same can be compared. null until they are copied. */
+  rows_digest: v.nullable(v.string()),
   row_shape: v.picklist(rowShapeNames),
   /** How many rows are scored. */
   rows: v.number(),

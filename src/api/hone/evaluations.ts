@@ -90,6 +90,7 @@ function presentEvaluation(evaluation: Evaluation): e.EvaluationSummary {
     job_id: subject.jobId === null ? null : jobName(subject.jobId),
     checkpoint: subject.checkpoint,
     dataset: evaluation.dataset,
+    rows_digest: evaluation.rowsDigest,
     row_shape: evaluation.shape as e.EvaluationSummary['row_shape'],
     rows: evaluation.rows,
     phase: progress?.phase ?? null,

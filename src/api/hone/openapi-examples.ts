@@ -102,6 +102,7 @@ const evaluation = {
   job_id: 'train_3',
   checkpoint: null,
   dataset: 'support-validation.jsonl',
+  rows_digest: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
   row_shape: 'input-output',
   rows: 40,
   phase: null,

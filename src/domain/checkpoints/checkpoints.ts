@@ -18,6 +18,16 @@ import { type GgufWeights, type TrainedWeights, weightsOf } from './weights.ts';
 
 export type { Checkpoint } from './kept-checkpoints.ts';
 
+/** A checkpoint that can answer. */
+export interface FoundCheckpoint {
+  /** The folder of its adapter. */
+  readonly folder: string;
+  /** The file with the prompt template of its training. */
+  readonly template: string;
+  /** The model of its run, unless there is none yet. */
+  readonly model: Model | null;
+}
+
 /** The checkpoints that jobs keep, while they run and after. */
 export interface Checkpoints {
   /** By step; none if the job was deleted. */
@@ -29,6 +39,11 @@ export interface Checkpoints {
    * @throws AppError `not_found`.
    */
   jobOf(reference: string): JobRow;
+  /**
+   * A kept checkpoint with the prompt template of its run.
+   * @throws AppError `not_found` with the steps that there are; `conflict` with the reason why it cannot answer.
+   */
+  find(job: JobRow, step: number): Promise<FoundCheckpoint>;
   /**
    * Makes the files that a checkpoint needs to answer, unless they exist; several callers share one conversion.
    * @throws AppError `not_found` with the steps that there are; `conflict` with the reason why it cannot answer;
@@ -96,7 +111,7 @@ export function createCheckpoints(options: {
     );
   }
 
-  async function prepare(job: JobRow, step: number): Promise<GgufWeights | TrainedWeights> {
+  async function find(job: JobRow, step: number): Promise<FoundCheckpoint> {
     const kept = (await list(job.id)).find((one) => one.step === step);
     if (kept === undefined) throw await unknownStep(job, step);
     const model = store.models.byModelId(job.modelId);
@@ -110,7 +125,12 @@ export function createCheckpoints(options: {
     if (template === null || !existsSync(template)) {
       throw new AppError('conflict', `${jobName(job.id)} has no prompt template, so it cannot answer.`);
     }
-    const adapter = join(folder(job), kept.path, checkpointAdapterName);
+    return { folder: join(folder(job), kept.path), template, model };
+  }
+
+  async function prepare(job: JobRow, step: number): Promise<GgufWeights | TrainedWeights> {
+    const { folder: keptIn, template, model } = await find(job, step);
+    const adapter = join(keptIn, checkpointAdapterName);
     // With an adapter of its own, the model's file can be turned into the base.
     const isMerged = model !== null && ['gguf', 'adapter_gguf'].every((kind) => hasFile(model, kind));
     const note = () => readBaseNote(isMerged ? model.path : folder(job));
@@ -122,7 +142,7 @@ export function createCheckpoints(options: {
       });
     }
     if (unconverted.has(job.id)) {
-      const adapters = [{ path: join(folder(job), kept.path), scale: 1 }];
+      const adapters = [{ path: keptIn, scale: 1 }];
       return { trained: trainedModelOf(job, folder(job)), template, adapters };
     }
     // Earlier versions made one for each job.
@@ -181,6 +201,7 @@ export function createCheckpoints(options: {
         `The training of the model ${model.name} was deleted, and its checkpoints with it.`,
       );
     },
+    find,
     prepare,
     share: sharing.share,
     recordBase: createBaseRecord({ models, preparing, folderOf: folder, command, closing: closing.signal }),

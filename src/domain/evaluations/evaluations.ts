@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EvaluationRow } from '../../db/evaluations.ts';
+import type { Store } from '../../db/store.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import { cleanFolder, isPrepared, modelIn, type RowResult, startEvaluation } from '../../trainer/evaluate.ts';
 import {
@@ -13,17 +14,11 @@ import {
 } from '../../trainer/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
+import { evaluationFileName, withFiles } from './evaluation-file.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 import { followEvaluation, type Listener, type Outcome } from './follow-evaluation.ts';
+import { fits, type Place } from './place.ts';
 import { createPreparation, type PreparationOptions } from './preparation.ts';
-
-/** What trainings leave free. */
-export interface Place {
-  /** Devices, or `null` for the whole machine. */
-  readonly free: readonly number[] | null;
-  /** Variables that say which of them a process may use. */
-  readonly environment: (held: readonly number[] | null) => NodeJS.ProcessEnv;
-}
 
 /** Scores datasets with models, one after another, while no training needs the devices. */
 export interface Evaluations {
@@ -48,6 +43,7 @@ export interface Evaluations {
 }
 
 export interface EvaluationsOptions extends PreparationOptions {
+  readonly store: Store;
   readonly frames: FrameLog;
   readonly command: TrainerCommand;
   readonly hubToken: string | null;
@@ -68,12 +64,18 @@ interface Run {
 }
 
 export function createEvaluations(options: EvaluationsOptions): Evaluations {
-  const { store, frames, command, logger } = options;
+  const { frames, command, logger } = options;
+  const table = withFiles(options.store.evaluations, options.dir, (id, { message }) =>
+    logger.warn(
+      { evaluation: evaluationName(id), error: message },
+      'The file of an evaluation could not be written',
+    ),
+  );
   const folderOf = (id: number) => join(options.dir, evaluationName(id));
   const preparation = createPreparation(options);
   const closing = new AbortController();
   /** Folders that are being made. */
-  const preparing = new Map<number, Promise<unknown>>();
+  const preparing = new Map<number, Promise<string>>();
   const progress = new Map<number, Progress>();
   const warnings = new Map<number, string[]>();
   let run: Run | null = null;
@@ -81,7 +83,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   let turn: Promise<unknown> = Promise.resolve();
 
   function get(id: number): Evaluation {
-    const row = store.evaluations.get(id);
+    const row = table.get(id);
     if (row === null) throw new AppError('not_found', `There is no evaluation ${evaluationName(id)}.`);
     return withProgress(row);
   }
@@ -113,11 +115,11 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     const endedAt = nowText();
     publish(id, () => {
       if (outcome.kind === 'failed') {
-        store.evaluations.update(id, { state: 'failed', error: outcome.error, warnings: found, endedAt });
+        table.update(id, { state: 'failed', error: outcome.error, warnings: found, endedAt });
         return;
       }
-      store.evaluations.putResults(id, outcome.results);
-      store.evaluations.update(id, {
+      table.putResults(id, outcome.results);
+      table.update(id, {
         state: 'completed',
         figures: outcome.figures,
         warnings: found,
@@ -162,7 +164,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       if (run.ending === null && !fits(run.held, place)) await stop(run, 'yields');
       return;
     }
-    const next = store.evaluations
+    const next = table
       .list()
       .filter(({ id, state }) => state === 'queued' && !preparing.has(id))
       .at(-1);
@@ -193,7 +195,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       .catch((error): Outcome => ({ kind: 'failed', error: asAppError(error).message }))
       .then((outcome) => finish(id, outcome));
     run = { id, held, trainer, ending: null, over };
-    publish(id, () => store.evaluations.update(id, { state: 'running', startedAt: nowText() }));
+    publish(id, () => table.update(id, { state: 'running', startedAt: nowText() }));
   }
 
   const listenerOf = (id: number): Listener => ({
@@ -222,7 +224,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     warnings.delete(id);
     try {
       await cleanFolder(folderOf(id));
-      publish(id, () => store.evaluations.update(id, { state: 'queued', startedAt: null }));
+      publish(id, () => table.update(id, { state: 'queued', startedAt: null }));
     } catch (error) {
       const { message } = asAppError(error);
       logger.warn(
@@ -241,7 +243,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
 
   /** @throws AppError `conflict` if the queue is full. */
   function refuseMore(): void {
-    const waiting = store.evaluations.list().filter(({ state }) => state === 'queued').length;
+    const waiting = table.list().filter(({ state }) => state === 'queued').length;
     if (waiting < options.queueLimit) return;
     throw new AppError(
       'conflict',
@@ -258,15 +260,15 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       // Others may have come meanwhile.
       refuseMore();
       const { subject, dataset, shape, rows } = prepared;
-      const id = store.evaluations.insert({
+      const id = table.insert({
         ...{ state: 'queued', subject, dataset, shape, rows, createdAt: nowText() },
       });
       const work = prepared.write(evaluationName(id));
       preparing.set(id, work);
       try {
-        await work;
+        table.update(id, { rowsDigest: await work });
       } catch (error) {
-        store.evaluations.remove(id);
+        table.remove(id);
         await removeFolder(id);
         throw error;
       } finally {
@@ -278,9 +280,9 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       return started;
     },
 
-    list: () => store.evaluations.list().map(withProgress),
+    list: () => table.list().map(withProgress),
     get,
-    results: (id) => store.evaluations.results(get(id).id) as RowResult[],
+    results: (id) => table.results(get(id).id) as RowResult[],
 
     async remove(id) {
       get(id);
@@ -291,7 +293,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
         progress.delete(id);
         warnings.delete(id);
         frames.commit((emit) => {
-          store.evaluations.remove(id);
+          table.remove(id);
           emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
         });
         await removeFolder(id);
@@ -301,7 +303,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     reconsider: decide,
 
     async recover() {
-      for (const { id, state } of store.evaluations.list()) {
+      for (const { id, state } of table.list()) {
         if (state === 'running') {
           const left = await findTrainer(folderOf(id), null);
           if (left !== null) await killTrainer(left, 0);
@@ -316,11 +318,16 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
           });
         }
       }
-      await mkdir(options.dir, { recursive: true });
+      await table.describeAll();
       const known = new Set(
-        store.evaluations.list().flatMap(({ id, state }) => (state === 'queued' ? [evaluationName(id)] : [])),
+        table
+          .list()
+          .flatMap(({ id, state }) => [
+            evaluationFileName(id),
+            ...(state === 'queued' ? [evaluationName(id)] : []),
+          ]),
       );
-      for (const name of existsSync(options.dir) ? readdirSync(options.dir) : [])
+      for (const name of readdirSync(options.dir))
         if (!known.has(name)) await rm(join(options.dir, name), { recursive: true, force: true });
     },
 
@@ -334,10 +341,4 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       if (run !== null && run.ending !== 'removed') await requeue(run.id);
     },
   };
-}
-
-/** Whether what an evaluation holds is still free of trainings. */
-function fits(held: readonly number[] | null, place: Place | null): boolean {
-  if (place === null) return false;
-  return held === null || place.free === null || held.every((device) => place.free?.includes(device));
 }

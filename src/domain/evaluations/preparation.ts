@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -5,7 +6,6 @@ import { pipeline } from 'node:stream/promises';
 import { keptRows, scoredRows } from '../../contract/evaluations.ts';
 import type { RowShape } from '../../contract/rows.ts';
 import type { Settings } from '../../contract/settings.ts';
-import type { Store } from '../../db/store.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
 import { writeOrder } from '../../trainer/evaluate.ts';
@@ -22,12 +22,10 @@ import type { EvaluationRequest } from './evaluation-request.ts';
 import { type FoundSubject, findSubject, type Subject } from './subject.ts';
 
 export interface PreparationOptions {
-  readonly store: Store;
   readonly models: Models;
   readonly checkpoints: Checkpoints;
   readonly judges: Judges;
   readonly tools: JobSpec['tools'];
-  readonly jobsDir: string;
   /** The folder of the evaluations' folders. */
   readonly dir: string;
 }
@@ -40,8 +38,12 @@ export interface Prepared {
   readonly shape: RowShape;
   /** How many rows are scored. */
   readonly rows: number;
-  /** Makes the folder `name`, with what is scored. @throws AppError `disk_full`. */
-  write(name: string): Promise<void>;
+  /**
+   * Makes the folder `name`, with what is scored.
+   * @returns the SHA-256 of the rows.
+   * @throws AppError `disk_full`.
+   */
+  write(name: string): Promise<string>;
 }
 
 /** Validates requests and makes the folders of evaluations. */
@@ -122,11 +124,11 @@ export function createPreparation(options: PreparationOptions): Preparation {
     data: TrainingData,
     judged: JudgedRequest,
     rows: number,
-  ): Promise<void> {
+  ): Promise<string> {
     await mkdir(options.dir, { recursive: true });
     const cut = join(options.dir, `${name}.jsonl`);
     try {
-      await firstRows(data.path, cut, rows);
+      const digest = await firstRows(data.path, cut, rows);
       const own = Object.fromEntries(
         keptSettings.flatMap((key) =>
           trained?.settings[key] === undefined ? [] : [[key, trained.settings[key]]],
@@ -140,6 +142,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
         { name, folder: join(options.dir, name), logsDir: null, tools: options.tools },
       );
       await writeOrder(join(options.dir, name), { adapter, template, kept_rows: keptRows });
+      return digest;
     } finally {
       await rm(cut, { force: true });
     }
@@ -185,15 +188,21 @@ async function isOtherHead(
   return !isDecoder(kind);
 }
 
-/** Copies the first `count` rows of a JSONL file, with the blank lines between them, so that lines keep their numbers. */
-async function firstRows(from: string, to: string, count: number): Promise<void> {
+/**
+ * Copies the first `count` rows of a JSONL file, with the blank lines between them, so that lines keep their numbers.
+ * @returns the SHA-256 of the copy.
+ */
+async function firstRows(from: string, to: string, count: number): Promise<string> {
+  const hash = createHash('sha256');
   async function* lines() {
     let left = count;
     for await (const { text } of readLines(from, Number.POSITIVE_INFINITY)) {
+      hash.update(`${text}\n`);
       yield `${text}\n`;
       if (text.trim() !== '') left -= 1;
       if (left === 0) break;
     }
   }
   await pipeline(lines, createWriteStream(to));
+  return hash.digest('hex');
 }

@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
-import { displayNameOf, type Job, jobName } from '../job-record/job.ts';
+import { displayNameOf, type Job } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 
@@ -33,15 +31,9 @@ export interface FoundSubject {
 /** Finds what a request names. @throws AppError `invalid` or `not_found`. */
 export async function findSubject(
   request: Pick<EvaluationRequest, 'model' | 'checkpoint' | 'as_base' | 'base_model'>,
-  known: {
-    readonly store: Store;
-    readonly models: Models;
-    readonly checkpoints: Checkpoints;
-    readonly jobsDir: string;
-  },
+  { models, checkpoints }: { readonly models: Models; readonly checkpoints: Checkpoints },
 ): Promise<FoundSubject> {
   const { model: reference, base_model: base, checkpoint = null, as_base: asBase = null } = request;
-  const { store, models, checkpoints } = known;
   if ((reference == null) === (base == null)) {
     throw refusalOf('model', 'Set one of model (a fine-tuned model) and base_model');
   }
@@ -56,17 +48,9 @@ export async function findSubject(
   }
   if (checkpoint !== null) {
     const job = checkpoints.jobOf(reference) as Job;
-    const kept = await checkpoints.list(job.id);
-    const found = kept.find(({ step }) => step === checkpoint);
-    const folder = join(known.jobsDir, jobName(job.id));
-    const model = store.models.byModelId(job.modelId);
-    const template =
-      (model && models.fileOf(model, 'template')) ?? join(folder, 'artifacts', 'template.json');
-    if (found === undefined || job.spec === null || !existsSync(template)) {
-      const steps = kept.map(({ step }) => step).join(', ');
-      const there = steps === '' ? 'It has none.' : `It has: ${steps}.`;
-      throw refusalOf('checkpoint', `${jobName(job.id)} keeps no checkpoint of step ${checkpoint}. ${there}`);
-    }
+    const { folder, template, model } = await checkpoints.find(job, checkpoint).catch((error) => {
+      throw error instanceof AppError ? refusalOf('checkpoint', error.message) : error;
+    });
     const subject = {
       name: `${displayNameOf(job)} · step ${checkpoint}`,
       baseModel: job.modelName,
@@ -76,7 +60,7 @@ export async function findSubject(
     };
     const { settings } = job.spec as { readonly settings: Readonly<Record<string, unknown>> };
     const trained = { task: job.task, settings };
-    return { subject, field: 'model', adapter: join(folder, found.path), template, trained };
+    return { subject, field: 'model', adapter: folder, template, trained };
   }
   const model = models.findByName(reference);
   const template = models.fileOf(model, 'template');

@@ -11,6 +11,7 @@ import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { defaultName } from '../job-record/identity.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import type { Unreadable } from '../job-record/record-files.ts';
 import { readModelFile } from '../models/model-file.ts';
 import { readAsked } from './asked-file.ts';
 import { readIdentity } from './identity-file.ts';
@@ -24,7 +25,7 @@ export interface Registered {
   /** Entries of the database whose folder no longer exists. */
   readonly dropped: readonly string[];
   /** Folders that could not be read, with the reason. */
-  readonly unreadable: readonly { readonly folder: string; readonly reason: string }[];
+  readonly unreadable: readonly Unreadable[];
 }
 
 /** What a specification tells of its job; the trainer checks the rest when the job is resumed. */
@@ -54,12 +55,12 @@ interface Places {
 
 /**
  * Registers the jobs and models whose folders a lost or restored database does not know, or knows in an older state, and
- * drops those whose folder is gone. All in one transaction, with `also`. Runs that ended without being stored, or that
+ * drops those whose folder is gone. All in one transaction, with `also`, whose result is returned, too. Runs that ended without being stored, or that
  * still go on, are left in the state `running` for `recoverRuns`.
  */
-export async function registerFolders(places: Places, also: () => void): Promise<Registered> {
+export async function registerFolders<T>(places: Places, also: () => T): Promise<Registered & { also: T }> {
   const { store, jobsDir, modelsDir } = places;
-  const unreadable: { folder: string; reason: string }[] = [];
+  const unreadable: Unreadable[] = [];
   async function readAll<T>(dir: string, pattern: RegExp, read: (folder: string) => T | Promise<T>) {
     const found: Awaited<T>[] = [];
     for (const name of (await readdir(dir).catch(() => [])).filter((entry) => pattern.test(entry))) {
@@ -98,8 +99,8 @@ export async function registerFolders(places: Places, also: () => void): Promise
       const jobId = model.jobId !== null && store.jobs.get(model.jobId) !== null ? model.jobId : null;
       store.models.insert({ ...model, jobId });
     }
-    also();
     return {
+      also: also(),
       jobs: outdated.map(({ id }) => jobName(id)),
       models: lost.map(({ name }) => name),
       dropped: [...gone.map(({ id }) => jobName(id)), ...goneModels.map(({ name }) => name)],

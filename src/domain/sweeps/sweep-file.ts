@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { sweepStates } from '../../contract/sweeps.ts';
 import type { SweepRow, SweepStore, TrialRow } from '../../db/sweeps.ts';
+import { readRecords, writeRecord } from '../job-record/record-files.ts';
 import { sweepName } from './sweep.ts';
 
 /*
@@ -50,10 +51,8 @@ export function withFiles(
   function write(id: number): void {
     const sweep = store.get(id);
     if (sweep === null) return;
-    const path = pathOf(jobsDir, id);
     try {
-      writeFileSync(`${path}.aside`, `${JSON.stringify({ sweep, trials: store.trials(id) })}\n`);
-      renameSync(`${path}.aside`, path);
+      writeRecord(pathOf(jobsDir, id), { sweep, trials: store.trials(id) });
     } catch (error) {
       onProblem(id, error as Error);
     }
@@ -89,20 +88,9 @@ export function withFiles(
 }
 
 /** Stores the sweeps that have files, as those say. @returns their names, and the files that could not be read. */
-export function registerSweeps(store: SweepStore, jobsDir: string) {
-  const registered: string[] = [];
-  const unreadable: { folder: string; reason: string }[] = [];
-  for (const name of existsSync(jobsDir) ? readdirSync(jobsDir) : []) {
-    if (!/^sweep_[1-9]\d{0,14}\.json$/.test(name)) continue;
-    const path = join(jobsDir, name);
-    try {
-      const { sweep, trials } = v.parse(file, JSON.parse(readFileSync(path, 'utf8')));
-      if (name !== `${sweepName(sweep.id)}.json`) throw new Error(`it is that of ${sweepName(sweep.id)}`);
-      store.put(sweep satisfies SweepRow, trials satisfies TrialRow[]);
-      registered.push(sweepName(sweep.id));
-    } catch (error) {
-      unreadable.push({ folder: path, reason: (error as Error).message });
-    }
-  }
-  return { registered, unreadable };
-}
+export const registerSweeps = (store: SweepStore, jobsDir: string) =>
+  readRecords(jobsDir, /^sweep_[1-9]\d{0,14}\.json$/, (content, name) => {
+    const { sweep, trials } = v.parse(file, content);
+    if (name !== sweepName(sweep.id)) throw new Error(`it is that of ${sweepName(sweep.id)}`);
+    store.put(sweep satisfies SweepRow, trials satisfies TrialRow[]);
+  });

@@ -15,6 +15,7 @@ import {
   figureLabel,
   figureNames,
   figureText,
+  whyIncomparable,
 } from '../../views/evaluation-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { type ComparedRow, comparedRows } from './compared-rows.ts';
@@ -100,12 +101,12 @@ export class EvaluationResults extends LitElement {
   }
 
   private _body(found: readonly Evaluation[]): TemplateResult {
-    const isSameDataset = new Set(found.map(({ dataset, rows }) => `${rows} of ${dataset}`)).size === 1;
+    const why = whyIncomparable(found);
     return html`
       ${found.map(({ error, name }) => (error === null ? nothing : errorPanel({ title: `${name} was not scored`, cause: error })))}
-      ${isSameDataset ? nothing : html`<p class="warning">These are not the same rows of the same dataset, so their figures cannot be compared.</p>`}
+      ${why === null ? nothing : html`<p class="warning"><bdi>${why}</bdi></p>`}
       ${[...new Set(found.flatMap(({ warnings }) => warnings))].map((text) => html`<p class="note wrap"><bdi>${text}</bdi></p>`)}
-      ${figuresCard(found, isSameDataset)} ${isSameDataset ? this._rows(found) : nothing}
+      ${figuresCard(found, why === null)} ${why === null ? this._rows(found) : nothing}
     `;
   }
 
