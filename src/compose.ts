@@ -16,7 +16,7 @@ import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
 import { createImports } from './domain/datasets/imports/imports.ts';
 import { findStarter } from './domain/datasets/starter-model.ts';
 import { createEvaluations, type Evaluations } from './domain/evaluations/evaluations.ts';
-import type { Frame, FrameLog } from './domain/events/frame-log.ts';
+import type { FrameLog, Publish } from './domain/events/frame-log.ts';
 import { createFineTuningFiles } from './domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from './domain/fine-tuning/fine-tuning-jobs.ts';
 import { createModelReferences } from './domain/fine-tuning/model-references.ts';
@@ -87,16 +87,12 @@ export interface Core {
   close(): Promise<string[]>;
 }
 
-export async function compose(
-  config: Config,
-  logger: Logger,
-  publish: (frame: Frame, droppable: boolean) => void,
-): Promise<Core> {
+export async function compose(config: Config, logger: Logger, publish: Publish): Promise<Core> {
   let sweeps: Sweeps | null = null;
   let evaluations: Evaluations | null = null;
   let webhook: EndWebhook | null = null;
-  const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, droppable) => {
-    publish(frame, droppable);
+  const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, traits) => {
+    publish(frame, traits);
     sweeps?.take(frame);
     webhook?.take(frame);
   });

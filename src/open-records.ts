@@ -5,7 +5,7 @@ import { createDiskReserve, type DiskReserve } from './db/reserve.ts';
 import { prepareDatabase, type Restoration } from './db/restore.ts';
 import { openStore, type Store } from './db/store.ts';
 import { registerEvaluations } from './domain/evaluations/evaluation-file.ts';
-import { createFrameLog, type Frame, type FrameLog, skipFrames } from './domain/events/frame-log.ts';
+import { createFrameLog, type FrameLog, type Publish, skipFrames } from './domain/events/frame-log.ts';
 import { registerFolders } from './domain/jobs/found-folders.ts';
 import { registerSweeps } from './domain/sweeps/sweep-file.ts';
 import type { Logger } from './logger.ts';
@@ -27,11 +27,7 @@ export const migrationsDir = ({ installDir }: Pick<Config, 'installDir'>) =>
  * Opens the database. One that is damaged or gone is replaced by its newest backup, and the jobs and models that are
  * only in folders are registered again; this is logged.
  */
-export async function openRecords(
-  config: Config,
-  logger: Logger,
-  publish: (frame: Frame, droppable: boolean) => void,
-): Promise<Records> {
+export async function openRecords(config: Config, logger: Logger, publish: Publish): Promise<Records> {
   const { databasePath, jobsDir, modelsDir, evaluationsDir } = config;
   mkdirSync(dirname(databasePath), { recursive: true });
   const reserve = createDiskReserve(databasePath);

@@ -11,7 +11,7 @@ import type { Config } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
 import { describeModels } from './domain/models/model-file.ts';
 import type { Services } from './domain/services.ts';
-import { greet } from './domain/snapshot.ts';
+import { greet, replay } from './domain/snapshot.ts';
 import { AppError, asAppError } from './errors.ts';
 import { tellAccess } from './first-key.ts';
 import { composeGate } from './gate.ts';
@@ -45,8 +45,8 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
     if (dir !== null) mkdirSync(dir, { recursive: true });
   }
   let server: Server | null = null;
-  const core = await compose(config, logger, (frame, droppable) =>
-    server?.broadcast.publish(JSON.stringify(frame), droppable),
+  const core = await compose(config, logger, (frame, traits) =>
+    server?.broadcast.publish({ seq: frame.seq, text: JSON.stringify(frame), ...traits }),
   );
   const http = { engine: engine.name, description: engine.description, reason };
   const services: Services = {
@@ -66,6 +66,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
     socket: {
       path: trainingSocket.path,
       greet: (since) => greet(services, since),
+      replay: (since) => replay(services, since),
       onCount: core.setListeners,
     },
     onError: (error, request) =>

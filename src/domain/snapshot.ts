@@ -9,7 +9,15 @@ const recentPoints = 200;
 export function* greet(services: Pick<Services, 'jobs' | 'frames'>, since: number | null): Generator<string> {
   yield JSON.stringify(snapshot(services));
   if (since === null) return;
-  for (const frame of services.frames.replay(since)) yield JSON.stringify(frame);
+  for (const { text } of replay(services, since)) yield text;
+}
+
+/** The stored frames after `since` as a socket is told them, including those stored during iteration. */
+export function* replay(
+  { frames }: Pick<Services, 'frames'>,
+  since: number,
+): Generator<{ readonly seq: number; readonly text: string }> {
+  for (const frame of frames.replay(since)) yield { seq: frame.seq, text: JSON.stringify(frame) };
 }
 
 function snapshot({ jobs, frames }: Pick<Services, 'jobs' | 'frames'>): Frame {

@@ -11,7 +11,7 @@ import { Exchange } from './exchange.ts';
 import { Reply } from './reply.ts';
 import { type Face, runRoute } from './route.ts';
 import { areaOf, createRouter } from './router.ts';
-import { type Broadcast, createBroadcast, type Greeting } from './sockets.ts';
+import { type Broadcast, createBroadcast, type Greeting, type Replay } from './sockets.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly gate: Gate;
   readonly jsonLimitBytes: number;
   readonly assets: (exchange: Exchange) => Reply | null;
-  readonly socket: { path: string; greet: Greeting; onCount: (count: number) => void };
+  readonly socket: { path: string; greet: Greeting; replay: Replay; onCount: (count: number) => void };
   /** Called for every internal error. */
   readonly onError: (error: AppError, request: { method: string; path: string }) => void;
 }

@@ -4,7 +4,8 @@ import type { Gate } from './access/gate.ts';
 import { guardOrigin } from './access/guard.ts';
 import { scanHead } from './access/head-scan.ts';
 import type { Peer } from './access/peers.ts';
-import type { App, Call, Frame, Socket, SocketHandlers } from './engines/engine.ts';
+import { batchesOf, batchText, inOrder, type Published, takeBatch } from './batches.ts';
+import type { App, Call, Socket, SocketHandlers } from './engines/engine.ts';
 import { withErrorHeaders } from './error-reply.ts';
 import type { Reply } from './reply.ts';
 
@@ -22,7 +23,12 @@ const writes = { everyMs: 100, atOnce: 5 };
 
 interface SocketData {
   since: number | null;
+  /** Whether its messages are arrays of frames. */
+  readonly batches: boolean;
+  /** Whether it misses frames: droppable ones, or with batches all, which it is sent later. */
   behind: boolean;
+  /** With batches, the frames that it has missed and that cannot be read again. */
+  readonly missed: Published[];
   /** Texts to send before live frames; `null` once it receives those. */
   greeting: Iterator<string> | null;
   /** What it was admitted with, if it needed a key: checked again, because the key may be removed. */
@@ -35,21 +41,26 @@ interface SocketData {
  */
 export type Greeting = (since: number | null) => Iterable<string>;
 
+/** The stored frames after `since`, including those stored during iteration. */
+export type Replay = (since: number) => Iterable<{ readonly seq: number; readonly text: string }>;
+
 /** All clients of one WebSocket path. */
 export interface Broadcast {
-  /** Sends a text frame to all clients; slow clients miss droppable ones. */
-  publish(text: string, droppable: boolean): void;
+  /** Sends a frame to all clients; slow clients miss droppable ones. */
+  publish(frame: Published): void;
   count(): number;
   close(): void;
 }
 
 /**
  * Serves a server-to-client WebSocket at `path`. A slow client first misses droppable frames and is closed before its
- * buffer exceeds `hardLimitBytes`. It can then reconnect with `?since=SEQ` and misses nothing.
+ * buffer exceeds `hardLimitBytes`. It can then reconnect with `?since=SEQ` and misses nothing. With `?batches=true`
+ * messages are arrays of frames, and a slow client is sent what it has missed as soon as it can take it.
  */
 export function createBroadcast(options: {
   path: string;
   greet: Greeting;
+  replay: Replay;
   allowedHosts: readonly string[];
   peerOf: (call: Call, proxied: boolean) => Peer;
   gate: Gate;
@@ -64,18 +75,51 @@ export function createBroadcast(options: {
   function greet(socket: Socket<SocketData>): void {
     const { data } = socket;
     while (data.greeting !== null && socket.backlogBytes() < softLimitBytes) {
+      if (data.batches) {
+        const { batch, isOver } = takeBatch(data.greeting);
+        if (isOver) {
+          goOn(socket);
+          batch.push(...data.missed.splice(0).map(({ text }) => text));
+        }
+        if (batch.length > 0) socket.send(batchText(batch));
+        continue;
+      }
       const next = data.greeting.next();
       if (next.done) {
-        // The greeting already included the pending frames.
-        flush();
-        data.greeting = null;
+        goOn(socket);
         socket.subscribe('all');
         socket.subscribe('droppable');
       } else socket.send(next.value);
     }
   }
 
-  const gathered: Frame[] = [];
+  /** Ends a greeting, which already included the pending frames. */
+  function goOn({ data }: Socket<SocketData>): void {
+    flush();
+    data.greeting = null;
+    data.behind = false;
+  }
+
+  /** Sends frames to the clients of batches; one that is behind will read them from the log. */
+  function sendBatches(frames: readonly Published[]): void {
+    let batches: readonly string[] | null = null;
+    for (const socket of sockets) {
+      const { data } = socket;
+      if (!data.batches) continue;
+      if (data.greeting === null && socket.backlogBytes() < softLimitBytes) {
+        batches ??= batchesOf(frames);
+        for (const batch of batches) socket.send(batch);
+        continue;
+      }
+      if (data.greeting === null) {
+        data.behind = true;
+        data.greeting = inOrder(options.replay((frames[0] as Published).seq - 1), data.missed);
+      }
+      if (data.behind) data.missed.push(...frames.filter(({ stored, droppable }) => !stored && !droppable));
+    }
+  }
+
+  const gathered: Published[] = [];
   /** When the next write would be due, were they evenly spread (the generic cell rate algorithm, ITU-T I.371). */
   let dueAt = Number.NEGATIVE_INFINITY;
   let cancel: (() => void) | null = null;
@@ -86,7 +130,9 @@ export function createBroadcast(options: {
     const now = performance.now();
     // A new client's write is not delayed, and does not delay later ones further.
     dueAt = Math.min(Math.max(dueAt, now) + writes.everyMs, now + writes.atOnce * writes.everyMs);
-    options.publish(gathered.splice(0));
+    const frames = gathered.splice(0);
+    options.publish(frames.map(({ text, droppable }) => ({ text, topic: droppable ? 'droppable' : 'all' })));
+    sendBatches(frames);
   };
   const flushSoon = () => {
     const waitMs = dueAt - (writes.atOnce - 1) * writes.everyMs - performance.now();
@@ -104,7 +150,8 @@ export function createBroadcast(options: {
     maxBacklogBytes: hardLimitBytes,
     idleSeconds: 60,
     upgrade: (call) => {
-      const since = new URLSearchParams(call.query).get('since');
+      const query = new URLSearchParams(call.query);
+      const [since, batches] = [query.get('since'), query.get('batches')];
       const { repeated, proxied } = scanHead(call);
       const peer = options.peerOf(call, proxied);
       let admitted: SocketData['admitted'] = null;
@@ -120,12 +167,19 @@ export function createBroadcast(options: {
         if (since !== null && !/^\d{1,15}$/.test(since)) {
           throw new AppError('invalid', `since must be an integer, not "${since.slice(0, 40)}".`);
         }
+        if (batches !== null && batches !== 'true') {
+          throw new AppError('invalid', `batches must be true, not "${batches.slice(0, 40)}".`);
+        }
       } catch (error) {
         const reply = withErrorHeaders(options.presentError(error as AppError), error as AppError);
         call.send(reply, reply.body, true);
         return null;
       }
-      return { since: since === null ? null : Number(since), behind: false, greeting: null, admitted };
+      return {
+        since: since === null ? null : Number(since),
+        batches: batches !== null,
+        ...{ missed: [], behind: false, greeting: null, admitted },
+      };
     },
     open: (socket) => {
       socket.data.greeting = options.greet(socket.data.since)[Symbol.iterator]();
@@ -158,7 +212,7 @@ export function createBroadcast(options: {
   const check = setInterval(() => {
     for (const socket of sockets) {
       const { data } = socket;
-      if (data.greeting === null && !data.behind && socket.backlogBytes() > softLimitBytes) {
+      if (data.greeting === null && !data.batches && !data.behind && socket.backlogBytes() > softLimitBytes) {
         data.behind = true;
         socket.unsubscribe('droppable');
       }
@@ -167,8 +221,8 @@ export function createBroadcast(options: {
   check.unref();
   return {
     handlers,
-    publish: (text, droppable) => {
-      gathered.push({ topic: droppable ? 'droppable' : 'all', text });
+    publish: (frame) => {
+      gathered.push(frame);
       if (cancel === null) flushSoon();
     },
     count: () => sockets.size,

@@ -137,6 +137,7 @@ const options: ServerOptions = {
   socket: {
     path: '/ws/training',
     greet: (since) => [JSON.stringify({ since })],
+    replay: () => [],
     onCount: (count) => console.log(`sockets ${count}`),
   },
   onError: (error) => console.log(`error ${error.message}`),
@@ -150,7 +151,10 @@ await createServer(options)
     () => console.log('shared'),
     (error: Error) => console.log(`refused: ${error.message}`),
   );
-setInterval(() => server.broadcast.publish(JSON.stringify({ seq: seq++ }), false), 50);
+setInterval(() => {
+  const text = JSON.stringify({ seq });
+  server.broadcast.publish({ seq: seq++, text, droppable: false, stored: false });
+}, 50);
 process.on('SIGTERM', () => {
   server.close();
   setTimeout(() => process.exit(0), 100);

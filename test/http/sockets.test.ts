@@ -28,6 +28,8 @@ function testOn(name: EngineName): void {
   /** What is told again to a socket that names a frame, by that. */
   const told: (number | null)[] = [];
   let replay: Iterable<string> = [];
+  /** The frames that can be read again, of those of a client of batches. */
+  const stored: { seq: number; text: string }[] = [];
   let server: Server;
   let url = '';
 
@@ -47,6 +49,13 @@ function testOn(name: EngineName): void {
           told.push(since);
           return replay;
         },
+        *replay(since) {
+          // An index, because more are stored meanwhile.
+          for (let place = 0; place < stored.length; place += 1) {
+            const one = stored[place] as (typeof stored)[number];
+            if (one.seq > since) yield one;
+          }
+        },
         onCount: () => undefined,
       },
       onError: () => undefined,
@@ -57,19 +66,27 @@ function testOn(name: EngineName): void {
 
   const large = 'x'.repeat(64_000);
   const frame = (seq: number, droppable: boolean) => JSON.stringify({ seq, droppable, large });
+  const publish = (seq: number, droppable: boolean, isStored = false) => {
+    const text = frame(seq, droppable);
+    if (isStored) stored.push({ seq, text });
+    server.broadcast.publish({ seq, text, droppable, stored: isStored });
+  };
 
   /** A reader with what it has got. */
   async function connect(query = '') {
     const socket = new WebSocket(url + query);
     const got: Json[] = [];
+    /** How many frames each message has; `null` if it is no array. */
+    const messages: (number | null)[] = [];
     socket.on('message', (data) => {
       // Its bulk would be counted with the memory of the server, which is in this process.
-      const { large: _, ...rest } = JSON.parse(data.toString());
-      got.push(rest);
+      const said = JSON.parse(data.toString());
+      for (const { large: _, ...rest } of Array.isArray(said) ? said : [said]) got.push(rest);
+      messages.push(Array.isArray(said) ? said.length : null);
     });
     const closed = once(socket, 'close').then(([code]) => code as number);
     await once(socket, 'open');
-    return { socket, got, closed };
+    return { socket, got, messages, closed };
   }
 
   test('a reader that stands still is closed before its backlog grows, and costs the others nothing', async () => {
@@ -78,7 +95,7 @@ function testOn(name: EngineName): void {
     const before = process.memoryUsage.rss();
     const count = 2_000;
     for (let seq = 1; seq <= count; seq += 1) {
-      server.broadcast.publish(frame(seq, false), false);
+      publish(seq, false);
       // The loop must turn for the quick one to read.
       if (seq % 20 === 0)
         await until(() => (quick.got.at(-1)?.seq ?? 0) >= seq - 20, 'the quick one has read');
@@ -114,14 +131,14 @@ function testOn(name: EngineName): void {
     for (let round = 0; round < 6; round += 1) {
       for (let times = 0; times < 8; times += 1) {
         seq += 1;
-        server.broadcast.publish(frame(seq, false), false);
+        publish(seq, false);
         kept.push(seq);
       }
       await new Promise((resolve) => setTimeout(resolve, 700));
       if (server.broadcast.count() === 0) break;
       for (let times = 0; times < 8; times += 1) {
         seq += 1;
-        server.broadcast.publish(frame(seq, true), true);
+        publish(seq, true);
         dropped.push(seq);
       }
     }
@@ -150,13 +167,57 @@ function testOn(name: EngineName): void {
     assert.ok(given < count / 2, `of 64 MB no more is read than it can take, not ${given} frames`);
     socket.resume();
     await until(() => got.length === count, 'all came');
-    server.broadcast.publish(frame(count + 1, false), false);
+    publish(count + 1, false);
     await until(() => got.length > count, 'it hears what happens now');
     assert.equal(
       got.map(({ seq }) => seq),
       got.map((_, place) => place + 1),
     );
     replay = [];
+    socket.close();
+    await closed;
+  });
+
+  test('a reader of batches gets arrays, with several frames that come together', async () => {
+    replay = [1, 2, 3].map((seq) => JSON.stringify({ seq }));
+    const { socket, got, messages, closed } = await connect('?batches=true');
+    await until(() => got.length === 3, 'it is greeted');
+    assert.equal(messages, [3]);
+    const count = 5;
+    for (let seq = 4; seq < 4 + count; seq += 1) {
+      const text = JSON.stringify({ seq });
+      server.broadcast.publish({ seq, text, droppable: seq % 2 === 0, stored: false });
+    }
+    await until(() => got.length === 3 + count, 'all came');
+    assert.equal(messages, [3, count]);
+    replay = [];
+    socket.close();
+    await closed;
+  });
+
+  test('a reader of batches that stands still is not closed, and gets in order what cannot be dropped', async () => {
+    const { socket, got, messages, closed } = await connect('?batches=true');
+    socket.pause();
+    const count = 600;
+    // Every tenth frame is not stored, every hundredth is droppable, too.
+    for (let seq = 1; seq <= count; seq += 1) {
+      publish(seq, seq % 100 === 0, seq % 10 !== 0);
+      if (seq % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.is(server.broadcast.count(), 1, 'it is still connected');
+    assert.is(got.length, 0);
+    socket.resume();
+    await until(() => got.at(-1)?.seq >= count - 1, 'all came');
+    publish(count + 1, false);
+    await until(() => got.at(-1)?.seq === count + 1, 'it hears what happens now');
+    const kept = Array.from({ length: count + 1 }, (_, place) => place + 1).filter((seq) => seq % 100 !== 0);
+    assert.equal(
+      got.filter(({ droppable }) => !droppable).map(({ seq }) => seq),
+      kept,
+    );
+    assert.ok(got.length < count + 1, 'droppable ones were left out');
+    assert.ok(messages.every((length) => length !== null));
+    stored.length = 0;
     socket.close();
     await closed;
   });
@@ -182,6 +243,14 @@ function testOn(name: EngineName): void {
       socket.on('error', () => undefined);
       socket.terminate();
     }
+  });
+
+  test('batches are true or not asked for', async () => {
+    const socket = new WebSocket(`${url}?batches=1`);
+    const [, response] = await once(socket, 'unexpected-response');
+    assert.is(response.statusCode, 400);
+    socket.on('error', () => undefined);
+    socket.terminate();
   });
   test.run();
 }

@@ -115,6 +115,40 @@ const scenarios = {
       if (step >= total) end('completed', metrics);
     }, pace);
   },
+  // Takes one step, and once there is a file `go` ten thousand a second, until it is asked to stop.
+  burst: () => {
+    hello();
+    say('phase', { phase: 'train', progress: null, detail: null });
+    const { settings } = JSON.parse(readFileSync('spec.json', 'utf8'));
+    const total = settings.max_steps;
+    let step = 0;
+    const take = (count) => {
+      const lines = Array.from({ length: count }, () => {
+        step += 1;
+        const line = {
+          ...{ seq, time: new Date().toISOString(), type: 'metric', step, total_steps: total },
+          ...{ epoch: step / total, total_epochs: 1, loss: 1 + 1 / step, learning_rate: 0.001, grad_norm: 1 },
+          ...{ tokens: step * 512, tokens_per_second: 5e6, elapsed_seconds: step / 1e4, eta_seconds: 1 },
+          ...{ memory_bytes: 2 ** 30, extra: { mean_token_accuracy: 0.5 } },
+        };
+        seq += 1;
+        return `${JSON.stringify(line)}\n`;
+      });
+      appendFileSync('journal.jsonl', lines.join(''));
+    };
+    take(1);
+    let begun = null;
+    const timer = setInterval(() => {
+      writeFileSync('heartbeat', '');
+      if (existsSync('stop')) {
+        clearInterval(timer);
+        say('done', { outcome: 'stopped', step, metrics: {}, verification: null });
+      } else if (existsSync('go') && step < total) {
+        begun ??= performance.now() - 50;
+        take(Math.min(total - step, Math.round((performance.now() - begun) * 10) - step));
+      }
+    }, 50);
+  },
   // Scores nothing until the file `go` says how it ends.
   scores: () => {
     hello();

@@ -23,7 +23,7 @@ async function asked(path: string, text: string | RegExp, hasSocket = true): Pro
   const context = await (await theBrowser()).newContext();
   const page = await context.newPage();
   const counts = new Map<string, number>();
-  if (!hasSocket) await page.routeWebSocket('**/ws/training', (socket) => socket.close());
+  if (!hasSocket) await page.routeWebSocket('**/ws/training?*', (socket) => socket.close());
   page.on('request', (request) => {
     const { pathname } = new URL(request.url());
     if (pathname.startsWith('/api/')) counts.set(pathname, (counts.get(pathname) ?? 0) + 1);

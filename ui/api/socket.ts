@@ -59,10 +59,13 @@ export class LiveSocket {
   #connect(): void {
     const asked = this.#newestSeq;
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const query = asked === null ? '' : `?since=${asked}`;
-    const socket = new WebSocket(`${scheme}://${location.host}/ws/training${query}`);
+    const since = asked === null ? '' : `&since=${asked}`;
+    const socket = new WebSocket(`${scheme}://${location.host}/ws/training?batches=true${since}`);
     this.#socket = socket;
-    socket.onmessage = ({ data }) => this.#take(JSON.parse(data as string) as Frame, asked);
+    // Several frames are one message, because each message costs the browser far more than a frame.
+    socket.onmessage = ({ data }) => {
+      for (const frame of JSON.parse(data as string) as Frame[]) this.#take(frame, asked);
+    };
     socket.onclose = () => {
       if (this.#socket === socket) this.#lost();
     };

@@ -12,6 +12,17 @@ export interface Frame {
   readonly [field: string]: unknown;
 }
 
+/** What becomes of a frame that a client cannot take at once. */
+export interface FrameTraits {
+  /** A slow client can miss it, because later ones or the log have the same information. */
+  readonly droppable: boolean;
+  /** It can be replayed. */
+  readonly stored: boolean;
+}
+
+/** Sends a frame to all clients. */
+export type Publish = (frame: Frame, traits: FrameTraits) => void;
+
 /** Collects the frames of a transaction, which are published after the commit. */
 export type Emit = (
   type: FrameType,
@@ -38,7 +49,6 @@ export interface FrameLog {
 const blockSize = 10_000;
 const replayPage = 500;
 
-/** Frames that a slow client can miss, because later ones or the log have the same information. */
 const droppable: ReadonlySet<string> = new Set(['gpu', 'log']);
 
 /** More frames than are published between two backups of the database. */
@@ -58,11 +68,8 @@ export const toFrame = (event: EventRow): Frame => ({
   ...(event.jobId === null ? {} : { job_id: jobName(event.jobId) }),
 });
 
-/**
- * Numbers, stores and publishes frames.
- * @param publish sends a frame to all clients.
- */
-export function createFrameLog(store: Store, publish: (frame: Frame, droppable: boolean) => void): FrameLog {
+/** Numbers, stores and publishes frames. */
+export function createFrameLog(store: Store, publish: Publish): FrameLog {
   let reserved = Math.max(store.events.newestSeq(), Number(store.session.get('frames_reserved') ?? 0));
   let seq = reserved;
   const next = () => {
@@ -80,6 +87,8 @@ export function createFrameLog(store: Store, publish: (frame: Frame, droppable: 
     time: time ?? new Date().toISOString(),
     payload,
   });
+  const tell = (event: EventRow, stored: boolean) =>
+    publish(toFrame(event), { droppable: droppable.has(event.type), stored });
   return {
     commit(change) {
       const emitted: EventRow[] = [];
@@ -90,10 +99,10 @@ export function createFrameLog(store: Store, publish: (frame: Frame, droppable: 
           emitted.push(event);
         }),
       );
-      for (const event of emitted) publish(toFrame(event), droppable.has(event.type));
+      for (const event of emitted) tell(event, true);
       return result;
     },
-    send: (type, jobId, payload) => publish(toFrame(make(type, jobId, payload)), droppable.has(type)),
+    send: (type, jobId, payload) => tell(make(type, jobId, payload), false),
     newestSeq: () => seq,
     *replay(after) {
       let from = after;
