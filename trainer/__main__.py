@@ -86,6 +86,10 @@ def main(argv: list[str]) -> int:
 
         print(json.dumps(describe(arguments.converter)))
         return 0
+    if arguments.verb in ("run", "rank"):
+        from trainer import imports
+
+        imports.begin()
     if arguments.verb == "run":
         from trainer.run import run
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from trainer import imports
 from trainer.data import template
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
@@ -86,6 +87,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     )
     try:
         check_job(job, downloaded, "run")
+        imports.spare(job)
         result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:
         _start_again(context, lost, error)

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer import imports
 from trainer.data import conversations, pairs
 from trainer.protocol.failures import Failure
 from trainer.training.steps import held_out_rows
@@ -103,6 +104,8 @@ def build_dataset(
     """
     from datasets import Dataset, Features, Sequence, Value
 
+    # From here on objects are made that come and go.
+    imports.end()
     kinds = {"int": Value("int32"), "ints": Sequence(Value("int32")), "string": Value("string")}
     features = Features({"row": Value("int64"), **{column: kinds[kind] for column, kind in columns.items()}})
     sizes = [Path(file.path).stat().st_size for file in (job.spec.dataset, job.spec.validation) if file]

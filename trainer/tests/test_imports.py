@@ -1,0 +1,91 @@
+"""A training in a fresh process imports only what it uses, and trains the same."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainer.imports import _Distributions
+from trainer.tests.jobs import ROOT, forked, journal, losses, make
+
+UNUSED = ("torch._dynamo.convert_frame", "torch._inductor", "bitsandbytes.nn", "triton.language", "aiohttp")
+
+
+def python(*arguments: str) -> str:
+    """Runs Python with the `arguments`; returns what it writes to both outputs."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+def imported(spec: Path) -> set[str]:
+    """Trains the job in a fresh process; returns the modules that it imported."""
+    said = python("-X", "importtime", "-m", "trainer", "run", str(spec))
+    return set(re.findall(r"^import time: .*\| +(\S+)$", said, re.M))
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="Some of the modules are for GPUs.")
+def test_a_training_imports_no_compiler_and_nothing_quantized(models, tmp_path: Path) -> None:
+    model, settings = models("llama"), {"eval_split": 0.2, "save_steps": 4, "keep_best": True}
+    spec = make(tmp_path / "fresh", model, **settings)
+    modules = imported(spec)
+    assert {"torch", "transformers", "peft", "datasets"} <= modules
+    assert not modules & set(UNUSED)
+    assert journal(spec)[-1]["type"] == "done"
+    usual = make(tmp_path / "usual", model, **settings)
+    assert forked(usual) == 0
+    assert losses(spec) == losses(usual)
+
+
+def test_a_quantized_training_has_its_library(models, tmp_path: Path) -> None:
+    spec = make(tmp_path / "job", models("llama"), top={"strategy": "qlora"}, max_steps=1)
+    assert {"bitsandbytes.nn", "torch._dynamo.convert_frame"} <= imported(spec)
+    assert journal(spec)[-1]["type"] == "done"
+
+
+def test_a_compiler_that_was_put_off_compiles() -> None:
+    said = python(
+        "-c",
+        """
+import sys
+from trainer import imports
+sys.meta_path.insert(0, imports._Deferral())
+import torch
+
+kept = torch._dynamo.disable(recursive=False)(len)
+assert kept is len and torch._dynamo.disable(len) is len
+assert "torch._dynamo.convert_frame" not in sys.modules
+module = torch._dynamo
+calls = []
+
+def backend(graph, inputs):
+    calls.append(graph)
+    return graph.forward
+
+doubled = torch.compile(lambda x: x * 2, backend=backend)
+assert doubled(torch.ones(2)).tolist() == [2, 2] and len(calls) == 1
+assert module is torch._dynamo is sys.modules["torch._dynamo"]
+assert torch._dynamo.disable is not imports._Deferred.disable
+assert isinstance(torch.compile(torch.nn.Linear(1, 1)), torch._dynamo.eval_frame.OptimizedModule)
+print("compiled")
+""",
+    )
+    assert said.splitlines()[-1] == "compiled"
+
+
+def test_packages_are_found_as_python_finds_them() -> None:
+    expected, found = importlib.metadata.packages_distributions(), _Distributions()
+    for module in ("numpy", "peft", "trl", "huggingface_hub", "yaml", "jinja2"):
+        assert {name.lower() for name in found[module]} == {name.lower() for name in expected[module]}
+    assert found.get("no_such_module", []) == []
+    with pytest.raises(KeyError):
+        found["no_such_module"]
