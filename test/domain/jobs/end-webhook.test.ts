@@ -1,8 +1,4 @@
 /** The end of a run is posted to an address: signed, again after a failure, and never in the way of anything. */
-import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -11,60 +7,39 @@ import { createFrameLog, type FrameLog } from '../../../src/domain/events/frame-
 import { createEndWebhook, type EndWebhook } from '../../../src/domain/jobs/end-webhook.ts';
 import { createJobRecords } from '../../../src/domain/jobs/job-records.ts';
 import { root, temporaryFolder } from '../../folders.ts';
-
-interface Received {
-  readonly headers: IncomingMessage['headers'];
-  readonly body: string;
-  readonly path: string | undefined;
-}
+import {
+  hangs,
+  type Received,
+  signatureOf,
+  startReceiver,
+  status,
+  type WebhookReceiver,
+} from '../../webhook-receiver.ts';
 
 const key = Buffer.alloc(32, 7);
-const received: Received[] = [];
-/** What the receiver does with the next requests; afterwards it answers 200. */
-const answers: ((response: ServerResponse) => void)[] = [];
-const status =
-  (code: number, headers = {}) =>
-  (response: ServerResponse) =>
-    void response.writeHead(code, headers).end('read by nobody');
-const hangs = () => undefined;
-const waiting: (() => void)[] = [];
-const receiver = createServer((request, response) => {
-  let body = '';
-  request.on('data', (piece) => {
-    body += piece;
-  });
-  request.on('end', () => {
-    received.push({ headers: request.headers, body, path: request.url });
-    (answers.shift() ?? status(200))(response);
-    for (const wake of waiting.splice(0)) wake();
-  });
-});
-let url: string;
+let receiver: WebhookReceiver;
 let store: Store;
 let frames: FrameLog;
 let webhook: EndWebhook;
 const warned: object[] = [];
 
 test.before(async () => {
-  receiver.listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook?secret=hidden`;
+  receiver = await startReceiver('/hook?secret=hidden');
   store = openStore(join(temporaryFolder(), 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   frames = createFrameLog(store, (frame) => webhook.take(frame));
 });
 test.after(() => {
   webhook.close();
-  receiver.closeAllConnections();
   receiver.close();
   store.close();
 });
 test.before.each(() => {
-  received.length = 0;
-  answers.length = 0;
+  receiver.received.length = 0;
+  receiver.answers.length = 0;
   warned.length = 0;
 });
 
-function listen(timeoutMs: number, target = { url, key: key as Buffer | null }): void {
+function listen(timeoutMs: number, target = { url: receiver.url, key: key as Buffer | null }): void {
   webhook?.close();
   const logger = { warn: (fields: object) => void warned.push(fields) };
   webhook = createEndWebhook({ store, frames, target, timeoutMs, backoffMs: 1, logger });
@@ -81,10 +56,6 @@ function runs(): number {
 }
 const end = (id: number, ...how: [Parameters<ReturnType<typeof createJobRecords>['end']>[1], object?]) =>
   createJobRecords(store, frames).end(id, ...how);
-/** Waits until so many requests have come. */
-async function comes(count: number): Promise<void> {
-  while (received.length < count) await new Promise<void>((wake) => waiting.push(wake));
-}
 const warnings = (id: number) =>
   store.events.ofJob(id, 'log').map(({ payload }) => payload as { code: string; message: string });
 /** Waits for the warning in the events of a run. */
@@ -99,19 +70,16 @@ async function warns(id: number): Promise<string> {
 
 test('after a 500 the same message is sent again, with a signature that holds', async () => {
   listen(60_000);
-  answers.push(status(500));
+  receiver.answers.push(status(500));
   const id = runs();
   end(id, 'completed', { resultMetrics: { final_loss: 0.5 }, endedAt: '2026-11-21T12:04:00.000Z' });
-  await comes(2);
-  const [first, second] = received as [Received, Received];
+  await receiver.comes(2);
+  const [first, second] = receiver.received as [Received, Received];
   assert.is(first.body, second.body);
   assert.is(first.headers['webhook-id'], second.headers['webhook-id']);
-  for (const { headers, body } of received) {
-    const signed = createHmac('sha256', key).update(
-      `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`,
-    );
-    assert.is(headers['webhook-signature'], `v1,${signed.digest('base64')}`);
-    assert.is(headers['content-type'], 'application/json');
+  for (const message of [first, second]) {
+    assert.is(message.headers['webhook-signature'], signatureOf(message, key));
+    assert.is(message.headers['content-type'], 'application/json');
   }
   const { type, timestamp, data } = JSON.parse(first.body);
   assert.equal([type, timestamp], ['run.completed', '2026-11-21T12:04:00.000Z']);
@@ -125,7 +93,7 @@ test('after a 500 the same message is sent again, with a signature that holds', 
 
 test('a receiver that never answers is given up after five attempts, and the run says so', async () => {
   listen(50);
-  answers.push(hangs, hangs, hangs, hangs, hangs);
+  receiver.answers.push(hangs, hangs, hangs, hangs, hangs);
   const id = runs();
   end(id, 'failed', {
     errorCode: 'disk_full',
@@ -137,7 +105,7 @@ test('a receiver that never answers is given up after five attempts, and the run
     await warns(id),
     /^The webhook at 127\.0\.0\.1:\d+ .* in 5 attempts: it did not answer for 0\.05 s\.$/,
   );
-  for (const { body } of received) {
+  for (const { body } of receiver.received) {
     assert.equal(JSON.parse(body).data.error, { code: 'disk_full', message: 'Full.', advice: 'Free some.' });
     assert.not.match(body, 'the log');
   }
@@ -154,28 +122,28 @@ test('a redirect is not followed, and a refusal not repeated', async () => {
     ],
     [status(410), /: it answered 410\.$/],
   ] as const) {
-    received.length = 0;
-    answers.push(answer);
+    receiver.received.length = 0;
+    receiver.answers.push(answer);
     const id = runs();
     end(id, 'stopped');
     assert.match(await warns(id), why);
     assert.equal(
-      received.map(({ path }) => path),
+      receiver.received.map(({ path }) => path),
       ['/hook?secret=hidden'],
     );
   }
 });
 
 test('without a key nothing is signed, and nothing is sent of runs that go on or are discarded', async () => {
-  listen(60_000, { url, key: null });
+  listen(60_000, { url: receiver.url, key: null });
   const [queued, discarded, told] = [runs(), runs(), runs()];
   createJobRecords(store, frames).move(queued, 'stopping');
   store.jobs.update(discarded, { discardRequested: true });
   end(discarded, 'stopped');
   end(told, 'interrupted', { errorMessage: 'Killed.' });
-  await comes(1);
+  await receiver.comes(1);
   assert.equal(
-    received.map(({ headers, body }) => [
+    receiver.received.map(({ headers, body }) => [
       JSON.parse(body).type,
       JSON.parse(body).data.job_id,
       headers['webhook-signature'],
