@@ -143,7 +143,7 @@ test('a mark belongs to the point that is nearest', () => {
   ];
   assert.equal(
     [0, 1, 2, 3].map((index) => marksAt(marks, [1, 10, 20], index)),
-    [[], ['best', 'checkpoint'], ['resume'], []],
+    [[], ['Best evaluation', 'Checkpoint'], ['Resumed'], []],
   );
 });
 

@@ -149,8 +149,8 @@ test('one early value does not flatten a chart, unless all values are wanted', a
   assert.equal(faults, []);
 });
 
-/** How many pixels of a color the canvas of a chart has. */
-const pixels = (page: Page, heading: string, [red, green, blue]: readonly [number, number, number]) =>
+/** How many pixels of a color each column of a chart's canvas has. */
+const columns = (page: Page, heading: string, [red, green, blue]: readonly [number, number, number]) =>
   chart(page, heading)
     .locator('canvas')
     .evaluate(
@@ -158,7 +158,7 @@ const pixels = (page: Page, heading: string, [red, green, blue]: readonly [numbe
         const { width, height } = canvas as HTMLCanvasElement;
         const ink = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D;
         const { data } = ink.getImageData(0, 0, width, height);
-        let found = 0;
+        const found: number[] = Array(width).fill(0);
         for (let at = 0; at < data.length; at += 4) {
           if (
             data[at] === color[0] &&
@@ -166,16 +166,20 @@ const pixels = (page: Page, heading: string, [red, green, blue]: readonly [numbe
             data[at + 2] === color[2] &&
             data[at + 3] === 255
           )
-            found += 1;
+            found[(at / 4) % width] = (found[(at / 4) % width] as number) + 1;
         }
         return found;
       },
       [red, green, blue],
     );
-/** --good, --line-1 and --line-5 of the light theme. */
-const [good, first, fifth] = [
+/** How many pixels of a color the canvas of a chart has. */
+const pixels = async (...of: Parameters<typeof columns>) =>
+  (await columns(...of)).reduce((sum, count) => sum + count, 0);
+/** --good, --line-1, --line-2 and --line-5 of the light theme. */
+const [good, first, second, fifth] = [
   [28, 107, 57],
   [15, 117, 110],
+  [180, 88, 12],
   [138, 61, 122],
 ] as const;
 
@@ -196,6 +200,38 @@ test('a resume, checkpoints and the best evaluation are marked in all charts, an
   assert.is(await at(50), '');
   assert.is(await at(40), 'Checkpoint Best evaluation');
   assert.is(await at(20), 'Checkpoint Resumed');
+  assert.equal(faults, []);
+});
+
+test('in a comparison the marks of each run have its colour and name, beside the same toolbar', async () => {
+  const { page, faults } = await openCharts('/training/compare?run=train_1&run=train_2');
+  assert.equal(
+    (
+      await page.getByRole('list', { name: 'Marks in the charts' }).getByRole('listitem').allTextContents()
+    ).map((text) => text.trim()),
+    ['Checkpoint', 'Resumed', 'Best evaluation'],
+  );
+  for (const tool of ['X axis', 'Log scale', 'Smoothing', 'All values'])
+    assert.ok(await page.getByLabel(tool).isVisible(), tool);
+  await chart(page, 'Evaluation loss').locator('.chart-area').focus();
+  const shown = () => legend(page, 'Evaluation loss');
+  const at = async (step: number) => {
+    while (!(await shown()).includes(`Step ${step}`)) await page.keyboard.press('ArrowLeft');
+    return (await shown()).replace(/^.*?Step \d+ ?/, '');
+  };
+  assert.is(await at(40), 'Checkpoint (first) Best evaluation (first)');
+  assert.is(await at(20), 'Checkpoint (first) Resumed (first)');
+  // The learning rate is a level line: only a mark fills a column.
+  const hasLine = (colour: readonly [number, number, number]) =>
+    until(
+      async () => Math.max(...(await columns(page, 'Learning rate', colour))) > 50,
+      'the best evaluation is a line',
+    );
+  await hasLine(first);
+  await page.goto(`${service.url}/training/compare?run=train_2&run=train_1`);
+  await hasLine(second);
+  await page.getByRole('button', { name: 'Remove first (train_1)' }).click();
+  await page.getByRole('list', { name: 'Marks in the charts' }).waitFor({ state: 'detached' });
   assert.equal(faults, []);
 });
 

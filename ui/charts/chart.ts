@@ -11,7 +11,7 @@ import { drawing, type Layer, look } from './chart-drawing.ts';
 import { ChartGroup } from './chart-group.ts';
 import { chartTable } from './chart-table.ts';
 import { listen } from './gestures.ts';
-import { drawMarks, type Mark, markNames, marksAt } from './marks.ts';
+import { drawMarks, type Mark, marksAt } from './marks.ts';
 import { Smoothed, type Values } from './smoothing.ts';
 import { zoomTools } from './zoom-tools.ts';
 
@@ -33,7 +33,15 @@ const areOtherXs = (next: readonly ChartX[], before: readonly ChartX[] | undefin
 
 const areOtherMarks = (next: readonly Mark[], before: readonly Mark[] | undefined) =>
   before?.length !== next.length ||
-  next.some(({ kind, at }, index) => before[index]?.kind !== kind || before[index]?.at !== at);
+  next.some((mark, index) => {
+    const old = before[index];
+    return (
+      old?.kind !== mark.kind ||
+      old.at !== mark.at ||
+      old.run?.name !== mark.run?.name ||
+      old.run?.colour !== mark.run?.colour
+    );
+  });
 
 /** The shortest time between two drawings of a chart that cannot be seen. */
 const offScreenMs = 2_000;
@@ -348,7 +356,7 @@ export class Chart extends LitElement implements ShownChart {
                 </div>`;
           })}
           <div class="legend-step"><dt>${axis.title}</dt> <dd>${at === undefined ? '–' : axis.format(at)}</dd></div>
-          ${passed.map((kind) => html`<div><dt>${markNames[kind]}</dt> </div>`)}
+          ${passed.map((name) => html`<div><dt><bdi>${name}</bdi></dt> </div>`)}
         </dl>
         <div
           class="chart-area"

@@ -13,6 +13,8 @@ export interface Mark {
   readonly kind: MarkKind;
   /** Its place on the x axis. */
   readonly at: number;
+  /** Where several runs are shown: whose it is, and the colour of that run's line. */
+  readonly run?: { readonly name: string; readonly colour: string };
 }
 
 /** Checkpoints may be many: they get a sign at the foot of the chart instead of a line. */
@@ -34,20 +36,20 @@ export function drawMarks(plot: uPlot, host: HTMLElement, marks: readonly Mark[]
   const unit = devicePixelRatio;
   const foot = bbox.top + bbox.height;
   ctx.save();
-  for (const { kind, at } of marks) {
+  for (const { kind, at, run } of marks) {
     const left = Math.round(plot.valToPos(at, 'x', true));
     if (left < bbox.left || left > bbox.left + bbox.width) continue;
     const line = styles[kind];
     ctx.beginPath();
     if (line === null) {
-      ctx.fillStyle = style.getPropertyValue('--text-muted').trim();
+      ctx.fillStyle = style.getPropertyValue(run?.colour ?? '--text-muted').trim();
       ctx.moveTo(left, foot - 2 * signSize * unit);
       ctx.lineTo(left - signSize * unit, foot);
       ctx.lineTo(left + signSize * unit, foot);
       ctx.fill();
       continue;
     }
-    ctx.strokeStyle = style.getPropertyValue(line.colour).trim();
+    ctx.strokeStyle = style.getPropertyValue(run?.colour ?? line.colour).trim();
     ctx.lineWidth = line.width * unit;
     ctx.setLineDash(line.dash.map((length) => length * unit));
     ctx.moveTo(left, bbox.top);
@@ -57,11 +59,12 @@ export function drawMarks(plot: uPlot, host: HTMLElement, marks: readonly Mark[]
   ctx.restore();
 }
 
-/** The kinds of the marks whose nearest point is at an index. */
-export function marksAt(marks: readonly Mark[], x: readonly number[], index: number): MarkKind[] {
+/** What the marks are called whose nearest point is at an index. */
+export function marksAt(marks: readonly Mark[], x: readonly number[], index: number): string[] {
   const at = x[index];
   if (at === undefined) return [];
   const from = index === 0 ? Number.NEGATIVE_INFINITY : ((x[index - 1] as number) + at) / 2;
   const to = index === x.length - 1 ? Number.POSITIVE_INFINITY : ((x[index + 1] as number) + at) / 2;
-  return [...new Set(marks.filter((mark) => mark.at > from && mark.at <= to).map(({ kind }) => kind))];
+  const passed = marks.filter((mark) => mark.at > from && mark.at <= to);
+  return [...new Set(passed.map(({ kind, run }) => markNames[kind] + (run ? ` (${run.name})` : '')))];
 }

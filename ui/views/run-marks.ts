@@ -3,8 +3,11 @@ import { type Mark, type MarkKind, markNames } from '../charts/marks.ts';
 import { chartOptions } from '../state/chart-options.ts';
 import type { Run } from '../state/run.ts';
 
-/** The steps of a run at which it was resumed or saved, and the best of its evaluations, on the chosen x axis. */
-export function runMarks({ events, series }: Run): Mark[] {
+/**
+ * The steps of a run at which it was resumed or saved, and the best of its evaluations, on the chosen x axis.
+ * @param of the run, where several are shown
+ */
+export function runMarks({ events, series }: Run, of?: Mark['run']): Mark[] {
   const steps: Record<'resume' | 'checkpoint', Set<number>> = { resume: new Set(), checkpoint: new Set() };
   let best: number | null = null;
   for (const event of events) {
@@ -19,7 +22,7 @@ export function runMarks({ events, series }: Run): Mark[] {
   best ??= lowestLoss(series.evals);
   const { x } = chartOptions.value;
   const marks = (kind: MarkKind, found: Iterable<number>) =>
-    [...found].map((step): Mark => ({ kind, at: series.placeOf({ step }, x) }));
+    [...found].map((step): Mark => ({ kind, at: series.placeOf({ step }, x), ...(of && { run: of }) }));
   return [
     ...marks('checkpoint', steps.checkpoint),
     ...marks('resume', steps.resume),
@@ -41,7 +44,8 @@ function lowestLoss(evaluations: Run['series']['evals']): number | null {
 export function markLegend(marks: readonly Mark[]): TemplateResult | typeof nothing {
   const kinds = [...new Set(marks.map(({ kind }) => kind))];
   if (kinds.length === 0) return nothing;
-  return html`<ul class="mark-legend" aria-label="Marks in the charts">
+  const isOfRuns = marks.some(({ run }) => run !== undefined);
+  return html`<ul class="mark-legend ${isOfRuns ? 'of-runs' : ''}" aria-label="Marks in the charts">
     ${kinds.map((kind) => html`<li><i class="mark" data-mark=${kind}></i>${markNames[kind]}</li>`)}
   </ul>`;
 }

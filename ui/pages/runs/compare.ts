@@ -4,6 +4,7 @@ import type { JobDetail } from '../../api/types.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine } from '../../charts/chart-data.ts';
 import { ChartGroup } from '../../charts/chart-group.ts';
+import type { Mark } from '../../charts/marks.ts';
 import { type OwnLine, overlaid } from '../../charts/overlay.ts';
 import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
@@ -18,6 +19,7 @@ import { Watch } from '../../state/store.ts';
 import { comparedLimit } from '../../views/compare-button.ts';
 import { metricName, metricText } from '../../views/run-charts.ts';
 import { runData } from '../../views/run-data.ts';
+import { markLegend, runMarks } from '../../views/run-marks.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 
 /** Merging the steps of several long runs is slow, so not on every frame. */
@@ -126,15 +128,20 @@ export class Compare extends LitElement {
     );
     if (loaded.length === 0 && gone.length === 0)
       return html`<section class="card tall">${skeleton(8)}</section>`;
+    const marks = runs.flatMap((run, index) =>
+      runMarks(run, { name: labelOf(runs, index), colour: colours[index] as string }),
+    );
+    const shared = { group: this._group, marks };
     return html`
       ${gone.map(({ jobId, message }) => html`<p class="note" role="status">${jobId}: ${message}</p>`)}
       <section class="card" aria-label="Charts">
         <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
+        ${markLegend(shared.marks)}
         <div class="charts">
-          <div class="chart-wide">${overlay('Loss', runs, column('loss'), this._group, true)}</div>
-          ${overlay('Evaluation loss', runs, evaluations, this._group)}
-          ${overlay('Gradient norm', runs, column('grad_norm'), this._group, true)}
-          ${overlay('Learning rate', runs, column('learning_rate'), this._group)}
+          <div class="chart-wide">${overlay('Loss', runs, column('loss'), shared, true)}</div>
+          ${overlay('Evaluation loss', runs, evaluations, shared)}
+          ${overlay('Gradient norm', runs, column('grad_norm'), shared, true)}
+          ${overlay('Learning rate', runs, column('learning_rate'), shared)}
         </div>
       </section>
       ${this._table(loaded.map((run) => run.value.job as JobDetail))}
@@ -212,7 +219,7 @@ function overlay(
   heading: string,
   runs: readonly Run[],
   lineOf: (run: Run) => OwnLine,
-  group: ChartGroup,
+  { group, marks }: { readonly group: ChartGroup; readonly marks: readonly Mark[] },
   isNoisy = false,
 ): TemplateResult | typeof nothing {
   const { x: name, log, smoothing, all } = chartOptions.value;
@@ -235,6 +242,7 @@ function overlay(
     .xs=${[{ axis: axes[name], values: x }]}
     .lines=${lines}
     .group=${group}
+    .marks=${marks}
     .log=${log}
     .robust=${!all}
     .smoothing=${smoothing}
