@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import WebSocket from 'ws';
 import { makeInputs } from './harness/inputs.ts';
 import { runMeasured } from './harness/measured.ts';
 import { programs, python, pythonVersion, root } from './harness/places.ts';
 import type { Scenario, Trial, TrialInput } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
+import { untilWarm, upload } from './harness/service.ts';
 
 /*
  * How long a user waits between "start" and the first step of a small model. Ours: from the request to the frame of the
@@ -31,21 +31,15 @@ async function firstStep({ dir, number }: TrialInput, warm: boolean): Promise<Tr
   const server = await startHone(data, { env, args: ['--log-level', 'debug'] });
   try {
     let isWarm = false;
-    const warmed = new Promise<void>((resolve) => {
-      createInterface({ input: server.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {
-        if (!line.includes('A trainer is warm')) return;
-        isWarm = true;
-        resolve();
-      });
+    const warmed = untilWarm(server).then(() => {
+      isWarm = true;
     });
-    const post = async (path: string, body: FormData | string) => {
-      const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : undefined;
-      const answer = await fetch(server.url + path, { method: 'POST', body, ...(headers && { headers }) });
+    const post = async (path: string, body: string) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(server.url + path, { method: 'POST', body, headers });
       if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
     };
-    const form = new FormData();
-    form.set('file', new Blob([readFileSync(join(dir, 'rows.jsonl'))]), 'rows.jsonl');
-    await post('/api/upload_dataset', form);
+    await upload(server, 'rows.jsonl', readFileSync(join(dir, 'rows.jsonl')));
     const request = JSON.stringify({
       ...{ task: 'text-generation', model_name: join(dir, 'model'), dataset: 'rows.jsonl' },
       ...{ max_steps: 1, learning_rate: learningRate, per_device_train_batch_size: 8 },

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callApi } from './harness/api.ts';
 import { makeInputs } from './harness/inputs.ts';
 import type { Scenario, Side, Size } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
+import { untilWarm, upload } from './harness/service.ts';
 
 /*
  * A sweep over every combination of some learning rates and batch sizes, with culling and without, through the service: the
@@ -28,15 +28,8 @@ async function trial(culling: boolean, { dir, size, number }: { dir: string; siz
   mkdirSync(data);
   const server = await startHone(data, { env, args: ['--log-level', 'debug'] });
   try {
-    const warm = new Promise<void>((resolve) => {
-      createInterface({ input: server.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {
-        if (line.includes('A trainer is warm')) resolve();
-      });
-    });
-    const form = new FormData();
-    form.set('file', new Blob([readFileSync(join(dir, 'rows.jsonl'))]), 'rows.jsonl');
-    const uploaded = await fetch(`${server.url}/api/upload_dataset`, { method: 'POST', body: form });
-    if (!uploaded.ok) throw new Error(`The upload answered ${await uploaded.text()}`);
+    const warm = untilWarm(server);
+    await upload(server, 'rows.jsonl', readFileSync(join(dir, 'rows.jsonl')));
     const { rates, batches, steps } = shapes[size];
     const request = {
       ...{ task: 'text-generation', model_name: join(dir, 'model'), dataset: 'rows.jsonl' },

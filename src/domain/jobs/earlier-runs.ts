@@ -38,24 +38,49 @@ function timedRun(store: Store, job: Job): TimedRun | null {
     rows: dataset.rows,
     heldOutRows: validation?.rows ?? heldOutRows(dataset.rows, settings.eval_split),
     steps: last.step,
-    trainSeconds: last.elapsed_seconds,
     tokens: last.tokens,
-    ...around(store, job),
+    ...times(store, job, last.elapsed_seconds),
   };
 }
 
-/** How long the latest attempt prepared and exported, by the times at which its phases began. */
-function around(store: Store, job: Job): Pick<TimedRun, 'prepareSeconds' | 'exportSeconds'> {
-  const { startedAt, endedAt } = job;
-  const none = { prepareSeconds: null, exportSeconds: null };
-  if (startedAt === null) return none;
-  const began = store.events.ofJob(job.id, 'status').filter(({ time }) => time >= startedAt);
-  const at = (is: (phase: unknown) => boolean) => began.find(({ payload }) => is(payload.phase))?.time;
-  const [trained, exported] = [at((phase) => phase === 'train'), at((phase) => exporting.includes(phase))];
-  const between = (from: string | undefined, to: string | null | undefined) =>
-    from === undefined || to == null ? null : Math.max(0, Date.parse(to) - Date.parse(from)) / 1000;
+type Times = Pick<
+  TimedRun,
+  'stepSeconds' | 'evaluationSeconds' | 'prepareSeconds' | 'savingSeconds' | 'exportSeconds'
+>;
+
+/**
+ * What took how long, by the times at which the phases of a job began.
+ * @param elapsed the seconds from the beginning of training to its latest step.
+ */
+function times(store: Store, job: Job, elapsed: number): Times {
+  const changes = store.events
+    .ofJob(job.id, 'status')
+    .map(({ time, payload }) => ({ at: Date.parse(time) / 1000, phase: payload.phase }));
+  const evaluations = changes.flatMap(({ at, phase }, index) => {
+    const next = changes[index + 1];
+    // One that was interrupted tells nothing.
+    return phase === 'evaluate' && next?.phase === 'train' ? [{ at, seconds: next.at - at }] : [];
+  });
+  const secondsOf = (some: typeof evaluations) => some.reduce((sum, { seconds }) => sum + seconds, 0);
+  const evaluationSeconds = evaluations.length === 0 ? null : secondsOf(evaluations) / evaluations.length;
+
+  // The rest is that of the latest attempt.
+  const startedAt = job.startedAt === null ? null : Date.parse(job.startedAt) / 1000;
+  const began = changes.filter(({ at }) => startedAt !== null && at >= startedAt);
+  const trained = began.find(({ phase }) => phase === 'train')?.at;
+  const exported = began.find(({ phase }) => exporting.includes(phase))?.at;
+  const ended = job.endedAt === null || job.state !== 'completed' ? null : Date.parse(job.endedAt) / 1000;
+  const isResumed = job.earlierSeconds > 0;
+  const lastStep = trained === undefined || isResumed ? Number.POSITIVE_INFINITY : trained + elapsed;
+  const during = evaluations.filter(({ at }) => at < lastStep);
+  const afterwards = evaluations.filter(({ at }) => at >= lastStep);
+  const saved = exported ?? ended;
   return {
-    prepareSeconds: between(startedAt, trained),
-    exportSeconds: job.state === 'completed' ? between(exported, endedAt) : null,
+    stepSeconds: Math.max(0, elapsed - secondsOf(during)),
+    evaluationSeconds,
+    prepareSeconds: trained === undefined || startedAt === null ? null : Math.max(0, trained - startedAt),
+    savingSeconds:
+      ended === null || saved === null || lastStep > saved ? null : saved - lastStep - secondsOf(afterwards),
+    exportSeconds: exported === undefined || ended === null ? null : Math.max(0, ended - exported),
   };
 }

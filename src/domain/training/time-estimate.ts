@@ -12,12 +12,15 @@ export interface TimedRun {
   readonly rows: number;
   /** Rows that it validated on. */
   readonly heldOutRows: number;
-  /** Steps so far, the seconds that they and their evaluations took, and the tokens of their rows. */
+  /** Steps so far, the seconds that they took without evaluations, and the tokens of their rows. */
   readonly steps: number;
-  readonly trainSeconds: number;
+  readonly stepSeconds: number;
   readonly tokens: number;
-  /** From the start to the first step, and from the last step to the end; `null` if unknown. */
+  /** One evaluation of the rows that it validated on; `null` if there was none. */
+  readonly evaluationSeconds: number | null;
+  /** Before training, to save what was trained, and for the export; `null` if unknown. */
   readonly prepareSeconds: number | null;
+  readonly savingSeconds: number | null;
   readonly exportSeconds: number | null;
 }
 
@@ -59,14 +62,13 @@ const paceSettings = [
 const rowsPerStep = ({ per_device_train_batch_size, gradient_accumulation_steps }: Settings) =>
   per_device_train_batch_size * gradient_accumulation_steps;
 
-/** The rows of a run, those of its evaluations counted by their work. */
-function workRows(run: Pick<PlannedRun, 'settings' | 'rows' | 'heldOutRows' | 'steps'>): number {
-  const trained = run.steps * rowsPerStep(run.settings);
-  const { eval_steps, eval_split } = run.settings;
-  const ofEpoch = Math.max(1, trainingRows(run.rows, eval_split));
-  const evaluations =
-    eval_steps === null ? Math.floor(trained / ofEpoch) : Math.floor(run.steps / eval_steps);
-  return trained + evaluations * run.heldOutRows * evaluationShare;
+/** How often a run evaluates: the base model, during training, and at the end. */
+function evaluations({ settings, rows, heldOutRows, steps }: PlannedRun): number {
+  if (heldOutRows === 0) return 0;
+  const { eval_steps, eval_split } = settings;
+  const ofEpoch = Math.max(1, trainingRows(rows, eval_split));
+  const during = eval_steps === null ? (steps * rowsPerStep(settings)) / ofEpoch : steps / eval_steps;
+  return 1 + Math.max(1, Math.floor(during));
 }
 
 const tokensPerRow = (run: TimedRun) => run.tokens / (run.steps * rowsPerStep(run.settings));
@@ -95,23 +97,37 @@ function distance(run: TimedRun, planned: PlannedRun): number {
   return Math.abs(Math.log(now / before)) + differences(run, planned);
 }
 
+/** How long one evaluation of the planned run takes: as those of an earlier run, or else by the work of its rows. */
+function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, secondsPerToken: number): number {
+  const evaluated = told.find((run) => run.evaluationSeconds !== null && run.heldOutRows > 0);
+  const nearest = evaluated ?? (told[0] as TimedRun);
+  const tokens = planned.heldOutRows * plannedTokensPerRow(nearest, planned);
+  if (evaluated === undefined) return tokens * secondsPerToken * evaluationShare;
+  return ((evaluated.evaluationSeconds ?? 0) * tokens) / (evaluated.heldOutRows * tokensPerRow(evaluated));
+}
+
 /**
  * Estimates how long a run takes from the earlier run of the same model that is most like it: the time is proportional
- * to the tokens, and preparation and export take what they took.
+ * to the tokens, and an evaluation, preparation, saving and export take what they took.
  * @param runs newest first; those without a step tell nothing.
  * @returns `null` if there is nothing to tell it by.
  */
 export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): TimeEstimate | null {
   const told = runs
-    .filter(({ steps, tokens, trainSeconds }) => steps > 0 && tokens > 0 && trainSeconds > 0)
+    .filter(({ steps, tokens, stepSeconds }) => steps > 0 && tokens > 0 && stepSeconds > 0)
     .map((run) => ({ run, far: distance(run, planned) }))
-    .sort((one, other) => one.far - other.far);
-  const nearest = told[0]?.run;
+    .sort((one, other) => one.far - other.far)
+    .map(({ run }) => run);
+  const nearest = told[0];
   if (nearest === undefined) return null;
-  const known = (of: 'prepareSeconds' | 'exportSeconds') =>
-    told.map(({ run }) => run[of]).find((seconds) => seconds !== null) ?? 0;
-  const perToken = nearest.trainSeconds / (workRows(nearest) * tokensPerRow(nearest));
-  const trainSeconds = perToken * workRows(planned) * plannedTokensPerRow(nearest, planned);
+  const known = (of: 'prepareSeconds' | 'savingSeconds' | 'exportSeconds') =>
+    told.map((run) => run[of]).find((seconds) => seconds !== null) ?? 0;
+  const perToken = nearest.stepSeconds / nearest.tokens;
+  const tokens = planned.steps * rowsPerStep(planned.settings) * plannedTokensPerRow(nearest, planned);
+  const trainSeconds =
+    perToken * tokens +
+    evaluations(planned) * evaluationSeconds(told, planned, perToken) +
+    known('savingSeconds');
   const prepareSeconds = known('prepareSeconds');
   const exportSeconds = planned.hasExport ? known('exportSeconds') : 0;
   return {

@@ -11,8 +11,8 @@ const settings = {
 /** 100 steps of 8 rows with 50 tokens each took 200 s: 5 ms a token. */
 const earlier: TimedRun = {
   ...{ name: 'train_1', strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl' },
-  ...{ rows: 400, heldOutRows: 0, steps: 100, trainSeconds: 200, tokens: 100 * 8 * 50 },
-  ...{ prepareSeconds: 10, exportSeconds: 30 },
+  ...{ rows: 400, heldOutRows: 0, steps: 100, stepSeconds: 200, tokens: 100 * 8 * 50 },
+  ...{ evaluationSeconds: null, prepareSeconds: 10, savingSeconds: 0, exportSeconds: 30 },
 };
 const plan = (changes: Partial<PlannedRun> = {}): PlannedRun => ({
   ...{ strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl', rows: 400, heldOutRows: 0 },
@@ -36,15 +36,25 @@ test('the same run takes what it took, and the time follows the work', () => {
 });
 
 test('evaluations count by their rows', () => {
-  // Every 25 steps 60 rows: four times 20 rows' work besides the 800 of training.
+  // The base model and every 25 steps 60 rows: five times 20 rows' work besides the 800 of training.
   const often = { ...settings, eval_steps: 25, eval_split: 0.15 };
   const seconds = trained({ settings: often, heldOutRows: 60 }) as number;
-  assert.ok(Math.abs(seconds - 200 * (880 / 800)) < 1e-9, `${seconds}`);
+  assert.ok(Math.abs(seconds - 200 * (900 / 800)) < 1e-9, `${seconds}`);
+});
+
+test('evaluations that an earlier run has made count by the time that they took, and by their rows', () => {
+  const evaluated = { ...earlier, heldOutRows: 40, evaluationSeconds: 6, savingSeconds: 2 };
+  const often = { ...settings, eval_steps: 25, eval_split: 0.1 };
+  const seconds = (planned: Partial<PlannedRun>) => trained(planned, [evaluated]) as number;
+  assert.is(seconds({ settings: often, heldOutRows: 40 }), 200 + 5 * 6 + 2);
+  assert.is(seconds({ settings: often, heldOutRows: 20 }), 200 + 5 * 3 + 2);
+  assert.is(seconds({ settings: { ...often, eval_steps: 200 }, heldOutRows: 40 }), 200 + 2 * 6 + 2);
+  assert.is(seconds({}), 200 + 2, 'without rows to validate on there is none');
 });
 
 test('the run that is most like it is the basis, and what differs in more than its work is rough', () => {
   const larger: TimedRun = {
-    ...{ ...earlier, name: 'train_2', trainSeconds: 300, tokens: 100 * 32 * 50 },
+    ...{ ...earlier, name: 'train_2', stepSeconds: 300, tokens: 100 * 32 * 50 },
     settings: { ...settings, per_device_train_batch_size: 16 },
   };
   const runs = [larger, earlier];
@@ -57,7 +67,7 @@ test('the run that is most like it is the basis, and what differs in more than i
 
 test('runs without a step tell nothing, and what one run does not tell another may', () => {
   assert.is(estimateTime([], plan()), null);
-  assert.is(estimateTime([{ ...earlier, steps: 0, tokens: 0, trainSeconds: 0 }], plan()), null);
+  assert.is(estimateTime([{ ...earlier, steps: 0, tokens: 0, stepSeconds: 0 }], plan()), null);
   const stopped = { ...earlier, name: 'train_3', exportSeconds: null };
   const told = estimateTime([stopped, earlier], plan());
   assert.equal([told?.basis, told?.exportSeconds], ['train_3', 30]);
