@@ -1,11 +1,14 @@
 /**
  * `npm run bench [-- NAME…] [--quick] [--json FILE] [--table]`: runs the scenarios in this folder, one per file, and
  * prints the results next to those of the peers. `--table` writes the rows into bench/README.md. harness/scenario.ts
- * explains how to add a scenario.
+ * explains how to add a scenario. `--gpu` runs those of harness/gpu.ts instead, and with `--dry-run` tries them on the
+ * CPU.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { dryRun } from './harness/dry-run.ts';
+import { gpuProblem, gpuScenarios } from './harness/gpu.ts';
 import { describeMachine } from './harness/machine.ts';
 import { type Record, toRecords } from './harness/records.ts';
 import { prepareScenario, runScenario } from './harness/run-scenario.ts';
@@ -18,8 +21,21 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
     table: { type: 'boolean', default: false },
+    gpu: { type: 'boolean', default: false },
+    'dry-run': { type: 'boolean', default: false },
   },
 });
+if (values['dry-run'] || values.gpu) {
+  const problem = await gpuProblem(values['dry-run'], values.gpu, positionals);
+  if (problem !== null) {
+    console.error(problem);
+    process.exit(2);
+  }
+}
+if (values['dry-run']) {
+  await dryRun((text) => console.log(text));
+  process.exit(0);
+}
 const here = import.meta.dirname;
 const names = readdirSync(here)
   .filter((name) => name.endsWith('.ts') && name !== 'main.ts')
@@ -34,11 +50,13 @@ const machine = describeMachine();
 console.log(machine);
 const size = values.quick ? 'quick' : 'full';
 const show = process.stderr.isTTY ? (text: string) => process.stderr.write(`\r\u001b[K${text}`) : () => {};
-const scenarios = await Promise.all(
-  (positionals.length > 0 ? positionals : names).map(
-    async (name) => ((await import(join(here, `${name}.ts`))) as { scenario: Scenario }).scenario,
-  ),
-);
+const scenarios = values.gpu
+  ? gpuScenarios('cuda')
+  : await Promise.all(
+      (positionals.length > 0 ? positionals : names).map(
+        async (name) => ((await import(join(here, `${name}.ts`))) as { scenario: Scenario }).scenario,
+      ),
+    );
 // Making small inputs mostly means importing libraries, so all are made in parallel before measuring.
 show('making inputs …');
 const prepared = await Promise.allSettled(

@@ -10,7 +10,7 @@ import type { Comparison, Scenario, Side, Size, Trial } from './scenario.ts';
  * of every step must agree to 1 %.
  */
 
-interface Step {
+export interface Step {
   readonly loss: number;
   /** Of the rewards of preferred and rejected answers, where pairs are trained on. */
   readonly margin?: number;
@@ -21,7 +21,7 @@ interface Step {
 }
 
 const steps: Record<Size, number> = { full: 12, quick: 6, test: 4 };
-const learningRate = 1e-3;
+export const learningRate = 1e-3;
 /** Steps that are not measured: kernels are selected in the first ones. */
 export const unmeasured = 2;
 /** The largest relative difference between the losses of a step. */

@@ -1,6 +1,7 @@
 /**
  * The playground's engine in its own process:  playground.ts GGUF TEMPLATE TOKENS [training]
- * Answers the conversations given as JSON on stdin, one after the other, and prints the results.
+ * Answers the conversations given as JSON on stdin, one after the other, and prints the results. On a GPU with
+ * BENCH_DEVICE=cuda.
  */
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -12,7 +13,7 @@ const silent = { debug() {}, info() {}, warn() {} };
 const workerPath = join(root, 'dist', 'inference-worker.js');
 const engine = createEngine({
   workerPath,
-  gpu: false,
+  gpu: process.env.BENCH_DEVICE === 'cuda' ? 'auto' : false,
   idleMs: 600_000,
   silenceMs: 600_000,
   stallMs: 600_000,

@@ -1,10 +1,11 @@
 """transformers' own generate:  playground_transformers.py BASE TOKENS  with the messages as JSON on stdin.
 
 Prints the prompt tokens, the generated tokens and the decoding speed in tokens per second, excluding the time to the
-first token.
+first token. On a GPU with BENCH_DEVICE=cuda.
 """
 
 import json
+import os
 import sys
 import time
 
@@ -12,14 +13,15 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 base, count = sys.argv[1], int(sys.argv[2])
-model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16).eval()
+device = os.environ.get("BENCH_DEVICE", "cpu")
+model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16).to(device).eval()
 tokenizer = AutoTokenizer.from_pretrained(base)
 ids = tokenizer.apply_chat_template(
     json.load(sys.stdin),
     add_generation_prompt=True,
     return_tensors="pt",
     return_dict=True,
-)
+).to(device)
 
 
 def seconds(tokens: int) -> tuple[float, int]:

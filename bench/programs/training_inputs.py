@@ -17,11 +17,16 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-ROWS = {"full": 400, "quick": 400, "test": 64}
-MEDIAN_WORDS = {"full": 70, "quick": 70, "test": 12}
-# Hidden size, inner size, layers, heads: 23, 4 and 0.1 million parameters in the layers.
-SHAPES = {"full": (512, 1408, 8, 8), "quick": (256, 704, 5, 4), "test": (64, 128, 2, 4)}
-VOCABULARY = {"full": 16000, "quick": 8000, "test": 600}
+ROWS = {"gpu": 800, "full": 400, "quick": 400, "test": 64}
+MEDIAN_WORDS = {"gpu": 200, "full": 70, "quick": 70, "test": 12}
+# Hidden size, inner size, layers, heads: 1036, 23, 4 and 0.1 million parameters in the layers.
+SHAPES = {
+    "gpu": (2048, 5632, 22, 32),
+    "full": (512, 1408, 8, 8),
+    "quick": (256, 704, 5, 4),
+    "test": (64, 128, 2, 4),
+}
+VOCABULARY = {"gpu": 16000, "full": 16000, "quick": 8000, "test": 600}
 # How Llama 3 splits text before merging bytes.
 LLAMA_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
@@ -126,7 +131,10 @@ def main(folder: Path, size: str, shape: str) -> None:
         tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(encoding="utf-8")
     torch.manual_seed(0)
     make = t5 if shape == "summary" else llama
-    make(*SHAPES[size], vocab_size=VOCABULARY[size]).save_pretrained(folder / "model")
+    model = make(*SHAPES[size], vocab_size=VOCABULARY[size])
+    if size == "gpu":
+        model = model.to(torch.bfloat16)
+    model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
 
 

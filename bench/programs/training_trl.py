@@ -2,13 +2,16 @@
 
 It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate, and for conversations that only
 answers are learned); the rest are TRL's defaults. With the shape `preference` it trains with DPO, else with SFT.
-Prints the loss of every step (of pairs, the margin too), with the tokens and the CPU time of the process so far, and the time of the step.
+Prints the loss of every step (of pairs, the margin too), with the tokens, the CPU time of the process and the memory of
+the GPU so far, and the time of the step. On a GPU with BENCH_DEVICE=cuda.
 """
 
 import json
+import os
 import sys
 import time
 
+import torch
 from datasets import load_dataset
 from peft import LoraConfig
 from transformers import TrainerCallback, set_seed
@@ -21,6 +24,7 @@ folder, count, rate, out, shape = (
     sys.argv[4],
     sys.argv[5],
 )
+device = os.environ.get("BENCH_DEVICE", "cpu")
 steps = []
 
 
@@ -32,6 +36,8 @@ class Watch(TrainerCallback):
             told = {"loss": logs["loss"], "tokens": int(logs["num_tokens"])}
             if "rewards/margins" in logs:
                 told["margin"] = logs["rewards/margins"]
+            if device == "cuda":
+                told["memory"] = torch.cuda.max_memory_reserved()
             steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
@@ -60,7 +66,7 @@ trainer = trainer_class(
         learning_rate=rate,
         seed=42,
         logging_steps=1,
-        use_cpu=True,
+        use_cpu=device == "cpu",
         report_to="none",
         save_strategy="no",
         **({"assistant_only_loss": True} if shape == "messages" else {}),
