@@ -48,6 +48,7 @@ def attend(
     sliding_window: int | None = None,
     row_lengths: list[int] | None = None,
     shared: list[int] | None = None,
+    kept: Any = None,
     **others: Any,
 ) -> tuple[Any, None]:
     """Causal attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths`
@@ -56,11 +57,13 @@ def attend(
     Where `shared` has a number other than 0 for a row, the row continues the first so many tokens of the
     nearest row before it that has a 0.
 
+    With `kept`, the KeptRows that `key` and `value` come from, `query` has the last token of every row.
+
     NotImplementedError for anything else that a model may require.
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    if row_lengths is None:
+    if row_lengths is None and kept is None:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
@@ -72,6 +75,8 @@ def attend(
     unknown = [name for name, word in others.items() if word is not None and name not in HARMLESS]
     if unknown:
         raise NotImplementedError(f"attention with {', '.join(unknown)}")
+    if row_lengths is None:
+        return kept.attend(query, key, value, scaling, sliding_window), None
     multiplies = query.dtype == torch.bfloat16 and query.device.type == "cpu" and dropout == 0.0
     rows = zip(*(tensor.split(row_lengths, dim=2) for tensor in (query, key, value)), strict=True)
     answers = []

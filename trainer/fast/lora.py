@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from types import MethodType
 from typing import Any
@@ -12,18 +14,58 @@ def fuse_lora_layers(model: Any) -> int:
 
     Layers with quantized or transposed weights, several adapters or a variant of LoRA keep the library's.
     """
+    count = 0
+    for module in _plain_layers(model):
+        module.forward = MethodType(_forward, module)
+        count += 1
+    return count
+
+
+@contextmanager
+def few_rows(model: Any) -> Iterator[None]:
+    """Within it, the plain LoRA layers of `model` are quick for a few rows on a CPU, without gradients and
+    dropout: products with the small matrices cost less in float32 than their conversion."""
+    changed = []
+    for module in _plain_layers(model):
+        if module.base_layer.weight.device.type == "cpu" and not (module.disable_adapters or module.merged):
+            changed.append((module, vars(module).get("forward")))
+            module.forward = _quick(module)
+    try:
+        yield
+    finally:
+        for module, before in changed:
+            if before is None:
+                del module.forward
+            else:
+                module.forward = before
+
+
+def _plain_layers(model: Any) -> Iterator[Any]:
     import torch
     from peft.tuners.lora.layer import Linear
 
-    count = 0
     for module in model.modules():
         plain = type(module) is Linear and type(module.base_layer) is torch.nn.Linear
         if plain and list(module.lora_A) == ["default"] and not module.lora_variant:
             biased = module.lora_A["default"].bias is not None or module.lora_B["default"].bias is not None
             if not biased:
-                module.forward = MethodType(_forward, module)
-                count += 1
-    return count
+                yield module
+
+
+def _quick(module: Any) -> Callable[[Any], Any]:
+    """The forward pass of a LoRA layer for `few_rows`."""
+    import torch
+
+    base, linear = module.base_layer, torch.nn.functional.linear
+    weight, bias, scaling = base.weight, base.bias, module.scaling["default"]
+    down = module.lora_A["default"].weight.detach().float()
+    up = module.lora_B["default"].weight.detach().float()
+
+    def forward(x: Any) -> Any:
+        low = linear(x.float(), down).mul_(scaling)
+        return linear(x.to(weight.dtype), weight, bias).add_(linear(low, up))
+
+    return forward
 
 
 def _forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -164,9 +164,7 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
             chosen = logits.gather(1, answers)
             found[place] = (chosen - logits.exp_().sum(-1, keepdim=True).log())[:, 0]
         return found, None
-    logits = head(hidden).float() * scale
-    if softcap is not None:
-        logits = softcap * torch.tanh(logits / softcap)
+    logits = all_logits(inner, hidden)
     every = logits.log_softmax(-1)
     found = every.gather(1, labels[:, None])[:, 0]
     if not figures:
@@ -175,6 +173,18 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
         entropy = -(every.exp() * every).sum(-1)
         told = torch.stack([entropy, logits.mean(-1), (logits.argmax(-1) == labels).float()])
     return found, told
+
+
+def all_logits(inner: Any, hidden: Any) -> Any:
+    """The logits of every token of the vocabulary after `hidden` (tokens, size), by the output layer of the
+    model `inner`, as float32."""
+    import torch
+
+    scale, softcap = output_scale(inner)
+    logits = inner.get_output_embeddings()(hidden).float()
+    if scale != 1.0:
+        logits = logits * scale
+    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 
 def output_scale(inner: Any) -> tuple[float, float | None]:

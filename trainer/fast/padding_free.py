@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
-from trainer.fast.loss import labelled_loss_class, output_scale
+from trainer.fast.loss import all_logits, labelled_loss_class, output_scale
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -57,7 +57,7 @@ def why_padded(
     why it did not, or None. Their difference may be what rounding explains of the usual, or of `least`."""
     import torch
 
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner = without_adapter(model)
     config = inner.config.get_text_config()
     if getattr(config, "output_router_logits", False):
         return "the model has a loss for the choice of experts"
@@ -65,7 +65,8 @@ def why_padded(
     if other:
         return f"the model has layers of {other[0]}"
     before, training = inner.config._attn_implementation, model.training
-    if not type(inner)._supports_attention_backend or before != "sdpa":
+    # It may have been switched for another kind of pass.
+    if not type(inner)._supports_attention_backend or before not in ("sdpa", attention.NAME):
         return "the attention of the model cannot be replaced"
     why = "the model computes something else without padding"
     try:
@@ -97,9 +98,15 @@ def why_padded(
     return why
 
 
+def without_adapter(model: Any) -> Any:
+    """The model that has the layers, with those of an adapter."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:
     """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
-    `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart."""
+    `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart; with
+    `past_key_values` it keeps keys and values."""
     import torch
 
     return inner.base_model(
@@ -107,7 +114,7 @@ def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:
         position_ids=inputs["position_ids"],
         # With four dimensions transformers makes no mask of its own: the row lengths replace it.
         attention_mask=torch.ones((1, 1, 1, 1), dtype=torch.bool, device=inputs["input_ids"].device),
-        use_cache=False,
+        use_cache="past_key_values" in rows,
         **rows,
     ).last_hidden_state[0]
 
@@ -138,9 +145,7 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
             hidden, head.weight, head.bias, scale, softcap, labels, count
         )
         return loss, number, correct
-    logits = head(hidden).float() * scale
-    if softcap is not None:
-        logits = softcap * torch.tanh(logits / softcap)
+    logits = all_logits(inner, hidden)
     loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / count
     return loss, number, (logits.argmax(-1) == labels).sum()
 

@@ -12,7 +12,8 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast.loss import log_probabilities
-from trainer.fast.padding_free import row_states, why_padded
+from trainer.fast.padding_free import row_states, why_padded, without_adapter
+from trainer.fast.shared_rows import SharedRows
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -32,26 +33,21 @@ def collate(pairs: list[dict[str, list[int]]]) -> dict[str, Any]:
     """
     import torch
 
-    ids: list[int] = []
-    positions: list[int] = []
+    laid = SharedRows()
     labels: list[int] = []
     places: list[int] = []
     for pair in pairs:
-        prompt, start = pair["prompt_ids"], len(ids)
-        ids += prompt
-        positions += range(len(prompt))
-        for answer in (pair["chosen_ids"], pair["rejected_ids"]):
-            if answer and prompt:
-                places.append(start + len(prompt) - 1)
-            places += range(len(ids), len(ids) + len(answer) - 1)
-            labels += answer if prompt else answer[1:]
-            ids += answer
-            positions += range(len(prompt), len(prompt) + len(answer))
+        prompt = pair["prompt_ids"]
+        for name, shared in (("chosen_ids", 0), ("rejected_ids", len(prompt))):
+            row = [*prompt, *pair[name]]
+            laid.add(row, shared)
+            learned = range(max(1, len(prompt)), len(row))
+            places += laid.predictions(len(laid.starts) - 1, learned)
+            labels += row[learned.start :]
     return {
         # First: the library counts the rows of the first tensor.
         "lengths": torch.tensor([[len(part) for part in _parts(pair)] for pair in pairs]),
-        "input_ids": torch.tensor([ids]),
-        "position_ids": torch.tensor([positions]),
+        **laid.tensors(),
         "labels": torch.tensor(labels, dtype=torch.long),
         "places": torch.tensor(places, dtype=torch.long),
         "keys": [key_of(pair) for pair in pairs],
@@ -100,7 +96,7 @@ def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str |
         }
         for index, pair in enumerate(pairs.select(range(min(TRIED_PAIRS, len(pairs)))))
     ]
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner = without_adapter(model)
     batch = {
         name: value if name == "keys" else value.to(model.device) for name, value in collate(taken).items()
     }

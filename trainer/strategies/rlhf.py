@@ -13,10 +13,11 @@ from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.pairs import make_pairs_padding_free
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
 from trainer.training import generate
-from trainer.training.arguments import training_arguments
+from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
@@ -24,8 +25,11 @@ from trainer.training.reward_model import reward_function
 from trainer.training.steps import GENERATIONS, generations, generations_of, prompts_per_step
 
 if TYPE_CHECKING:
+    from trainer.model.hardware import Hardware
     from trainer.training.job import Job
 
+# Prompts that are continued to try whether a model can be without padding.
+TRIED_PROMPTS = 4
 # Weight of the KL penalty.
 BETA = 0.05
 
@@ -47,6 +51,8 @@ class Rlhf:
     def train(self, job: Job) -> dict[str, Any]:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import RLOOConfig, RLOOTrainer
+
+        from trainer.training.policy_trainer import policy_trainer
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
@@ -76,7 +82,9 @@ class Rlhf:
         # The library adds the LoRA itself: it keeps a second copy of an existing adapter.
         lora = job.provider.lora(job, model, "CAUSAL_LM")
         longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
-        trainer = job_trainer(Policy, job)(
+        why = job.tell_path(_why_padded(job, model, training, hardware))
+        library = Policy if why is not None else policy_trainer(Policy, job)
+        trainer = job_trainer(library, job)(
             model=model,
             reward_funcs=[reward],
             args=RLOOConfig(
@@ -91,6 +99,7 @@ class Rlhf:
                 max_completion_length=min(generate.MAX_NEW_TOKENS, math.ceil(longest_answer * 1.25 / 8) * 8),
                 temperature=1.0,
                 beta=BETA,
+                router_aux_loss_coef=router_loss(model),
             ),
             train_dataset=training.select_columns(["prompt"]),
             eval_dataset=held_out.select_columns(["prompt"]) if held_out is not None else None,
@@ -111,6 +120,18 @@ class Rlhf:
         references = [row["prompt_ids"] for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
         golden = trainer.answers.for_export()
         return {**result, "model": model, "references": references, "golden": golden}
+
+
+def _why_padded(job: Job, model: Any, training: Any, hardware: Hardware) -> str | None:
+    """Switches `model` to attention without padding if answers then have the same log-probabilities, and if
+    it continues prompts as the library does; why not, or None."""
+    from trainer.fast.continuing import why_not_continued
+
+    why = make_pairs_padding_free(model, training, hardware)
+    if why is None:
+        tried = training.select(range(min(TRIED_PROMPTS, len(training))))
+        why = why_not_continued(model, tried["prompt_ids"], hardware.weights, ("repetition_penalty",))
+    return why
 
 
 def _generations(settings: Any, train_rows: int) -> int:

@@ -22,6 +22,7 @@ SAMPLES = 3
 MAX_NEW_TOKENS = 256
 # Most characters of a text that is continued.
 SHOWN_CHARACTERS = 200
+# Prompts that the library answers at once.
 BATCH = 8
 
 
@@ -169,38 +170,58 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
 
 def generate_answers(job: Job, model: Any, prompts: list[Prompt]) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it."""
-    import torch
+    from trainer.fast.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
     ids = [prompt_ids(job, prompt) for prompt in prompts]
     room = template.context_length or max(len(row) for row in ids) + MAX_NEW_TOKENS
+    ids = [row[: room - 1] for row in ids]
+    most = [max(1, min(MAX_NEW_TOKENS, room - len(row))) for row in ids]
     stops = [tokenizer.convert_tokens_to_ids(stop) for stop in template.stop]
     order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
     given: dict[int, str] = {}
+    weights = str(model.dtype).removeprefix("torch.")
+    padded = job.provider.own_kernels or not all(ids) or why_not_continued(model, ids, weights) is not None
+    while order:
+        count = BATCH if padded else rows_at_once(model, len(ids[order[-1]]) + MAX_NEW_TOKENS)
+        batch, order = order[:count], order[count:]
+        rows, lengths = [ids[index] for index in batch], [most[index] for index in batch]
+        if padded:
+            made = _by_library(job, model, rows, lengths, stops)
+        else:
+            made = continue_prompts(
+                model, rows, most=lengths, ends=stops, choose=likeliest, step=job.beat_or_stop
+            )
+        for index, row in zip(batch, made, strict=True):
+            given[index] = answer_text(tokenizer, row, stops)
+    return [given[index] for index in range(len(ids))]
+
+
+def _by_library(
+    job: Job, model: Any, rows: list[list[int]], most: list[int], stops: list[int]
+) -> list[list[int]]:
+    """The tokens of the greedy answer to each of `rows`, at most as many as `most` has for it."""
+    import torch
+
+    width, pad = max(len(row) for row in rows), job.tokenizer.pad_token_id
+    padded = torch.tensor([[pad] * (width - len(row)) + row for row in rows])
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
     was_training = model.training
     model.eval()
     try:
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            rows = [ids[index][: room - 1] for index in batch]
-            width = max(len(row) for row in rows)
-            padded = torch.tensor([[tokenizer.pad_token_id] * (width - len(row)) + row for row in rows])
-            mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
-            made = model.generate(
-                input_ids=padded.to(model.device),
-                attention_mask=mask.to(model.device),
-                max_new_tokens=max(1, min(MAX_NEW_TOKENS, room - width)),
-                do_sample=False,
-                use_cache=True,
-                eos_token_id=stops,
-                pad_token_id=tokenizer.pad_token_id,
-                stopping_criteria=[beat_or_stop_criterion(job)],
-            )
-            for index, row in zip(batch, made[:, width:].tolist(), strict=True):
-                given[index] = answer_text(tokenizer, row, stops)
+        made = model.generate(
+            input_ids=padded.to(model.device),
+            attention_mask=mask.to(model.device),
+            max_new_tokens=max(most),
+            do_sample=False,
+            use_cache=True,
+            eos_token_id=stops,
+            pad_token_id=pad,
+            stopping_criteria=[beat_or_stop_criterion(job)],
+        )
     finally:
         model.train(was_training)
-    return [given[index] for index in range(len(ids))]
+    return [row[:count] for row, count in zip(made[:, width:].tolist(), most, strict=True)]
 
 
 def beat_or_stop_criterion(job: Job) -> Any:

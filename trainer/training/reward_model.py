@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
+from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.fast.lora import fuse_lora_layers
-from trainer.model.hardware import choose
+from trainer.fast.padding_free import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    from trainer.model.hardware import Hardware
     from trainer.training.job import Job
 
 # Share and largest number of pairs that the reward model is tested on when the job has no validation split.
@@ -22,11 +25,11 @@ REWARD_TEST_SPLIT = 0.1
 REWARD_TEST_ROWS = 2000
 
 
-def reward_function(job: Job, hardware: Any, training: Any, held_out: Any) -> tuple[Any, float | None]:
+def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) -> tuple[Any, float | None]:
     """A function from (prompt, completion, prompt ids, completion ids) tuples to rewards, and the accuracy of
     the reward model on held-out pairs if it was trained here."""
     if job.reward_dir is not None:
-        return _load(job), None
+        return _load(job, hardware), None
     folder = job.folder / "reward"
     model = job.provider.base(job, hardware, "AutoModelForSequenceClassification", num_labels=1)
     model.config.pad_token_id = job.tokenizer.pad_token_id
@@ -39,16 +42,18 @@ def reward_function(job: Job, hardware: Any, training: Any, held_out: Any) -> tu
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, folder / "adapter")
+        fuse_lora_layers(model)
     accuracy = json.loads((folder / "done.json").read_text(encoding="utf-8"))["accuracy"]
     model.eval()
+    judge = _Judge(job, model, job.tokenizer.pad_token_id, hardware)
 
     def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
-        return _scores(model, [[*prompt, *ids] for _, _, prompt, ids in answers], job.tokenizer.pad_token_id)
+        return judge.scores([[*prompt, *ids] for _, _, prompt, ids in answers])
 
     return score, accuracy
 
 
-def _train(job: Job, hardware: Any, model: Any, training: Any, held_out: Any, folder: Path) -> Any:
+def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: Any, folder: Path) -> Any:
     """Trains the reward model on the pairs, saves it in `folder` and returns it."""
     from transformers import TrainerCallback
     from transformers.trainer_callback import PrinterCallback
@@ -124,7 +129,7 @@ def _train(job: Job, hardware: Any, model: Any, training: Any, held_out: Any, fo
     return model
 
 
-def _load(job: Job) -> Any:
+def _load(job: Job, hardware: Hardware) -> Any:
     """The rewards of the job's reward model, with its own tokenizer and template."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -136,7 +141,9 @@ def _load(job: Job) -> Any:
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
-    model.to(choose(job.settings, job.config).device).eval()
+    model.to(hardware.device).eval()
+    weights = str(model.dtype).removeprefix("torch.")
+    judge = _Judge(job, model, tokenizer.pad_token_id, replace(hardware, weights=weights, autocast=None))
 
     def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
         texts = []
@@ -148,20 +155,30 @@ def _load(job: Job) -> Any:
                 texts.append(tokenizer.apply_chat_template(turns, tokenize=False))
             else:
                 texts.append(prompt + completion)
-        ids = tokenizer(texts, add_special_tokens=not tokenizer.chat_template).input_ids
-        return _scores(model, ids, tokenizer.pad_token_id)
+        return judge.scores(tokenizer(texts, add_special_tokens=not tokenizer.chat_template).input_ids)
 
     return score
 
 
-def _scores(model: Any, sequences: list[list[int]], pad: int) -> list[float]:
-    """The reward of each sequence of token ids."""
-    import torch
+class _Judge:
+    """Rewards without padding if `model` then gives the same ones to the first answers, else with it."""
 
-    width = max(map(len, sequences))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in sequences])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in sequences])
-    device = next(model.parameters()).device
-    with torch.inference_mode():
-        logits = model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits
-    return [float(value) for value in logits[:, 0]]
+    def __init__(self, job: Job, model: Any, pad: int, hardware: Hardware) -> None:
+        self._job, self._model, self._pad, self._hardware = job, model, pad, hardware
+        self._padded: bool | None = None
+
+    def scores(self, sequences: list[list[int]]) -> list[float]:
+        """The reward of each sequence of token ids."""
+        import torch
+
+        model, pad = self._model, self._pad
+        if self._padded is None:
+            why = make_rewards_padding_free(model, sequences, pad, self._hardware)
+            self._padded = self._job.tell_path(why, "The reward model judges") is not None
+        with torch.no_grad():
+            if self._padded:
+                found = padded_rewards(model, sequences, pad)
+            else:
+                inner = without_adapter(model)
+                found = rewards(inner, sequences, pad)
+        return found.float().tolist()

@@ -1,0 +1,81 @@
+"""Log-probabilities and rewards of answers without padding, what they have in common computed once.
+
+Whether a model computes the same in this way is tried on a few of the job's rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.fast.loss import log_probabilities
+from trainer.fast.padding_free import row_states, why_padded, without_adapter
+from trainer.fast.shared_rows import grouped
+
+if TYPE_CHECKING:
+    from trainer.model.hardware import Hardware
+
+# Rows of that trial, and the most tokens of each.
+TRIED_ROWS = 8
+TRIED_TOKENS = 48
+
+
+def token_log_probabilities(
+    inner: Any, rows: list[list[int]], prompts: list[int], figures: bool
+) -> tuple[Any, Any]:
+    """The log-probability of every token behind the first `prompts[i]` (at least 1) of each of `rows` by the
+    model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`."""
+    import torch
+
+    laid, at = grouped(rows)
+    places: list[int] = []
+    labels: list[int] = []
+    for row, number, prompt in zip(rows, at, prompts, strict=True):
+        places += laid.predictions(number, range(prompt, len(row)))
+        labels += row[prompt:]
+    states = row_states(inner, laid.tensors(inner.device), row_lengths=laid.row_lengths, shared=laid.shared)
+    return log_probabilities(inner, states[places], torch.tensor(labels, device=states.device), figures)
+
+
+def rewards(inner: Any, rows: list[list[int]], pad: int | None) -> Any:
+    """The reward of each of `rows` by `inner`, a causal model that classifies a sequence by its last token
+    other than `pad`."""
+    laid, at = grouped(rows)
+    states = row_states(inner, laid.tensors(inner.device), row_lengths=laid.row_lengths, shared=laid.shared)
+    places = [laid.place(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
+    return inner.score(states[places])[:, 0]
+
+
+def _judged(row: list[int], pad: int | None) -> int:
+    """The token of a row that it is judged by: the library takes the last that is not `pad`, which may be
+    what ends an answer, and otherwise the first."""
+    return next((at for at in range(len(row) - 1, -1, -1) if row[at] != pad), 0)
+
+
+def padded_rewards(model: Any, rows: list[list[int]], pad: int) -> Any:
+    """The rewards of `rows` as the library computes them, with padding."""
+    import torch
+
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    device = next(model.parameters()).device
+    return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0]
+
+
+def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardware: Hardware) -> str | None:
+    """Switches `model` to padding-free attention if the rewards of the first of `rows` stay the same; returns
+    why it did not, or None."""
+    inner = without_adapter(model)
+    if not hasattr(inner, "score"):
+        return "the reward model does not judge by its last token"
+    taken = [row[: max(2, TRIED_TOKENS - 5 * at)] for at, row in enumerate(rows[:TRIED_ROWS])]
+    # The largest reward that a state after the last layer's norm can get; rounding is a share of that.
+    weight = max(inner.score.parameters(), key=lambda weight: weight.norm())
+    largest = weight.float().norm() * weight.shape[-1] ** 0.5
+    return why_padded(
+        model,
+        hardware,
+        lambda: padded_rewards(model, taken, pad).float() / largest,
+        lambda: rewards(inner, taken, pad).float() / largest,
+        least=1.0,
+    )
