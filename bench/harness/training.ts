@@ -14,6 +14,8 @@ export interface Step {
   readonly loss: number;
   /** Of the rewards of preferred and rejected answers, where pairs are trained on. */
   readonly margin?: number;
+  /** The norm of the gradient, where a policy is trained. Its entropy then is the loss, its reward the margin. */
+  readonly gradient?: number;
   readonly tokens: number;
   /** What the steps so far needed at least; see operations.py. */
   readonly operations?: number;
@@ -26,6 +28,8 @@ export const learningRate = 1e-3;
 export const unmeasured = 2;
 /** The largest relative difference between the losses of a step. */
 const nearness = 0.01;
+/** The same for gradients, which one side computes from bfloat16 weights, the other from float32. */
+const gradientNearness = 0.05;
 /** A second thread would spin while it waits for other load on the machine, and that time is counted. */
 const env = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', PYTHONPATH: root };
 
@@ -48,8 +52,16 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
 /** What the rows are: an input and an output, conversations, or preferences. */
 export type Rows = 'input-output' | 'messages' | 'preference';
 
-/** What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5. */
-export type Shape = Rows | 'summary';
+/**
+ * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `policy`
+ * preferences and a reward model, too.
+ */
+export type Shape = Rows | 'summary' | 'policy';
+
+const rowsOf: Readonly<Record<Shape, Rows>> = {
+  ...{ 'input-output': 'input-output', messages: 'messages', preference: 'preference' },
+  ...{ summary: 'input-output', policy: 'preference' },
+};
 
 /**
  * The job as the service would write it for a request with only the peer's settings. `changes` are settings, `top` other
@@ -103,8 +115,9 @@ export const familySides = (
     name: ours,
     about: 'python -m trainer, with the same settings as the peer',
     trial: ({ dir, size, number }) => {
-      const rows = shape === 'summary' ? 'input-output' : shape;
-      const spec = writeSpec(join(dir, folder), join(dir, `${ours}-${number}`), size, rows, {}, top);
+      const inputs = join(dir, folder);
+      const changes = shape === 'policy' ? { reward_model: join(inputs, 'judge') } : {};
+      const spec = writeSpec(inputs, join(dir, `${ours}-${number}`), size, rowsOf[shape], changes, top);
       return trained('training_hone.py', [spec]);
     },
   },
@@ -178,7 +191,9 @@ export function compareSteps(ours: readonly Step[], theirs: readonly Step[]): vo
       mine !== undefined &&
       Math.abs(mine.loss - step.loss) <= nearness * Math.abs(step.loss) &&
       // The first margins are about 0, where a share says nothing: the loss changes by up to half of a margin.
-      Math.abs((mine.margin ?? 0) - (step.margin ?? 0)) <= nearness * Math.max(1, Math.abs(step.margin ?? 0));
+      Math.abs((mine.margin ?? 0) - (step.margin ?? 0)) <=
+        nearness * Math.max(1, Math.abs(step.margin ?? 0)) &&
+      Math.abs((mine.gradient ?? 0) - (step.gradient ?? 0)) <= gradientNearness * (step.gradient ?? 0);
     if (!near || mine.tokens !== step.tokens) {
       throw new Error(
         `step ${index + 1} differs: ${JSON.stringify(mine)} here, ${JSON.stringify(step)} there`,

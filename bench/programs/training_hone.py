@@ -1,6 +1,6 @@
 """Our side of the training bench: `python training_hone.py SPEC`, the trainer as the service starts it.
 
-Prints the loss of every step (of pairs, the margin too), with the tokens, the operations (see operations.py) and the CPU
+Prints the loss of every step (of pairs, the margin too; of a policy, what scripted_answers.py tells), with the tokens, the operations (see operations.py) and the CPU
 time of the process so far.
 """
 
@@ -10,14 +10,17 @@ import time
 from pathlib import Path
 
 from operations import operations_of
+from scripted_answers import Script, told_of_step
 from transformers import Trainer
 
+from trainer.fast.continuing import Draws
 from trainer.protocol.journal import Journal
 from trainer.run import run
 
 steps = []
 operations = 0.0
 write = Journal.write
+draw = Draws.__call__
 
 
 def watched(self: Journal, type: str, **fields: object) -> None:
@@ -26,6 +29,8 @@ def watched(self: Journal, type: str, **fields: object) -> None:
         told = {"loss": fields["loss"], "tokens": fields["tokens"]}
         if "rewards/margins" in fields["extra"]:
             told["margin"] = fields["extra"]["rewards/margins"]
+        if "reward" in fields["extra"]:
+            told |= told_of_step({**fields, **fields["extra"]})
         told["operations"] = operations
         steps.append({**told, "cpu_seconds": time.process_time()})
     write(self, type, **fields)
@@ -34,10 +39,41 @@ def watched(self: Journal, type: str, **fields: object) -> None:
 train = Trainer.training_step
 
 
+def script_answers(trainer: Trainer) -> bool:
+    """Lets a policy draw its tokens and write those of the script; returns whether `trainer` trains one."""
+    if not hasattr(trainer, "reward_funcs"):
+        return False
+    if not hasattr(trainer, "script"):
+        model = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["model"]["path"]
+        trainer.script = Script(str(Path(model).parent), trainer.processing_class)
+        generate = trainer._generate_single_turn
+
+        def scripted(prompts: list[list[int]], *others: object) -> list[list[int]]:
+            answers = trainer.script.answers(prompts)
+            places = [-1] * len(prompts)
+
+            def write(draws: Draws, logits: object, rows: list[int]) -> object:
+                tokens = draw(draws, logits, rows)
+                for place, row in enumerate(rows):
+                    places[row] += 1
+                    tokens[place] = answers[row][places[row]]
+                return tokens
+
+            Draws.__call__ = write
+            try:
+                return generate(prompts, *others)
+            finally:
+                Draws.__call__ = draw
+
+        trainer._generate_single_turn = scripted
+    return True
+
+
 def counted(self: Trainer, model: object, inputs: dict, *rest: object) -> object:
     """Counts the operations of a step before it is computed."""
     global operations
-    operations += operations_of(self.accelerator.unwrap_model(model), inputs)
+    if not script_answers(self):
+        operations += operations_of(self.accelerator.unwrap_model(model), inputs)
     return train(self, model, inputs, *rest)
 
 

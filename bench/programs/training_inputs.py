@@ -2,7 +2,8 @@
 
 Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows consist of
 made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words. With the shape
-`preference` a row has a prompt and two answers, the rejected one of half to one and a half times as many words. With
+`preference` a row has a prompt and two answers, the rejected one of half to one and a half times as many words; with
+`policy` there is `judge/`, too, a reward model of the same size with random weights. With
 `summary` the model is a T5 without dropout, which would differ with the shape of a batch. With `messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
 with its chat template as TRL trains with it.
 """
@@ -53,7 +54,7 @@ def made_up_rows(size: str, shape: str) -> list[dict]:
         texts = [draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked))]
         if shape == "messages":
             rows.append({"messages": conversation(*texts, draw.randint(1, 4))})
-        elif shape == "preference":
+        elif shape in ("preference", "policy"):
             number = max(3, int(len(texts[1]) * draw.uniform(0.5, 1.5)))
             texts.append(draw.choices(words, weights, k=number))
             rows.append(
@@ -136,6 +137,10 @@ def main(folder: Path, size: str, shape: str) -> None:
         model = model.to(torch.bfloat16)
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
+    if shape == "policy":
+        config = transformers.AutoConfig.from_pretrained(folder / "model", num_labels=1, pad_token_id=0)
+        transformers.LlamaForSequenceClassification(config).save_pretrained(folder / "judge")
+        tokenizer.save_pretrained(folder / "judge")
 
 
 def llama(hidden: int, inner: int, layers: int, heads: int, vocab_size: int) -> Any:
