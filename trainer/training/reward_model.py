@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,19 +130,23 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
 
 def _load(job: Job, hardware: Hardware) -> Any:
     """The rewards of the job's reward model, with its own tokenizer and template."""
+    import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     options = {"trust_remote_code": False, "local_files_only": True}
     tokenizer = AutoTokenizer.from_pretrained(job.reward_dir, **options)
     model = AutoModelForSequenceClassification.from_pretrained(
-        job.reward_dir, num_labels=1, use_safetensors=True, **options
+        job.reward_dir,
+        num_labels=1,
+        use_safetensors=True,
+        dtype=getattr(torch, hardware.weights),
+        **options,
     )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     model.to(hardware.device).eval()
-    weights = str(model.dtype).removeprefix("torch.")
-    judge = _Judge(job, model, tokenizer.pad_token_id, replace(hardware, weights=weights, autocast=None))
+    judge = _Judge(job, model, tokenizer.pad_token_id, hardware)
 
     def score(answers: list[tuple[str, str, list[int], list[int]]]) -> list[float]:
         texts = []

@@ -12,6 +12,7 @@ from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.pairs import make_pairs_padding_free
 from trainer.model.hardware import Hardware
 from trainer.tests import jobs, tiny
+from trainer.tests.training.test_accumulation import model_without_dropout
 from trainer.tests.training.test_fast import PLAIN, gradients, some_model
 from trainer.tests.training.test_pairs import some_pairs, told_of, uneven
 from trainer.tests.training.test_preferences import pairs as texts
@@ -141,18 +142,21 @@ def stock(model, judge, rows, folder, **settings):
         ("llama", (8, 1)),
         ("llama", (2, 4)),
         pytest.param("gemma3", (8, 1), marks=pytest.mark.long),
-        pytest.param("gpt2", (16, 1), marks=pytest.mark.long),
+        # With learned positions the library counts padding before a prompt as positions.
+        pytest.param("qwen3", (16, 1), marks=pytest.mark.long),
     ],
 )
 def test_every_step_is_that_of_a_plain_script(tmp_path, kind, division):
-    model, judge = tmp_path / "model", tmp_path / "judge"
-    tiny.build(kind, model)
+    judge = tmp_path / "judge"
     judge_of(judge)
+    # The library would drop out tokens' states while it writes answers.
+    model = model_without_dropout(tiny.build(kind, tmp_path / "base"), tmp_path / "model")
     rows = [{**row, "chosen": 8 * row["chosen"]} for row in uneven(texts(48))]
     size, accumulation = division
     same = {
-        "max_steps": 6,
-        "learning_rate": 2e-3,
+        # A difference by rounding grows with every update, until another token is drawn.
+        "max_steps": 4,
+        "learning_rate": 5e-4,
         "seed": 11,
         "per_device_train_batch_size": size,
         "gradient_accumulation_steps": accumulation,
@@ -165,10 +169,10 @@ def test_every_step_is_that_of_a_plain_script(tmp_path, kind, division):
     ours = jobs.journal(spec, "metric")
     longest = int(max(line["extra"]["completions/max_length"] for line in ours))
     theirs = stock(model, judge, rows, tmp_path / "stock", max_completion_length=longest, **same)
-    assert [line["tokens"] for line in ours] == [int(log["num_tokens"]) for log in theirs]
     names = [name for name in theirs[0] if name in ours[0]["extra"] and name != "step_time"]
     assert {"reward", "kl", "entropy", "completions/mean_length"} <= set(names)
     for line, log in zip(ours, theirs, strict=True):
+        assert line["tokens"] == int(log["num_tokens"]), line["step"]
         assert line["loss"] == pytest.approx(log["loss"], rel=1e-4, abs=1e-5)
         assert line["grad_norm"] == pytest.approx(log["grad_norm"], rel=1e-3)
         for name in names:
