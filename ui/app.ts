@@ -1,5 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
 import { currentJobId, router, runOf } from './state/app.ts';
 import { phaseName, stateName } from './state/job-words.ts';
@@ -87,11 +88,7 @@ export class App extends LitElement {
     document.title = `${pageTitle(segments)} · Hone`;
     if (isFirst) return;
     // Screen readers continue at the heading of the new page.
-    requestAnimationFrame(() => {
-      const heading = this.querySelector<HTMLElement>('main h1');
-      heading?.setAttribute('tabindex', '-1');
-      heading?.focus({ preventScroll: true });
-    });
+    requestAnimationFrame(focusHeading);
   }
 
   protected override render(): TemplateResult {

@@ -4,10 +4,12 @@ import './charts/chart-toolbar.ts';
 import './elements/connection-badge.ts';
 import './elements/copy.ts';
 import './elements/dialog.ts';
+import { keepLostFocus } from './elements/lost-focus.ts';
 import './elements/toasts.ts';
 import './app.ts';
 import { connect } from './state/app.ts';
 import { announceEnds } from './state/end-notices.ts';
 
 announceEnds();
+keepLostFocus();
 connect();
