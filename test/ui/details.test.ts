@@ -1,7 +1,6 @@
 /** What a person meets on the way: a drop, a pointer, the Tab key, a wait, a lost service; and what the page may load. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Database } from '../../src/db/sqlite.ts';
@@ -15,6 +14,7 @@ import {
   until,
 } from '../service.ts';
 import { axeViolations, closeBrowser, hasDataset, openFold, openPage, sees } from './browser.ts';
+import { walk } from './keyboard.ts';
 
 const steps = 50;
 let service: TestService;
@@ -148,31 +148,6 @@ test('a chart is read by the pointer, zoomed by dragging, and shown whole by a d
   await until(async () => (await step()) <= 2, 'the whole is shown again');
   assert.equal(faults, []);
 });
-
-/** What the Tab key reaches on a page, with whether one can see that it is there. */
-async function walk(page: Page): Promise<{ readonly name: string; readonly isSeen: boolean }[]> {
-  const reached: { readonly name: string; readonly isSeen: boolean }[] = [];
-  for (let count = 0; count < 120; count += 1) {
-    await page.keyboard.press('Tab');
-    const found = await page.evaluate(() => {
-      const element = document.activeElement;
-      if (element === null || element === document.body) return null;
-      const shown = [
-        element,
-        element.closest('label'),
-        element.previousElementSibling,
-        element.nextElementSibling,
-      ];
-      return {
-        name: `${element.localName} ${(element.getAttribute('aria-label') ?? element.textContent ?? '').trim().slice(0, 40)}`,
-        isSeen: shown.some((one) => one != null && getComputedStyle(one).outlineStyle !== 'none'),
-      };
-    });
-    if (found === null) break;
-    reached.push(found);
-  }
-  return reached;
-}
 
 for (const path of ['/', '/training', '/training/train_1', '/training/runs', '/playground', '/models']) {
   test(`whatever the Tab key reaches on ${path} is seen to have it`, async () => {

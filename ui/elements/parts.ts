@@ -17,11 +17,14 @@ export function nameText(name: string): TemplateResult {
 }
 
 /** A base model's short name: a full hub ID, or the last part of a folder. */
-export function modelName(name: string): TemplateResult {
+export function shortModelName(name: string): string {
   const isFolder = /^(\/|~|\.|[A-Za-z]:\\)/.test(name);
   const last = name.split(/[/\\]/).findLast((part) => part !== '');
-  return nameText(isFolder ? (last ?? name) : name);
+  return isFolder ? (last ?? name) : name;
 }
+
+/** A base model's short name, as an element. */
+export const modelName = (name: string): TemplateResult => nameText(shortModelName(name));
 
 /** A progress bar; indeterminate if `percent` is null. */
 export function progressBar(label: string, percent: number | null): TemplateResult {

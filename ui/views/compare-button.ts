@@ -6,12 +6,17 @@ export const comparedLimit = 6;
 
 /** Opens the comparison of chosen runs. @param problem why these cannot be compared, if it is not their number. */
 export function compareButton(jobIds: readonly string[], problem: string | null = null): TemplateResult {
-  const many = jobIds.length > comparedLimit ? `At most ${comparedLimit} can be compared` : null;
+  const wrongNumber =
+    jobIds.length < 2
+      ? 'Choose two or more'
+      : jobIds.length > comparedLimit
+        ? `At most ${comparedLimit} can be compared`
+        : null;
   return html`<button
     type="button"
     class="small"
-    ?disabled=${jobIds.length < 2 || many !== null || problem !== null}
-    title=${problem ?? many ?? nothing}
+    ?disabled=${wrongNumber !== null || problem !== null}
+    title=${problem ?? wrongNumber ?? nothing}
     @click=${() => router.go(`/training/compare?${jobIds.map((id) => `run=${encodeURIComponent(id)}`).join('&')}`)}
   >
     Compare

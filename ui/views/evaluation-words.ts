@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { evaluationFigures } from '../../src/contract/evaluations.ts';
 import type { EvaluationSummary } from '../api/types.ts';
 import { formatNumber } from '../elements/format.ts';
-import { progressBar, stateBadge } from '../elements/parts.ts';
+import { nameText, progressBar, shortModelName, stateBadge } from '../elements/parts.ts';
 import { phaseName } from '../state/job-words.ts';
 
 type FigureName = keyof typeof evaluationFigures;
@@ -39,6 +39,10 @@ export function whyIncomparable(found: readonly EvaluationSummary[]): string | n
         : `the rows of ${found[0]?.dataset} were changed in between`;
   return `These cannot be compared by their figures or row by row: ${why}.`;
 }
+
+/** What was scored; a folder of a base model by its last part. */
+export const evaluationName = ({ name, base_model: base }: Pick<EvaluationSummary, 'name' | 'base_model'>) =>
+  nameText(name.replace(base, () => shortModelName(base)));
 
 /** The figures that say most, in one line. */
 export function mainFigures({ figures }: EvaluationSummary): string {

@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { AnswerFigures } from '../api/types.ts';
-import { nameText, progressBar } from '../elements/parts.ts';
+import { modelName, progressBar } from '../elements/parts.ts';
 
 const idleMs = 4_000;
 /** While something is made. */
@@ -60,7 +60,7 @@ export class PreparingView extends LitElement {
     const { kind, name, progress } = this._preparing;
     const { doing, note } = words[kind];
     return html`<div class="preparing" role="status">
-      <p class="wrap">${doing} ${nameText(name)}</p>
+      <p class="wrap">${doing} ${modelName(name)}</p>
       ${progressBar('Progress', progress === null ? null : 100 * progress)}
       <p class="hint">${note}</p>
       ${

@@ -146,6 +146,10 @@ const metricNames: Readonly<Record<string, string>> = {
   rougeL: 'ROUGE-L',
   f1: 'F1',
   kl: 'KL divergence',
+  'rewards/chosen': 'Chosen reward',
+  'rewards/rejected': 'Rejected reward',
+  'rewards/margins': 'Reward margin',
+  'rewards/accuracies': 'Reward accuracy',
 };
 
 /** A metric's display name. */

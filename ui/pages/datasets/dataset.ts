@@ -56,7 +56,7 @@ export class DatasetPage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    return html`<div class="page">${trainingTabs('')} ${this._body()}</div>`;
+    return html`<div class="page">${trainingTabs('/datasets', true)} ${this._body()}</div>`;
   }
 
   private _body(): TemplateResult {

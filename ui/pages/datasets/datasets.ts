@@ -76,7 +76,7 @@ export class DatasetList extends LitElement {
           <tr>
             <th scope="col">Name</th>
             <th scope="col" class="right">Rows</th>
-            <th scope="col">Fields</th>
+            <th scope="col" class="spare-narrow">Fields</th>
             <th scope="col" class="right spare">Size</th>
             <th scope="col" class="right spare">Uploaded</th>
             <th scope="col"><span class="off-screen">Delete</span></th>
@@ -95,12 +95,11 @@ export class DatasetList extends LitElement {
 
   private _row({ filename, num_examples, size_mb, uploaded_at, valid, shape }: Dataset): TemplateResult {
     return html`<tr>
-      <th scope="row" class="named"><a href=${datasetPath(filename)}>${nameText(filename)}</a></th>
-      <td class="right">${formatCount(num_examples)}</td>
-      <td class="wrap">
+      <th scope="row" class="named"><a href=${datasetPath(filename)}>${nameText(filename)}</a>
         ${valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
-        ${shape === null ? nothing : shapeFields(shape)}
-      </td>
+      </th>
+      <td class="right">${formatCount(num_examples)}</td>
+      <td class="wrap spare-narrow">${shape === null ? nothing : shapeFields(shape)}</td>
       <td class="right spare">${formatMegabytes(size_mb)}</td>
       <td class="right spare">${formatMoment(uploaded_at)}</td>
       <td class="right">

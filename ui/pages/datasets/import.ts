@@ -94,7 +94,7 @@ export class ImportPage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    return html`<div class="page">${trainingTabs('')} ${this._body()}</div>`;
+    return html`<div class="page">${trainingTabs('/datasets', true)} ${this._body()}</div>`;
   }
 
   private _body(): TemplateResult {

@@ -4,13 +4,13 @@ import { service } from '../../api/service.ts';
 import type { EvaluationSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
-import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { evaluations, latest, toasts } from '../../state/app.ts';
 import { paced } from '../../state/pace.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { evaluationState, mainFigures } from '../../views/evaluation-words.ts';
+import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './evaluation-form.ts';
 
@@ -65,7 +65,9 @@ export class Evaluations extends LitElement {
         <div class="actions">
           ${
             chosen.length < 2
-              ? html`<button type="button" disabled>Compare</button>`
+              ? known.filter(({ state: now }) => now === 'completed').length < 2
+                ? nothing
+                : html`<span class="hint">Choose two or more to compare.</span>`
               : html`<a class="button" href=${evaluationsPath(chosen)}>Compare ${chosen.length}</a>`
           }
         </div>
@@ -125,7 +127,7 @@ export class Evaluations extends LitElement {
       </td>
       <th scope="row"><a href=${evaluationsPath([id])}>${id}</a></th>
       <td class="two-lines">
-        ${nameText(evaluation.name)}<small class="muted"><bdi class="wrap">${evaluation.dataset}</bdi>, ${formatCount(evaluation.rows)} rows</small>
+        ${evaluationName(evaluation)}<small class="muted"><bdi class="wrap">${evaluation.dataset}</bdi>, ${formatCount(evaluation.rows)} rows</small>
       </td>
       <td class="two-lines">
         ${evaluationState(evaluation)} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}

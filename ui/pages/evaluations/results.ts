@@ -4,13 +4,14 @@ import { service } from '../../api/service.ts';
 import type { Evaluation } from '../../api/types.ts';
 import { checkField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
-import { empty, errorPanel, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { empty, errorPanel, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { latest, router } from '../../state/app.ts';
 import { paced } from '../../state/pace.ts';
 import { Remote } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import {
   bestOf,
+  evaluationName,
   evaluationState,
   figureLabel,
   figureNames,
@@ -84,7 +85,7 @@ export class EvaluationResults extends LitElement {
   protected override render(): TemplateResult {
     const { value, error } = this._found.value;
     return html`<div class="page">
-      ${trainingTabs('')}
+      ${trainingTabs('/training/evaluations', true)}
       <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
       ${
         error?.status === 404
@@ -168,7 +169,7 @@ function figuresCard(found: readonly Evaluation[], isComparable: boolean): Templ
         <thead>
           <tr>
             <th scope="col">Model</th>
-            ${found.map(({ name, evaluation_id }) => html`<th scope="col">${nameText(name)} <small class="muted">${evaluation_id}</small></th>`)}
+            ${found.map((one) => html`<th scope="col">${evaluationName(one)} <small class="muted">${one.evaluation_id}</small></th>`)}
           </tr>
         </thead>
         <tbody>
@@ -201,7 +202,7 @@ function table(found: readonly Evaluation[], rows: readonly ComparedRow[]): Temp
         <tr>
           <th scope="col">Row</th>
           <th scope="col">Prompt and reference</th>
-          ${found.map(({ name }) => html`<th scope="col">${nameText(name)}</th>`)}
+          ${found.map((one) => html`<th scope="col">${evaluationName(one)}</th>`)}
         </tr>
       </thead>
       <tbody>

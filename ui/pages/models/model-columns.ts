@@ -33,7 +33,14 @@ export const modelColumns: readonly ModelColumn[] = [
     of: ({ tags }) => tagList(tags),
     by: ({ tags }) => tags.join(',').toLowerCase(),
   },
-  { ...text, key: 'task', name: 'Task', of: ({ task }) => taskName(task), by: ({ task }) => task },
+  {
+    ...text,
+    key: 'task',
+    name: 'Task',
+    spare: 'spare-narrow',
+    of: ({ task }) => taskName(task),
+    by: ({ task }) => task,
+  },
   {
     ...text,
     key: 'strategy',

@@ -121,7 +121,7 @@ export class MoveOpenAi extends LitElement {
   protected override render(): TemplateResult {
     const move = this._move;
     return html`<div class="page">
-      ${trainingTabs('')}
+      ${trainingTabs('/datasets', true)}
       <header class="page-head"><h1>Import from OpenAI</h1></header>
       <section class="card" aria-label="Key">
         <p>

@@ -76,7 +76,10 @@ export class Compare extends LitElement {
     return html`<div class="page">
       ${trainingTabs('/training/compare')}
       <h1>Compare runs</h1>
-      <section class="card" aria-label="Selected runs">
+      ${
+        runs.length + others.length === 0
+          ? nothing
+          : html`<section class="card" aria-label="Selected runs">
         <ul class="chips">
           ${runs.map(
             (run, index) => html`<li class="chip">
@@ -113,8 +116,9 @@ export class Compare extends LitElement {
               : nothing
           }
         </ul>
-      </section>
-      ${runs.length === 0 ? html`<section class="card">${empty('No runs selected', 'Add up to six runs to overlay their charts.')}</section>` : this._comparison(runs)}
+      </section>`
+      }
+      ${runs.length > 0 ? this._comparison(runs) : html`<section class="card">${noRuns(others.length)}</section>`}
     </div>`;
   }
 
@@ -200,6 +204,11 @@ declare global {
     'hone-compare': Compare;
   }
 }
+
+const noRuns = (others: number) =>
+  others === 0
+    ? empty('No runs yet', html`Start one under <a href="/training">New training</a>.`)
+    : empty('No runs selected', `Add up to ${comparedLimit} runs to overlay their charts.`);
 
 /** A metric of a run at each of its steps. */
 const column =

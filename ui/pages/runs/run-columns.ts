@@ -21,6 +21,7 @@ export const runColumns: readonly ListColumn<Job>[] = [
     ...text,
     key: 'data',
     name: 'Model and dataset',
+    spare: 'spare-narrow',
     of: (job) =>
       html`<span class="two-lines">${modelName(job.model_name)}<small class="muted">${nameText(job.dataset)}</small></span>`,
   },

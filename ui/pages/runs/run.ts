@@ -130,7 +130,7 @@ export class RunPage extends LitElement {
     const isLeaving = this._busy || this._dialog !== null;
     if (job === null || (error?.status === 404 && !isLeaving)) {
       return html`<div class="page">
-        ${trainingTabs('')}
+        ${trainingTabs('/training/runs', true)}
         <h1>${this.jobId}</h1>
         ${
           error === null
@@ -151,7 +151,7 @@ export class RunPage extends LitElement {
       </div>`;
     }
     return html`<div class="page">
-      ${trainingTabs('')}
+      ${trainingTabs('/training/runs', true)}
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>

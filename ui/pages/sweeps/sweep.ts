@@ -95,7 +95,7 @@ export class SweepPage extends LitElement {
     const { value: sweep, error } = this._sweep.value;
     if (sweep === null || (error?.status === 404 && !this._busy)) {
       return html`<div class="page">
-        ${trainingTabs('')}
+        ${trainingTabs('/training/sweeps', true)}
         <h1>${this.sweepId}</h1>
         ${
           error === null
@@ -107,7 +107,7 @@ export class SweepPage extends LitElement {
       </div>`;
     }
     return html`<div class="page">
-      ${trainingTabs('')}
+      ${trainingTabs('/training/sweeps', true)}
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${sweep.sweep_id} · ${formatMoment(sweep.created_at)}</p>

@@ -112,7 +112,7 @@ export class DatasetPicker extends LitElement {
           }}
         >
           <summary>
-            First rows of ${nameText(detail.filename)}
+            <span>First rows of ${nameText(detail.filename)}</span>
             ${detail.validation.valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
           </summary>
           <div class="actions">

@@ -1,0 +1,119 @@
+/** Every dialog, menu and list of choices: in both themes, at every width, and how the keyboard gets out. */
+import { join } from 'node:path';
+import type { Locator, Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openStore } from '../../src/db/store.ts';
+import { littleInstallation } from '../jobs/little-installation.ts';
+import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
+import {
+  endAll,
+  quickRequest,
+  root,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
+import { closeBrowser, openPage } from './browser.ts';
+import { focused } from './keyboard.ts';
+
+let service: TestService;
+let modelId = '';
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  const run = [line('hello'), line('phase'), line('metric')];
+  makeArtifacts(makeJobFolder(dataDir, 1, [...run, line('artifact'), line('done')]));
+  makeJobFolder(dataDir, 2, run);
+  const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
+  const subject = { name: 'gone', baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null };
+  const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
+  const id = store.evaluations.insert({ ...asked, createdAt: '2026-11-21T12:00:00.000Z' });
+  store.evaluations.update(id, { state: 'failed', error: 'The model is no longer there.' });
+  store.close();
+  service = await startService({ dataDir, env: { ...littleInstallation('polite'), HUB_TOKEN: '' } });
+  await service.upload('support.jsonl', supportRows());
+  modelId = await until(
+    async () => (await service.call('GET', '/api/models/')).body[0]?.model_id,
+    'the model is adopted',
+  );
+  await until(
+    async () => (await service.call('GET', '/api/jobs?state=completed,interrupted')).body.total === 2,
+    'the jobs have ended',
+  );
+  const { status, body } = await service.call('POST', '/api/start_training', quickRequest());
+  assert.is(status, 200, JSON.stringify(body));
+  await until(
+    async () => (await service.call('GET', `/api/jobs/${body.job_id}`)).body.state === 'running',
+    'a run has begun',
+    300_000,
+  );
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+const button = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true });
+const choose = (page: Page) => page.getByRole('checkbox', { name: /^Select all shown/ }).check();
+
+const dialogs: readonly {
+  readonly name: string;
+  readonly path: () => string;
+  readonly before?: (page: Page) => Promise<void>;
+  readonly opener: (page: Page) => Locator;
+}[] = [
+  { name: 'stop', path: () => '/training/train_3', opener: button('Stop…') },
+  { name: 'delete-run', path: () => '/training/train_2', opener: button('Delete…') },
+  { name: 'name-run', path: () => '/training/train_1', opener: button('Edit name, tags and notes') },
+  { name: 'tag-runs', path: () => '/training/runs', before: choose, opener: button('Tag…') },
+  { name: 'delete-runs', path: () => '/training/runs', before: choose, opener: button('Delete…') },
+  { name: 'delete-models', path: () => '/models', before: choose, opener: button('Delete…') },
+  { name: 'delete-model', path: () => `/models/${modelId}`, opener: button('Delete…') },
+  { name: 'push', path: () => `/models/${modelId}`, opener: button('Push to the hub…') },
+  { name: 'split', path: () => '/datasets/support.jsonl', opener: button('Split off a validation set…') },
+  { name: 'delete-dataset', path: () => '/datasets', opener: button('Delete support.jsonl…') },
+  { name: 'delete-evaluation', path: () => '/training/evaluations', opener: button('Delete eval_1') },
+];
+
+for (const { name, path, before, opener } of dialogs) {
+  test(`the dialog ${name} looks right, keeps the keyboard inside, and gives it back`, async () => {
+    const { page, context, faults } = await openPage(service.url, path());
+    await before?.(page);
+    const from = opener(page);
+    await from.focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    assert.equal(await appearanceFaults(page, `dialog-${name}`), []);
+    for (let count = 0; count < 8; count += 1) {
+      const stop = await focused(page);
+      const isInside = await page.evaluate(() => document.activeElement?.closest('dialog') !== null);
+      assert.ok(stop === null || isInside, stop?.name);
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert.ok(await from.evaluate((element) => element === document.activeElement));
+    assert.equal(faults, []);
+    await context.close();
+  });
+}
+
+for (const path of ['/training/runs', '/models']) {
+  test(`the columns of ${path} are chosen from a menu that fits every width`, async () => {
+    const { page, context, faults } = await openPage(service.url, path);
+    await choose(page);
+    await page.locator('summary', { hasText: 'Columns' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Notes').waitFor();
+    assert.equal(await appearanceFaults(page, `columns${path.replaceAll('/', '-')}`), []);
+    assert.equal(faults, []);
+    await context.close();
+  });
+}
+
+test.run();
