@@ -227,10 +227,41 @@ test('a model tells which file was verified and why one is large, and what a pus
   assert.equal(await axeViolations(page), []);
   await page.keyboard.press('Escape');
 
-  assert.is((await service.call('DELETE', `/api/models/${model.modelId}`)).status, 200);
+  const other = await openPage(service.url, `/models/${model.modelId}`);
+  const failedThere = failuresOf(other.page);
+  await other.page.getByRole('button', { name: 'Delete…' }).click();
+  await other.page.getByRole('button', { name: 'Delete model' }).click();
+  await sees(other.page, 'No models yet');
   await sees(page, 'This model was deleted');
-  assert.equal(failed, []);
-  assert.equal(faults, []);
+  assert.equal([failed, failedThere], [[], []]);
+  assert.equal([...faults, ...other.faults], []);
+});
+
+test('a run and a dataset that are deleted on their pages are asked for no more, there or in another tab', async () => {
+  const here = await openPage(service.url, '/training/train_1');
+  const there = await openPage(service.url, '/training/train_1?view=log');
+  const compared = await openPage(service.url, '/training/compare?run=train_1&run=train_2');
+  const pages = [here, there, compared];
+  const failed = pages.map(({ page }) => failuresOf(page));
+  for (const { page } of pages) await page.locator('.connection[data-state="live"]').waitFor();
+  await compared.page.getByText('Differences').waitFor();
+  await here.page.getByRole('button', { name: 'Delete…' }).click();
+  await here.page.getByRole('button', { name: 'Delete run' }).click();
+  await here.page.waitForURL(/\/training\/runs$/);
+  await sees(there.page, 'This run was deleted');
+  await sees(compared.page, 'train_1: It was deleted.');
+
+  await here.page.goto(`${service.url}/datasets/small.jsonl`);
+  await here.page.getByRole('button', { name: 'Delete…' }).click();
+  await here.page.getByRole('button', { name: 'Delete dataset' }).click();
+  await here.page.waitForURL(/\/datasets$/);
+  await sees(here.page, 'support.jsonl');
+  await here.page.waitForLoadState('networkidle');
+  assert.equal(failed, [[], [], []]);
+  assert.equal(
+    pages.flatMap(({ faults }) => faults),
+    [],
+  );
 });
 
 test.run();

@@ -1,4 +1,6 @@
-const focusable = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+const controls = 'a[href], button, input, select, textarea, summary';
+/** With what can be scrolled or read by keys. */
+const focusable = `${controls}, [tabindex="0"]`;
 
 /** Where the focus was: an element and its ancestors, each between two others. */
 interface Place {
@@ -15,8 +17,8 @@ const isUsable = (element: HTMLElement) =>
   element.isConnected && !element.matches(':disabled, dialog:not([open]) *') && element.checkVisibility();
 
 const usableIn = (element: Element): HTMLElement | undefined =>
-  [element, ...element.querySelectorAll(focusable)].find(
-    (one): one is HTMLElement => one instanceof HTMLElement && one.matches(focusable) && isUsable(one),
+  [element, ...element.querySelectorAll(controls)].find(
+    (one): one is HTMLElement => one instanceof HTMLElement && one.matches(controls) && isUsable(one),
   );
 
 /** Moves the keyboard, and with it screen readers, to the heading of the page. */
@@ -51,7 +53,8 @@ function successorOf({ path, order }: Place): HTMLElement | undefined {
     }
   }
   const index = order.indexOf(path[0]?.element as HTMLElement);
-  return order.slice(index + 1).find(isUsable) ?? order.slice(0, index).findLast(isUsable);
+  const isNext = (element: HTMLElement) => element.matches(controls) && isUsable(element);
+  return order.slice(index + 1).find(isNext) ?? order.slice(0, index).findLast(isNext);
 }
 
 /** How long an element may be disabled, because it is busy, and still get the focus back. */

@@ -183,12 +183,13 @@ declare global {
 
 function recentRun(job: Job): TemplateResult {
   const loss = job.metrics?.final_loss ?? job.last_metric?.loss;
+  const seconds = jobSeconds(job);
   return html`<li>
     <a class="list-link" href="/training/${job.job_id}">
       <span class="list-main">${nameText(job.display_name)}<small class="muted">${modelName(job.model_name)}</small></span>
       <span class="list-figures">
         ${loss == null ? nothing : html`<span>loss ${formatNumber(loss)}</span>`}
-        <span>${formatDuration(jobSeconds(job))}</span>
+        ${seconds === null ? nothing : html`<span>${formatDuration(seconds)}</span>`}
         <span>${formatAgo(job.created_at)}</span>
       </span>
       ${stateBadge(job.state)}
