@@ -91,6 +91,15 @@ export async function openPage(
   return { page, context, faults };
 }
 
+/** The requests of a page that were answered with an error, from now on. */
+export function failuresOf(page: Page): string[] {
+  const failed: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() >= 400) failed.push(`${response.status()} ${new URL(response.url()).pathname}`);
+  });
+  return failed;
+}
+
 export async function closeBrowser(): Promise<void> {
   await browser?.close();
   browser = null;

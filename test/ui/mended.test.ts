@@ -1,7 +1,6 @@
 /** What the page says of runs, models and datasets whose state it used to tell wrongly. No training is needed for it. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
@@ -17,7 +16,7 @@ import {
   until,
 } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
-import { axeViolations, closeBrowser, openPage, sees, typeModel } from './browser.ts';
+import { axeViolations, closeBrowser, failuresOf, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
 let model: StoredModel;
@@ -71,15 +70,6 @@ test.before(async () => {
   });
   await service.upload('support.jsonl', supportRows());
 });
-
-/** The requests of a page that were answered with an error. */
-function failuresOf(page: Page): string[] {
-  const failed: string[] = [];
-  page.on('response', (response) => {
-    if (response.status() >= 400) failed.push(`${response.status()} ${new URL(response.url()).pathname}`);
-  });
-  return failed;
-}
 
 const stateOf = async (id: string) => (await service.call('GET', `/api/jobs/${id}`)).body.state;
 const inState = (id: string, state: string) =>

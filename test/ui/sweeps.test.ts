@@ -15,7 +15,7 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, failuresOf, openPage, sees } from './browser.ts';
 import { storeSweep } from './stored-sweep.ts';
 
 let service: TestService;
@@ -196,10 +196,12 @@ test('the form says at once what is missing, starts a sweep, and its page follow
   await page.goto(`${service.url}/training/sweeps/sweep_2`);
   await page.getByRole('button', { name: 'Delete…' }).click();
   assert.equal(await axeViolations(page), []);
+  const failed = failuresOf(page);
   await page.getByRole('button', { name: 'Delete sweep' }).click();
   await page.waitForURL(/\/training\/sweeps$/);
   await sees(page, 'sweep_1');
   assert.is(await page.getByRole('link', { name: 'sweep_2' }).count(), 0);
+  assert.equal(failed, [], 'nobody asks for it any more');
   assert.is((await service.call('GET', '/api/sweeps/sweep_2')).status, 404);
   assert.equal(faults, []);
 });

@@ -64,6 +64,8 @@ export class ModelPage extends LitElement {
   }
 
   protected override willUpdate(): void {
+    // It is left when it was deleted here, and updated once more.
+    if (!this.isConnected) return;
     // Another tab may have deleted it.
     const isListed = models.value.value?.some(({ model_id }) => model_id === this.modelId) ?? false;
     const isGone = this._wasListed && !isListed && !this._busy;

@@ -94,7 +94,7 @@ export class RunPage extends LitElement {
   }
 
   protected override willUpdate(): void {
-    if (this._followed === this.jobId) return;
+    if (this._followed === this.jobId || !this.isConnected) return;
     this._unfollow?.();
     this._followed = this.jobId;
     this._log = null;

@@ -110,7 +110,7 @@ export class ParallelPlot extends LitElement {
       <p class="row between wrap-row plot-foot">
         <span class="legend-levels muted" aria-hidden="true">
           better ${Array.from({ length: levels }, (_, level) => html`<i data-level=${level}></i>`)} worse
-          ${sweep.culling ? html`<i class="dashed"></i> stopped early` : nothing}
+          ${sweep.culling ? html`<span><i class="dashed"></i> stopped early</span>` : nothing}
         </span>
         <span class="note tabular" role="status">
           ${shown === undefined ? `${metricName(sweep.metric)}: ${directionWords(sweep.direction)}, best at the top` : trialWords(shown.trial, this._axes)}

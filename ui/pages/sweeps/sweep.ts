@@ -72,7 +72,7 @@ export class SweepPage extends LitElement {
   }
 
   protected override willUpdate(): void {
-    if (this._read === this.sweepId) return;
+    if (this._read === this.sweepId || !this.isConnected) return;
     this._read = this.sweepId;
     this._shown = null;
     this._sweep.set({ value: null, error: null, loading: false });
