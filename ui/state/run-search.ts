@@ -18,6 +18,7 @@ export interface FoundRuns {
   /** How many there are; `null` until the first answer. */
   readonly total: number | null;
   readonly error: ServiceError | null;
+  /** Whether older ones are on their way. */
   readonly isReading: boolean;
 }
 
@@ -54,7 +55,7 @@ export class RunSearch extends Store<FoundRuns> {
       void this.#read(count, false);
       return;
     }
-    this.#asking?.abort();
+    this.#abort();
     if (value !== null) {
       const runs = value.jobs.slice(0, count);
       this.set({ runs, total: value.total, error: null, isReading: false });
@@ -70,13 +71,18 @@ export class RunSearch extends Store<FoundRuns> {
 
   /** Reads older ones. */
   more(): void {
-    if (!this.value.isReading) void this.#read(nextPage, true);
+    if (this.#asking === null) void this.#read(nextPage, true);
   }
 
   /** Ends what is being read. */
   stop(): void {
-    this.#asking?.abort();
+    this.#abort();
     this.#filter = null;
+  }
+
+  #abort(): void {
+    this.#asking?.abort();
+    this.#asking = null;
   }
 
   async #read(count: number, older: boolean): Promise<void> {
@@ -84,7 +90,8 @@ export class RunSearch extends Store<FoundRuns> {
     const asking = new AbortController();
     this.#asking = asking;
     const known = older ? this.value.runs : [];
-    this.set({ ...this.value, isReading: true });
+    // A search is not told of: drawing the same rows again would only delay the found ones.
+    if (older) this.set({ ...this.value, isReading: true });
     const filled = Object.fromEntries(Object.entries(this.#filter ?? {}).filter(([, text]) => text !== ''));
     try {
       const found: Job[] = [...known];
@@ -98,9 +105,16 @@ export class RunSearch extends Store<FoundRuns> {
         const seen = new Set(found.map(({ job_id }) => job_id));
         found.push(...page.jobs.filter(({ job_id }) => !seen.has(job_id)));
       } while (found.length - known.length < count && found.length < total);
-      if (!asking.signal.aborted) this.set({ runs: found, total, error: null, isReading: false });
+      this.#answer(asking, { runs: found, total, error: null, isReading: false });
     } catch (error) {
-      if (!asking.signal.aborted) this.set({ ...this.value, error: asServiceError(error), isReading: false });
+      this.#answer(asking, { ...this.value, error: asServiceError(error), isReading: false });
     }
+  }
+
+  /** Takes what was read, unless something else has been asked for since. */
+  #answer(asking: AbortController, found: FoundRuns): void {
+    if (asking !== this.#asking) return;
+    this.#asking = null;
+    this.set(found);
   }
 }
