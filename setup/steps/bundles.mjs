@@ -1,5 +1,6 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { inRoot } from '../paths.mjs';
 import { digest } from '../stamp.mjs';
 import { ToolError } from '../tool.mjs';
@@ -17,6 +18,19 @@ const PROGRAMS = {
 const PAGE = 'ui/main.ts';
 /** Files of the page that are served as they are. */
 const STATIC = /\.(html|svg|png|ico|webmanifest|txt|woff2)$/;
+
+const COMPRESSED = /\.(html|svg|css|js)$/;
+
+/** Leaves out how the page's templates are indented, which would be a fortieth of it on the wire. */
+const withoutIndentation = {
+  name: 'without-indentation',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]ui[\\/].+\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replace(/\n[ \t]+/g, '\n'),
+      loader: 'ts',
+    }));
+  },
+};
 
 /** The service, its children and the page. */
 export const bundles = {
@@ -54,11 +68,13 @@ export const bundles = {
         target: 'es2022',
         minify: true,
         loader: { '.svg': 'text', '.woff2': 'file' },
+        plugins: [withoutIndentation],
       });
     }
     // Otherwise its process would keep running.
     await esbuild.stop();
     copyStatic();
+    compressPage();
   },
 };
 
@@ -78,5 +94,16 @@ function copyStatic() {
     // Style sheets imported by main.ts are already in the bundle.
     const own = name.endsWith('.css') && !existsSync(inRoot('dist', 'ui', name));
     if (STATIC.test(name) || own) cpSync(inRoot('ui', name), inRoot('dist', 'ui', name));
+  }
+}
+
+/** Makes a copy of each file of the page with the extension that `src/http/assets.ts` looks for. */
+function compressPage() {
+  const folder = inRoot('dist', 'ui');
+  if (!existsSync(folder)) return;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+  for (const name of readdirSync(folder).filter((one) => COMPRESSED.test(one))) {
+    const bytes = readFileSync(inRoot('dist', 'ui', name));
+    writeFileSync(inRoot('dist', 'ui', `${name}.br`), brotliCompressSync(bytes, { params }));
   }
 }

@@ -23,8 +23,13 @@ const pageExtensions: ReadonlySet<string> = new Set(['', '.jsonl']);
 const contentSecurityPolicy =
   "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
+/** What the name of a compressed copy ends in. */
+const brotliExtension = '.br';
+
 interface Asset {
   readonly bytes: Buffer;
+  /** Made by set-up, because it takes a second. */
+  readonly brotli: Buffer | undefined;
   /** Compressed on first use, because it would add a fifth to the start time. */
   zipped: Buffer | null;
   readonly etag: string;
@@ -34,10 +39,12 @@ interface Asset {
 /** The page's files, read once and served from memory. Any other path returns the page itself, unless it ends like a file's. */
 export function createAssets(dir: string): (exchange: Exchange) => Reply | null {
   const assets = new Map<string, Asset>();
-  for (const path of listFiles(dir)) {
-    const bytes = readFileSync(path);
+  const files = new Map(listFiles(dir).map((path) => [path, readFileSync(path)]));
+  for (const [path, bytes] of files) {
+    if (extname(path) === brotliExtension) continue;
     assets.set(`/${relative(dir, path).split(sep).join('/')}`, {
       bytes,
+      brotli: files.get(path + brotliExtension),
       zipped: null,
       etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
       contentType: contentTypes[extname(path)] ?? 'application/octet-stream',
@@ -57,7 +64,10 @@ export function createAssets(dir: string): (exchange: Exchange) => Reply | null 
       etag: asset.etag,
     };
     if (exchange.header('if-none-match') === asset.etag) return new Reply(304, '', headers);
-    if (!exchange.acceptsGzip) return new Reply(200, asset.bytes, headers);
+    if (asset.brotli !== undefined && exchange.accepts('br')) {
+      return new Reply(200, asset.brotli, { ...headers, 'content-encoding': 'br' });
+    }
+    if (!exchange.accepts('gzip')) return new Reply(200, asset.bytes, headers);
     asset.zipped ??= gzipSync(asset.bytes);
     return new Reply(200, asset.zipped, { ...headers, 'content-encoding': 'gzip' });
   };

@@ -23,6 +23,13 @@ type KeptHeader = (typeof keptHeaders)[number];
 /** Bodies that are read whole come in pieces of this size. */
 const smallPieceBytes = 2 ** 16;
 
+const unlessRefused = '\\b(?!\\s*;\\s*q=0(\\.0*)?\\s*(,|$))';
+/** How a header accepts a content coding. */
+const codings = {
+  br: new RegExp(`\\bbr${unlessRefused}`, 'i'),
+  gzip: new RegExp(`\\bgzip${unlessRefused}`, 'i'),
+} as const;
+
 /** JSON larger than this is compressed if the client accepts it (bytes). */
 const compressFromBytes = 1_000;
 /** Disconnects clients that accept no data for this long, because each holds a file open. */
@@ -174,14 +181,14 @@ export class Exchange {
   /** Tells caches that the response depends on this header. */
   private async sendZipped(reply: Reply): Promise<void> {
     const headers = { ...reply.headers, vary: 'accept-encoding' };
-    if (!this.acceptsGzip) return this.sendWhenRead(headers, reply);
+    if (!this.accepts('gzip')) return this.sendWhenRead(headers, reply);
     const body = await zip(reply.body);
     this.sendWhenRead({ ...headers, 'content-encoding': 'gzip' }, { status: reply.status, body });
   }
 
-  /** Whether the client takes gzip (RFC 9110, section 12.5.3). */
-  get acceptsGzip(): boolean {
-    return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(this.header('accept-encoding') ?? '');
+  /** Whether the client takes a content coding (RFC 9110, section 12.5.3). */
+  accepts(coding: keyof typeof codings): boolean {
+    return codings[coding].test(this.header('accept-encoding') ?? '');
   }
 
   private sendWhenRead(headers: Reply['headers'], { status, body }: Pick<Reply, 'status' | 'body'>): void {

@@ -3,7 +3,7 @@
  * build of uWebSockets.js, Node's own is held to the same expectations alone.
  */
 import { once } from 'node:events';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
@@ -302,6 +302,25 @@ test('what is no HTTP costs its connection', async () => {
       if (name === 'node' || isRegistrys) assert.is(text, '');
       else assert.match(text, /^HTTP\/1\.1 400 /);
     }
+  }
+});
+
+test('a file of the page is sent in the smallest form that the client takes', async () => {
+  for (const { port } of servers) {
+    for (const [accepts, coding, read] of [
+      ['gzip, deflate, br', 'br', brotliDecompressSync],
+      ['gzip, br;q=0', 'gzip', gunzipSync],
+      ['gzip', 'gzip', gunzipSync],
+      ['identity', null, (body: Buffer) => body],
+    ] as const) {
+      const { text } = await converse(port, [get('/main.css', `accept-encoding: ${accepts}`)]);
+      const [top, body] = [text.slice(0, text.indexOf('\r\n\r\n')), text.slice(text.indexOf('\r\n\r\n') + 4)];
+      assert.is(/content-encoding: (\w+)/.exec(top)?.[1] ?? null, coding, accepts);
+      assert.match(top, 'content-type: text/css');
+      assert.is(String(read(Buffer.from(body, 'latin1'))), 'p { color: red }');
+    }
+    const { text } = await converse(port, [get('/main.css.br')]);
+    assert.match(text, '404 Not Found', 'a compressed copy has no address');
   }
 });
 

@@ -4,6 +4,7 @@
  */
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import * as v from 'valibot';
 import { createAssets } from '../../src/http/assets.ts';
 import type { NativeFile } from '../../src/http/engines/choose.ts';
@@ -29,6 +30,8 @@ writeFileSync(join(folder, 'zeros.bin'), Buffer.alloc(2 ** 25));
 const pageDir = join(folder, 'page');
 mkdirSync(pageDir);
 writeFileSync(join(pageDir, 'index.html'), '<p>a page</p>');
+writeFileSync(join(pageDir, 'main.css'), 'p { color: red }');
+writeFileSync(join(pageDir, 'main.css.br'), brotliCompressSync('p { color: red }'));
 
 const routes = [
   route({ ...base, method: 'GET', path: '/api/small', handle: () => Reply.json(200, { ok: true }) }),
