@@ -1,5 +1,6 @@
 import { html, LitElement, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
+import { checkField } from '../elements/fields.ts';
 import { chartOptions, mostSmoothing, type XName, xNames } from '../state/chart-options.ts';
 import { Watch } from '../state/store.ts';
 import { axes } from './axis.ts';
@@ -28,22 +29,13 @@ export class ChartToolbar extends LitElement {
       <select id="chart-x" class="narrow" .value=${x} @change=${this._axis}>
         ${xNames.map((name) => html`<option value=${name} ?selected=${name === x}>${axes[name].title}</option>`)}
       </select>
-      <label class="check">
-        <input
-          type="checkbox"
-          .checked=${log}
-          @change=${(event: Event) => chartOptions.change({ log: (event.target as HTMLInputElement).checked })}
-        />
-        Log scale
-      </label>
-      <label class="check" title="Otherwise the range of values leaves out outliers">
-        <input
-          type="checkbox"
-          .checked=${all}
-          @change=${(event: Event) => chartOptions.change({ all: (event.target as HTMLInputElement).checked })}
-        />
-        All values
-      </label>
+      ${checkField('Log scale', log, (on) => chartOptions.change({ log: on }))}
+      ${checkField(
+        'All values',
+        all,
+        (on) => chartOptions.change({ all: on }),
+        'Otherwise the range of values leaves out outliers',
+      )}
       <span class="check">
         <label for="smoothing">Smoothing</label>
         <input

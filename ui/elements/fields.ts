@@ -59,6 +59,7 @@ export function textField(
       type="text"
       ?autofocus=${hasFocus}
       autocomplete="off"
+      spellcheck="false"
       inputmode=${inputMode ?? nothing}
       placeholder=${placeholder ?? nothing}
       maxlength=${maxLength ?? nothing}
@@ -72,9 +73,14 @@ export function textField(
   </div>`;
 }
 
-/** A checkbox with its name. */
-export function checkField(name: string, on: boolean, set: (on: boolean) => void): TemplateResult {
-  return html`<label class="check">
+/** A checkbox with its name. @param title is told by the pointer, and to screen readers. */
+export function checkField(
+  name: Child,
+  on: boolean,
+  set: (on: boolean) => void,
+  title?: string,
+): TemplateResult {
+  return html`<label class="check" title=${title ?? nothing}>
     <input
       type="checkbox"
       .checked=${on}

@@ -2,6 +2,7 @@ import { html, LitElement, noChange, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { live } from 'lit/directives/live.js';
 import type { FieldFault } from '../api/request.ts';
+import { checkField } from '../elements/fields.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
 import { shapesFor } from '../state/choice-words.ts';
@@ -248,16 +249,7 @@ export class SettingsForm extends LitElement {
           adapter, which the playground cannot use. By default, models that llama.cpp does not support (T5, BART) are
           trained without a GGUF file.
         </legend>
-        ${quantizations.map(
-          (name) => html`<label class="check">
-            <input
-              type="checkbox"
-              .checked=${chosen.includes(name)}
-              @change=${(event: Event) => toggle(name, (event.target as HTMLInputElement).checked)}
-            />
-            <code>${name}</code>
-          </label>`,
-        )}
+        ${quantizations.map((name) => checkField(html`<code>${name}</code>`, chosen.includes(name), (on) => toggle(name, on)))}
       </fieldset>
       ${
         own === null

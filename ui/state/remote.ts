@@ -1,5 +1,6 @@
+import type { ReactiveController, ReactiveControllerHost } from 'lit';
 import { ServiceError } from '../api/request.ts';
-import { Store } from './store.ts';
+import { Store, Watch } from './store.ts';
 
 /** A remote value: the last response, and the state of the latest request. */
 export interface Known<T> {
@@ -40,6 +41,21 @@ export class Remote<T> extends Store<Known<T>> {
     } catch (error) {
       if (mine === this.#newest) this.set({ ...this.value, error: asServiceError(error), loading: false });
     }
+  }
+}
+
+/** Updates an element whenever one of its remote values changes, and reads these again whenever it is connected. */
+export class Reread implements ReactiveController {
+  readonly #remotes: readonly Remote<unknown>[];
+
+  constructor(host: ReactiveControllerHost, ...remotes: readonly Remote<unknown>[]) {
+    this.#remotes = remotes;
+    new Watch(host, ...remotes);
+    host.addController(this);
+  }
+
+  hostConnected(): void {
+    for (const remote of this.#remotes) void remote.refresh();
   }
 }
 

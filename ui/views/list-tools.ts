@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Facets } from '../api/types.ts';
 import type { Child } from '../elements/child.ts';
+import { checkField } from '../elements/fields.ts';
 import { readStored, writeStored } from '../state/local-storage.ts';
 
 /** A column of a list, besides that of the names. */
@@ -49,20 +50,10 @@ export class ChosenColumns<C extends ListColumn<never>> {
       <summary class="button small">Columns</summary>
       <fieldset class="menu-body">
         <legend class="off-screen">Columns</legend>
-        ${this.#all.map(
-          ({ key, name }) => html`<label class="check">
-            <input
-              type="checkbox"
-              .checked=${shown.includes(key)}
-              @change=${(event: Event) => {
-                const on = (event.target as HTMLInputElement).checked;
-                keep(
-                  this.#all.map((one) => one.key).filter((one) => (one === key ? on : shown.includes(one))),
-                );
-              }}
-            />
-            ${name}
-          </label>`,
+        ${this.#all.map(({ key, name }) =>
+          checkField(name, shown.includes(key), (on) =>
+            keep(this.#all.map((one) => one.key).filter((one) => (one === key ? on : shown.includes(one)))),
+          ),
         )}
         <button type="button" class="link" ?disabled=${this.#chosen === null} @click=${() => keep(null)}>
           Usual columns

@@ -4,9 +4,8 @@ import type { AccessMode } from '../../../src/contract/access.ts';
 import type { Session } from '../../api/types.ts';
 import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { toasts } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Reread } from '../../state/remote.ts';
 import { session, signOut } from '../../state/session.ts';
-import { Watch } from '../../state/store.ts';
 import './key-form.ts';
 import './key-list.ts';
 
@@ -23,16 +22,11 @@ export class AccessPage extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, session);
+    new Reread(this, session);
   }
 
   protected override createRenderRoot(): this {
     return this;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    void session.refresh();
   }
 
   private async _signOut(): Promise<void> {

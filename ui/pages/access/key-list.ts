@@ -7,9 +7,8 @@ import type { AccessKey } from '../../api/types.ts';
 import { formatAgo, formatMoment } from '../../elements/format.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { toasts } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Reread } from '../../state/remote.ts';
 import { accessKeys } from '../../state/session.ts';
-import { Watch } from '../../state/store.ts';
 
 /** The access keys with their last use; each can be revoked. */
 @customElement('hone-key-list')
@@ -20,16 +19,11 @@ export class KeyList extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, accessKeys);
+    new Reread(this, accessKeys);
   }
 
   protected override createRenderRoot(): this {
     return this;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    void accessKeys.refresh();
   }
 
   private async _revoke({ id, name }: AccessKey): Promise<void> {

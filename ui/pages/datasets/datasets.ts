@@ -6,8 +6,8 @@ import { formatCount, formatMegabytes, formatMoment } from '../../elements/forma
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, router } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
+import { Reread } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
-import { Watch } from '../../state/store.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/dataset-upload.ts';
 import '../../views/delete-dataset.ts';
@@ -21,16 +21,11 @@ export class DatasetList extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, datasets);
+    new Reread(this, datasets);
   }
 
   protected override createRenderRoot(): this {
     return this;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    void datasets.refresh();
   }
 
   protected override render(): TemplateResult {

@@ -4,8 +4,8 @@ import type { Import } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { nameText, progressBar } from '../../elements/parts.ts';
 import { imported, imports } from '../../state/app.ts';
+import { Reread } from '../../state/remote.ts';
 import { importPath } from '../../state/router.ts';
-import { Watch } from '../../state/store.ts';
 import { importBadge, importShare } from '../../views/import-words.ts';
 
 /** The imports that have not made their dataset yet, each with its progress and a link to its page. */
@@ -15,7 +15,7 @@ export class OpenImports extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, imports);
+    new Reread(this, imports);
   }
 
   protected override createRenderRoot(): this {
@@ -24,7 +24,6 @@ export class OpenImports extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    void imports.refresh();
     this._unfollow = imported.subscribe(() => this._take());
   }
 

@@ -3,6 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { scoredRows } from '../../../src/contract/evaluations.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { type EvaluationBody, service } from '../../api/service.ts';
+import { textField } from '../../elements/fields.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets, evaluations, models, router } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -104,22 +105,16 @@ export class EvaluationForm extends LitElement {
           void this._readSteps();
         })}
         ${this._answering()}
-        <div class="field">
-          <label for="evaluation-rows">Rows</label>
-          <input
-            id="evaluation-rows"
-            type="text"
-            inputmode="numeric"
-            autocomplete="off"
-            aria-invalid=${this._count === null ? 'true' : nothing}
-            aria-describedby="evaluation-rows-hint"
-            .value=${this._rows}
-            @input=${(event: Event) => {
-              this._rows = (event.target as HTMLInputElement).value;
-            }}
-          />
-          <p class="hint" id="evaluation-rows-hint">The first rows are scored, at most ${scoredRows.most.toLocaleString('en')}.</p>
-        </div>
+        ${textField(
+          {
+            ...{ name: 'Rows', id: 'evaluation-rows', value: this._rows, inputMode: 'numeric' },
+            hint: `The first rows are scored, at most ${scoredRows.most.toLocaleString('en')}.`,
+            fault: this._count === null,
+          },
+          (text) => {
+            this._rows = text;
+          },
+        )}
       </div>
       ${this._error === null ? nothing : serviceErrorPanel('Could not start the evaluation', this._error)}
       <div class="row end">
@@ -142,20 +137,13 @@ export class EvaluationForm extends LitElement {
   /** What of the model answers, or which base model. */
   private _answering(): TemplateResult | typeof nothing {
     if (this._model === other) {
-      return html`<div class="field">
-        <label for="evaluation-base">Base model</label>
-        <input
-          id="evaluation-base"
-          type="text"
-          autocomplete="off"
-          spellcheck="false"
-          placeholder="owner/name, or a folder"
-          .value=${this._baseModel}
-          @input=${(event: Event) => {
-            this._baseModel = (event.target as HTMLInputElement).value;
-          }}
-        />
-      </div>`;
+      const placeholder = 'owner/name, or a folder';
+      return textField(
+        { name: 'Base model', id: 'evaluation-base', value: this._baseModel, placeholder },
+        (text) => {
+          this._baseModel = text;
+        },
+      );
     }
     if (this._model === '') return nothing;
     const choices = [

@@ -7,9 +7,9 @@ import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { evaluations, latest, toasts } from '../../state/app.ts';
 import { paced } from '../../state/pace.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Reread } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
-import { Watch } from '../../state/store.ts';
+import { ChosenEntries } from '../../views/chosen-entries.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './evaluation-form.ts';
@@ -21,16 +21,16 @@ const refreshMs = 500;
 /** All evaluations, newest first, and the form for a new one. */
 @customElement('hone-evaluations')
 export class Evaluations extends LitElement {
-  @state() private _chosen: ReadonlySet<string> = new Set();
   @state() private _busy = false;
   /** The finished evaluation whose deletion is being asked for. */
   @state() private _deleting: string | null = null;
+  private readonly _chosen = new ChosenEntries<EvaluationSummary>(this, ({ evaluation_id }) => evaluation_id);
   private readonly _pace = paced(() => void evaluations.refresh(), refreshMs);
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, evaluations);
+    new Reread(this, evaluations);
   }
 
   protected override createRenderRoot(): this {
@@ -39,7 +39,6 @@ export class Evaluations extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    void evaluations.refresh();
     this._unfollow = latest.subscribe(() => {
       const type = latest.value?.type;
       if (type === 'evaluation' || type === 'snapshot') this._pace.ask();
@@ -54,7 +53,7 @@ export class Evaluations extends LitElement {
 
   protected override render(): TemplateResult {
     const known = evaluations.value.value ?? [];
-    const chosen = known.map(({ evaluation_id }) => evaluation_id).filter((id) => this._chosen.has(id));
+    const chosen = known.filter((one) => this._chosen.has(one)).map(this._chosen.idOf);
     return html`<div class="page">
       ${trainingTabs('/training/evaluations')}
       <header class="page-head">
@@ -101,11 +100,7 @@ export class Evaluations extends LitElement {
           </tr>
         </thead>
         <tbody>
-          ${keyedRow(
-            value,
-            ({ evaluation_id }) => evaluation_id,
-            (evaluation) => this._row(evaluation, chosen),
-          )}
+          ${keyedRow(value, this._chosen.idOf, (evaluation) => this._row(evaluation, chosen))}
         </tbody>
       </table>
     </div>`;
@@ -121,8 +116,8 @@ export class Evaluations extends LitElement {
           type="checkbox"
           aria-label="Compare ${id}"
           ?disabled=${now !== 'completed' || isFull}
-          .checked=${this._chosen.has(id)}
-          @change=${() => this._choose(id)}
+          .checked=${this._chosen.has(evaluation)}
+          @change=${(event: Event) => this._chosen.choose([evaluation], (event.target as HTMLInputElement).checked)}
         />
       </td>
       <th scope="row"><a href=${evaluationsPath([id])}>${id}</a></th>
@@ -178,18 +173,12 @@ export class Evaluations extends LitElement {
     ></hone-dialog>`;
   }
 
-  private _choose(id: string): void {
-    const chosen = new Set(this._chosen);
-    if (!chosen.delete(id)) chosen.add(id);
-    this._chosen = chosen;
-  }
-
   private async _remove(id: string): Promise<void> {
     this._busy = true;
     try {
       const { message } = await service.removeEvaluation(id);
       toasts.show(message);
-      this._chosen = new Set([...this._chosen].filter((other) => other !== id));
+      this._chosen.keep(this._chosen.ids.filter((other) => other !== id));
     } catch (error) {
       toasts.show(asServiceError(error).message, 'error');
     } finally {

@@ -5,6 +5,7 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { HubAccount, Lineage } from '../../api/types.ts';
 import { fileNameOf } from '../../elements/download.ts';
+import { checkField } from '../../elements/fields.ts';
 import { errorPanel, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -158,16 +159,9 @@ export class PushDialog extends LitElement {
               </p>
               ${this._wrongName === null ? nothing : html`<p class="fault" id="repository-fault">${this._wrongName}</p>`}
             </div>
-            <label class="check">
-              <input
-                type="checkbox"
-                .checked=${this._private}
-                @change=${(event: Event) => {
-                  this._private = (event.target as HTMLInputElement).checked;
-                }}
-              />
-              Private
-            </label>
+            ${checkField('Private', this._private, (on) => {
+              this._private = on;
+            })}
             ${this._busy ? pushProgress(pushOf(this.model.model_id)) : nothing}
             ${this._error === null ? nothing : serviceErrorPanel('Could not push the model', this._error)}
             <div class="row end">

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Move } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
+import { checkField } from '../../elements/fields.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { fillDraft } from '../../settings/draft-request.ts';
@@ -21,14 +22,11 @@ export function movedJobs(
       jobs,
       ({ id }) => id,
       (job) => html`<li>
-        <label class="check">
-          <input
-            type="checkbox"
-            .checked=${!left.has(job.id)}
-            @change=${(event: Event) => choose(job.id, (event.target as HTMLInputElement).checked)}
-          />
-          <span class="wrap">${nameText(job.fine_tuned_model ?? job.id)}</span>
-        </label>
+        ${checkField(
+          html`<span class="wrap">${nameText(job.fine_tuned_model ?? job.id)}</span>`,
+          !left.has(job.id),
+          (on) => choose(job.id, on),
+        )}
         <p class="note wrap">
           <bdi>${job.model}</bdi>, ${job.method}, ${job.status}, ${formatMoment(job.created_at)}
         </p>

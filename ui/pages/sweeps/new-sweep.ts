@@ -3,7 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { type Direction, directionOf, sweepBounds } from '../../../src/contract/sweeps.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { type SweepBody, service } from '../../api/service.ts';
-import { textField } from '../../elements/fields.ts';
+import { checkField, textField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
 import { figure, modelName, nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
@@ -199,14 +199,7 @@ export class NewSweep extends LitElement {
           </select>
         </div>
       </div>
-      <label class="check">
-        <input
-          type="checkbox"
-          .checked=${culling}
-          @change=${(event: Event) => sweepDraft.change({ culling: (event.target as HTMLInputElement).checked })}
-        />
-        Stop poor trials early
-      </label>
+      ${checkField('Stop poor trials early', culling, (on) => sweepDraft.change({ culling: on }))}
       <p class="hint">
         At a ninth and at a third of its steps, a trial goes on only if it is among the best third so far. Those that were
         stopped can be resumed.

@@ -5,8 +5,8 @@ import { keyedRow } from '../../elements/child.ts';
 import { formatMoment, formatNumber } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { latest, sweeps } from '../../state/app.ts';
+import { Reread } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
-import { Watch } from '../../state/store.ts';
 import { metricName } from '../../views/run-charts.ts';
 import { sweepBadge } from '../../views/sweep-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
@@ -18,7 +18,7 @@ export class Sweeps extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, sweeps);
+    new Reread(this, sweeps);
   }
 
   protected override createRenderRoot(): this {
@@ -27,7 +27,6 @@ export class Sweeps extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    void sweeps.refresh();
     this._unfollow = latest.subscribe(() => {
       const type = latest.value?.type;
       if (type === 'sweep' || type === 'snapshot') void sweeps.refresh();
