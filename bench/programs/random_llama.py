@@ -42,8 +42,9 @@ def make(
     )
     base = directory / "base"
     model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
-    # Random answers would end anywhere. The most likely token has a logit above 0, so these are never it.
-    model.lm_head.weight.data[tokenizer.all_special_ids] = 0
+    # Random answers would end anywhere, also at tokens that only llama.cpp knows for an end, such as </s>. The most likely
+    # token has a logit above 0, so these are never it.
+    model.lm_head.weight.data[list(tokenizer.added_tokens_decoder)] = 0
     model.save_pretrained(base)
     tokenizer.save_pretrained(base)
     chosen = templates.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
