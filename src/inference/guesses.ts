@@ -5,16 +5,15 @@ const matchTokens = 2;
 /** More than any vocabulary has, so that as many tokens make one whole number. */
 const mostTokens = 2 ** 24;
 /**
- * What one more token in a step costs, as a share of a step of one token: 0.2 to 0.7 were measured, depending on
- * the weights and the threads (bench/README.md, "Steps of several tokens").
+ * What a step of several tokens costs, in steps of one token: a part of its own, since it takes another way through
+ * llama.cpp, and one for each token (bench/README.md, "Steps of several tokens").
  */
-const tokenCost = 0.5;
-/** The weight of the latest guess in the share of right ones: about the last eight count. */
-const latestWeight = 1 / 4;
-/** Before the first guess. */
-const expectedShare = 0.5;
-/** Keeps the number of guesses finite. */
-const mostShare = 0.98;
+const severalCost = 1.4;
+const tokenCost = 0.4;
+/** How much of the count of guesses is kept at each one: about the last 32 count. */
+const kept = 31 / 32;
+/** The shares of right guesses that are assumed before the first one: where copying may begin, and where it goes on. */
+const assumed = { first: 0.5, further: 0.9 };
 
 /**
  * Guesses how an answer goes on: as the prompt, or the answer itself, did after the same tokens. Summaries and
@@ -28,6 +27,12 @@ export interface Guesses {
   next(most: number): Token[];
 }
 
+interface Counts {
+  right: number;
+  all: number;
+}
+const countsFrom = (share: number): Counts => ({ right: share, all: 1 });
+
 /** @param prompt tokens before the answer */
 export function createGuesses(prompt: readonly Token[]): Guesses {
   const tokens: Token[] = [];
@@ -35,7 +40,10 @@ export function createGuesses(prompt: readonly Token[]): Guesses {
   const followers = new Map<number, number>();
   /** The place of the token that is expected next, or −1. */
   let expected = -1;
-  let rightShare = expectedShare;
+  /** Whether the last token was right, so that the expected one would be copied in a row. */
+  let isCopying = false;
+  const seen = { first: countsFrom(assumed.first), further: countsFrom(assumed.further) };
+  const shareOf = ({ right, all }: Counts) => right / all;
 
   const ending = () => tokens.slice(-matchTokens).reduce((key, token) => key * mostTokens + token, 0);
   function append(token: Token): void {
@@ -48,17 +56,31 @@ export function createGuesses(prompt: readonly Token[]): Guesses {
     add(token) {
       if (expected >= 0) {
         const isRight = tokens[expected] === token;
-        rightShare += latestWeight * ((isRight ? 1 : 0) - rightShare);
+        const counts = isCopying ? seen.further : seen.first;
+        counts.all = counts.all * kept + 1;
+        counts.right = counts.right * kept + (isRight ? 1 : 0);
+        isCopying = isRight;
         expected = isRight ? expected + 1 : -1;
       }
       append(token);
       if (expected < 0) expected = followers.get(ending()) ?? -1;
     },
     next(most) {
-      if (expected < 0 || most <= 0) return [];
-      // The guess in place n is right with the n-th power of the share; it must be worth its cost.
-      const worth = Math.floor(Math.log(tokenCost) / Math.log(Math.min(rightShare, mostShare)));
-      return tokens.slice(expected, expected + Math.min(most, worth));
+      if (expected < 0) return [];
+      // A guess can only be right if those before it are.
+      let chance = shareOf(isCopying ? seen.further : seen.first);
+      let answered = 1;
+      let bestRate = 1;
+      let worth = 0;
+      for (let count = 1; count <= Math.min(most, tokens.length - expected); count++) {
+        answered += chance;
+        chance *= shareOf(seen.further);
+        const rate = answered / (severalCost + tokenCost * (1 + count));
+        if (rate <= bestRate) continue;
+        bestRate = rate;
+        worth = count;
+      }
+      return tokens.slice(expected, expected + worth);
     },
   };
 }

@@ -16,11 +16,11 @@ function guessed(prompt: string, answer: string, most = 100): string[] {
   });
 }
 
-test('a copied passage is guessed further and further', () => {
+test('a passage is guessed once copying goes on, and the further the longer it does', () => {
   const copied = guessed('the box of order 482 was broken when it came', 'order 482 was broken');
-  assert.equal(copied.slice(0, 5), ['', '', 'd', 'e', 'r ']);
-  const lengths = copied.map(({ length }) => length);
-  assert.ok(Math.max(...lengths) >= 8, String(lengths));
+  assert.equal(copied.slice(0, 4), ['', '', '', 'er 482']);
+  const [{ length: early } = '', { length: late } = ''] = [copied[3], copied[8]];
+  assert.ok(late > early, `${late} > ${early}`);
 });
 
 test('guesses end with what is worth it, and at the most that is allowed', () => {
@@ -30,18 +30,29 @@ test('guesses end with what is worth it, and at the most that is allowed', () =>
   assert.is(guessed('', 'abcdefgabcdefgabcdefg').at(-1)?.startsWith('g'), true);
 });
 
-test('text that does not go on as before is not guessed for long', () => {
+test('text that does not go on as before is not guessed', () => {
   // Each pair of letters occurs in the prompt, and is followed by another letter.
   const pairs = 'abcdefghijklmnopqrstuvwxyz';
-  const prompt = [...pairs].map((letter, index) => `${letter}${pairs[index + 1]}-`).join('');
-  const lengths = guessed(prompt, pairs).map(({ length }) => length);
-  assert.ok(lengths.slice(0, 8).some((length) => length > 0));
-  assert.equal(Math.max(...lengths.slice(8)), 0);
+  const prompt = [...pairs.slice(1)].map((letter, index) => `${pairs[index]}${letter}-`).join('');
+  assert.equal(guessed(prompt, pairs).join(''), '');
+});
+
+test('copying that often breaks off is guessed less far', () => {
+  const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  const most = (unbroken: number) => {
+    const prompt = (letters.match(new RegExp(`.{1,${unbroken}}`, 'g')) as string[]).join('-');
+    return Math.max(
+      ...guessed(prompt, letters)
+        .slice(26)
+        .map(({ length }) => length),
+    );
+  };
+  assert.ok(most(4) < most(26), `${most(4)} < ${most(26)}`);
 });
 
 test('guessing begins again where copying begins', () => {
   const pairs = 'abcdefghijklmnopqrstuvwxyz';
-  const prompt = `${[...pairs].map((letter, index) => `${letter}${pairs[index + 1]}-`).join('')}0123456789ABCDEF`;
+  const prompt = `${[...pairs.slice(1)].map((letter, index) => `${pairs[index]}${letter}-`).join('')}0123456789ABCDEF`;
   const lengths = guessed(prompt, `${pairs}0123456789ABCDEF`).map(({ length }) => length);
   assert.equal(Math.max(...lengths.slice(8, 26)), 0);
   assert.ok(Math.max(...lengths.slice(26)) >= 3, String(lengths));
