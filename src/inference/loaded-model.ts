@@ -4,6 +4,7 @@ import type { getLlama, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../errors.ts';
 import { answerLead } from './answer-lead.ts';
 import type { Answer, Question } from './answering.ts';
+import { createCrowding } from './crowding.ts';
 import { createEmbeddings, type Embeddings } from './embeddings.ts';
 import { type GgufFile, readGguf } from './gguf.ts';
 import { createPieces } from './pieces.ts';
@@ -74,12 +75,31 @@ function createLoadedModel(
   const encoder = new TextEncoder();
   const contextTokens = file.contextLength ?? unknownContextTokens;
   let trainingActive = false;
-  const prepare = (tokens: number) => {
-    llama.maxThreads = threadsFor({ bytes, tokens, cores: llama.cpuMathCores, trainingActive });
+  const crowding = createCrowding();
+  /** Sets the threads of the next step; the result is called when it has ended. */
+  const prepare = (tokens: number, contexts = 1): (() => void) => {
+    const began = performance.now();
+    const isCrowded = crowding.isCrowded(began);
+    const cores = llama.cpuMathCores;
+    const threads = threadsFor({ bytes, tokens, contexts, cores, trainingActive, isCrowded });
+    llama.maxThreads = threads;
+    // A GPU leaves the cores idle, and the CPU time of several contexts cannot be told apart.
+    if (llama.gpu !== false || contexts > 1 || threads === 1) return () => undefined;
+    const before = process.cpuUsage();
+    return () => {
+      const now = performance.now();
+      const { user, system } = process.cpuUsage(before);
+      crowding.add({ threads, wallMs: now - began, cpuMs: (user + system) / 1000 }, now);
+    };
   };
   const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
   const turns = createTurns(
-    createRooms(llama, model, { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken }),
+    createRooms(
+      llama,
+      model,
+      { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken },
+      () => trainingActive,
+    ),
     prepare,
     onStep,
   );

@@ -29,10 +29,15 @@ export interface Turns {
 }
 
 /**
- * @param prepare called before each step with the number of its tokens
+ * @param prepare called before each step with the number of its tokens, and of the contexts that are being evaluated; its
+ * result is called after the step
  * @param onStep called after each step
  */
-export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onStep: () => void): Turns {
+export function createTurns(
+  rooms: Rooms,
+  prepare: (tokens: number, contexts: number) => () => void,
+  onStep: () => void,
+): Turns {
   const waiting: Waiting[] = [];
   let running: Running[] = [];
   let isActive = false;
@@ -124,12 +129,16 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
     );
   }
 
-  /** Evaluates one batch of a context, in which each answer may guess so many tokens. */
-  async function step(members: Running[], guesses: number): Promise<void> {
+  /** Evaluates one batch of a context, while `contexts`, this one included, evaluate theirs. */
+  async function step(members: Running[], contexts: number): Promise<void> {
     members.sort((one, other) => one.answering.place.index - other.answering.place.index);
+    const guesses = guessesEach(members.map(({ answering }) => answering.guesses()));
     const shares = shareOf(members.map((one) => Math.min(one.answering.left(), awaited(one))));
     const guessed = members.map(({ answering }) => Math.min(answering.guesses(), guesses));
-    prepare([...shares, ...guessed].reduce((sum, tokens) => sum + tokens, 0));
+    const ended = prepare(
+      [...shares, ...guessed].reduce((sum, tokens) => sum + tokens, 0),
+      contexts,
+    );
     await Promise.all(
       members.map(async (one, index) => {
         const share = shares[index] as number;
@@ -140,25 +149,33 @@ export function createTurns(rooms: Rooms, prepare: (tokens: number) => void, onS
         }
       }),
     );
+    ended();
     onStep();
   }
 
   async function work(): Promise<void> {
+    /** The contexts in which a step is being evaluated: each goes on by itself. */
+    const stepping = new Map<Room, Promise<void>>();
+    const isStepping = ({ answering }: Running) => stepping.has(answering.place.room);
     for (;;) {
-      for (const one of running.filter(({ request }) => request.signal.aborted)) await end(one);
+      for (const one of running.filter(({ request }) => request.signal.aborted))
+        if (!isStepping(one)) await end(one);
       await admit();
-      if (running.length === 0) return;
-      for (const one of [...running])
+      if (running.length === 0 && stepping.size === 0) return;
+      for (const one of running.filter((other) => !isStepping(other)))
         await follow(one).catch((error) => leave(one, () => Promise.reject(error)));
-      const inRooms = new Map<Room, Running[]>();
+      const ready = new Map<Room, Running[]>();
       for (const one of running) {
-        if (one.ahead !== null) continue;
+        if (one.ahead !== null || isStepping(one)) continue;
         const { room } = one.answering.place;
-        inRooms.set(room, [...(inRooms.get(room) ?? []), one]);
+        ready.set(room, [...(ready.get(room) ?? []), one]);
       }
-      const guesses = guessesEach(running.map(({ answering }) => answering.guesses()));
-      // One after the other: the contexts share the same cores.
-      for (const members of inRooms.values()) await step(members, guesses);
+      const contexts = ready.size + stepping.size;
+      for (const [room, members] of ready) {
+        const ended = step(members, contexts).finally(() => stepping.delete(room));
+        stepping.set(room, ended);
+      }
+      await Promise.race(stepping.values());
     }
   }
 

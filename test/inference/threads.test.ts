@@ -19,4 +19,11 @@ test('during a training a step uses one thread', () => {
   assert.equal(threads(300 * megabyte, 512, true), 1);
 });
 
+test('beside busy processes one context uses one thread, and several divide the cores', () => {
+  const step = { bytes: 300 * megabyte, tokens: 4, cores: 4, trainingActive: false, isCrowded: true };
+  assert.equal(threadsFor(step), 1);
+  assert.equal(threadsFor({ ...step, contexts: 2 }), 4);
+  assert.equal(threadsFor({ ...step, contexts: 2, trainingActive: true }), 1);
+});
+
 test.run();

@@ -1,0 +1,43 @@
+/** Shorter steps tell too little: their time is that of starting threads. */
+const tellingMs = 10;
+/** With two threads on idle cores a step took 0.85 to 0.9 of the CPU time that they could; below this, one was quicker. */
+const leastShare = 0.7;
+/** How long one thread is used then, before several are tried again: twice as long each time that they are still slow. */
+const firstMs = 1000;
+const mostMs = 60_000;
+
+/** A step that several threads have evaluated. */
+interface Step {
+  readonly threads: number;
+  readonly wallMs: number;
+  /** CPU time of the process. */
+  readonly cpuMs: number;
+}
+
+/**
+ * Knows whether other processes use the cores. llama.cpp's threads spin while they wait for each other, so that two of
+ * them evaluate a step up to 15 times slower than one if they do not get a core each.
+ */
+export interface Crowding {
+  /** Whether one thread should evaluate the next step. @param atMs as of `performance.now()` */
+  isCrowded(atMs: number): boolean;
+  /** Tells a step of several threads. @param atMs when it ended */
+  add(step: Step, atMs: number): void;
+}
+
+export function createCrowding(): Crowding {
+  let until = Number.NEGATIVE_INFINITY;
+  let nextMs = firstMs;
+  return {
+    isCrowded: (atMs) => atMs < until,
+    add({ threads, wallMs, cpuMs }, atMs) {
+      if (threads < 2 || wallMs < tellingMs) return;
+      if (cpuMs >= leastShare * threads * wallMs) {
+        nextMs = firstMs;
+        return;
+      }
+      until = atMs + nextMs;
+      nextMs = Math.min(mostMs, 2 * nextMs);
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createCrowding } from '../../src/inference/crowding.ts';
+
+const slow = { threads: 2, wallMs: 100, cpuMs: 110 };
+const quick = { threads: 2, wallMs: 100, cpuMs: 180 };
+
+test('one thread is used after a step whose threads did not get their cores', () => {
+  const crowding = createCrowding();
+  crowding.add(quick, 0);
+  assert.is(crowding.isCrowded(0), false);
+  crowding.add(slow, 100);
+  assert.is(crowding.isCrowded(101), true);
+  assert.is(crowding.isCrowded(1101), false, 'several are tried again');
+});
+
+test('several threads are tried less often while they stay slow', () => {
+  const crowding = createCrowding();
+  let at = 0;
+  const lengths = Array.from({ length: 9 }, () => {
+    crowding.add(slow, at);
+    const began = at;
+    while (crowding.isCrowded(at)) at += 1000;
+    return (at - began) / 1000;
+  });
+  assert.equal(lengths, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  crowding.add(quick, at);
+  crowding.add(slow, at);
+  assert.is(crowding.isCrowded(at + 1001), false, 'it begins anew after a quick step');
+});
+
+test('short steps and single threads tell nothing', () => {
+  const crowding = createCrowding();
+  crowding.add({ threads: 2, wallMs: 5, cpuMs: 1 }, 0);
+  crowding.add({ threads: 1, wallMs: 100, cpuMs: 10 }, 0);
+  assert.is(crowding.isCrowded(1), false);
+});
+
+test.run();
