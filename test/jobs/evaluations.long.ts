@@ -9,27 +9,10 @@ import {
   supportRows,
   type TestService,
   tinyModel,
-  until,
-  untilEnded,
 } from '../service.ts';
+import { score, train } from './evaluating.ts';
 
 let service: TestService;
-
-async function score(request: object): Promise<Json> {
-  const { status, body } = await service.call('POST', '/api/evaluations', request);
-  assert.is(status, 200, JSON.stringify(body));
-  const path = `/api/evaluations/${body.evaluation_id}`;
-  const ended = await until(
-    async () => {
-      const { body: now } = await service.call('GET', path);
-      return ['completed', 'failed'].includes(now.state) ? now : null;
-    },
-    'it has ended',
-    600_000,
-  );
-  assert.is(ended.state, 'completed', ended.error);
-  return ended;
-}
 
 test.before(async () => {
   service = await startService({ warm: true });
@@ -39,13 +22,11 @@ test.after(endAll);
 
 test('a trained model, its checkpoint and its base are scored on the same rows', async () => {
   const request = quickRequest({ learning_rate: 1e-2, save_steps: 3, save_total_limit: 5 });
-  assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
-  await untilEnded(service);
-  const [model] = (await service.call('GET', '/api/models/')).body;
+  const model = await train(service, request);
   const of = { dataset: 'support.jsonl', rows: 4 };
-  const tuned = await score({ ...of, model: model.model_id });
-  const early = await score({ ...of, model: 'train_1', checkpoint: 3 });
-  const base = await score({ ...of, model: model.model_id, as_base: true });
+  const tuned = await score(service, { ...of, model: model.model_id });
+  const early = await score(service, { ...of, model: 'train_1', checkpoint: 3 });
+  const base = await score(service, { ...of, model: model.model_id, as_base: true });
   const losses = [tuned, early, base].map(({ figures }) => figures.loss);
   assert.equal([...losses].sort(), losses);
   assert.is(new Set(losses).size, 3);
@@ -64,7 +45,7 @@ test('preferences have a win rate', async () => {
     ...{ chosen: 'Yes', rejected: 'Not at all' },
   }));
   await service.upload('pairs.jsonl', pairs.map((pair) => `${JSON.stringify(pair)}\n`).join(''));
-  const { figures } = await score({ dataset: 'pairs.jsonl', base_model: tinyModel('llama') });
+  const { figures } = await score(service, { dataset: 'pairs.jsonl', base_model: tinyModel('llama') });
   assert.ok(figures.win_rate >= 0 && figures.win_rate <= 100 && figures.loss > 0);
 });
 
