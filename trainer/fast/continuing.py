@@ -47,7 +47,7 @@ CHANGES = {
 
 # Rows of which the answers are written together, and most bytes of their keys and values.
 MOST_ROWS = 64
-KEPT_BYTES = 256 << 20
+KEPT_BYTES = 512 << 20
 
 # Chooses a token for each of some rows, from their logits (rows, vocabulary), float32, and their numbers.
 Choose = Callable[[Any, list[int]], Any]
