@@ -27,7 +27,19 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     top: { strategy: 'rlhf' },
     goal: { times: 2 },
   },
+  {
+    ...{ ours: 'qlora', peer: 'SFTTrainer in 4 bits', library: 'trl', program: 'training_trl.py' },
+    shape: 'quantized',
+    top: { strategy: 'qlora' },
+    goal: { times: 3 },
+  },
 ];
+
+/** The same training as `qlora`, of its model in 16 bits. */
+const [unquantized] = familySides(
+  { ours: 'sft', peer: '', shape: 'input-output', library: 'trl', program: 'training_trl.py', top: {} },
+  'qlora',
+);
 
 export const scenario: Scenario = {
   name: 'families',
@@ -41,19 +53,30 @@ export const scenario: Scenario = {
       await makeInputs('training_inputs.py', [size, shape], { dir: folder, size });
     }
   },
-  sides: [matrixSide, ...families.flatMap((family) => familySides(family, family.ours))],
-  comparisons: families.flatMap(({ ours, peer, goal }): Comparison[] => [
-    {
-      ...{ ours, peer, metric: `${ours}: tokens per CPU second`, figure: 'rate', unit: 'tokens/s' },
-      ...{ better: 'more', goal },
-    },
-    {
-      ...{ ours, peer, metric: `${ours}: peak memory`, figure: 'memory', unit: 'MiB' },
-      ...{ better: 'less', goal: { share: 1 } },
-    },
-    // Most of a policy's time reads weights to write answers, a few at a time.
-    ...(ours === 'rlhf' ? [] : [shareOfProduct(ours)]),
-  ]),
+  sides: [matrixSide, unquantized, ...families.flatMap((family) => familySides(family, family.ours))],
+  comparisons: families
+    .flatMap(({ ours, peer, goal }): Comparison[] => [
+      {
+        ...{ ours, peer, metric: `${ours}: tokens per CPU second`, figure: 'rate', unit: 'tokens/s' },
+        ...{ better: 'more', goal },
+      },
+      {
+        ...{ ours, peer, metric: `${ours}: peak memory`, figure: 'memory', unit: 'MiB' },
+        ...{ better: 'less', goal: { share: 1 } },
+      },
+      // Most of a policy's time reads weights to write answers, a few at a time.
+      ...(ours === 'rlhf' ? [] : [shareOfProduct(ours)]),
+    ])
+    .concat({
+      ...{
+        ours: 'qlora',
+        peer: 'sft',
+        metric: 'qlora: tokens per CPU second',
+        figure: 'rate',
+        unit: 'tokens/s',
+      },
+      ...{ better: 'more', goal: { times: 0.8 } },
+    }),
   check: (answers) => {
     for (const { ours, peer } of families) {
       compareSteps(answers[ours] as never, answers[peer] as never);

@@ -54,13 +54,13 @@ export type Rows = 'input-output' | 'messages' | 'preference';
 
 /**
  * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `policy`
- * preferences and a reward model, too.
+ * preferences and a reward model, too; for `quantized` inputs and outputs.
  */
-export type Shape = Rows | 'summary' | 'policy';
+export type Shape = Rows | 'summary' | 'policy' | 'quantized';
 
 const rowsOf: Readonly<Record<Shape, Rows>> = {
   ...{ 'input-output': 'input-output', messages: 'messages', preference: 'preference' },
-  ...{ summary: 'input-output', policy: 'preference' },
+  ...{ summary: 'input-output', policy: 'preference', quantized: 'input-output' },
 };
 
 /**

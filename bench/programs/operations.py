@@ -43,7 +43,9 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
             continue
         encodes = ".encoder." in name or any(place in name for place in CROSS)
         factor = 6 if "lora_" in name else 2 * (passes + 1)
-        total += factor * weights.numel() * (source if encodes else target)
+        # A byte has two weights of 4 bits.
+        count = weights.numel() * (2 if weights.element_size() == 1 else 1)
+        total += factor * count * (source if encodes else target)
     width = getattr(config, "head_dim", None) or getattr(config, "d_kv", 0)
     layers = config.num_hidden_layers
     total += config.num_attention_heads * width * layers * pairs * (4 * passes + 8)

@@ -1,7 +1,8 @@
 """The peer of the training bench: a plain TRL script, `python training_trl.py DIR STEPS RATE OUT SHAPE`.
 
 It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate, and for conversations that only
-answers are learned); the rest are TRL's defaults. With the shape `preference` it trains with DPO, else with SFT.
+answers are learned); the rest are TRL's defaults. With the shape `preference` it trains with DPO, else with SFT;
+with `quantized` the base is in 4 bits.
 Prints the loss of every step (of pairs, the margin too), with the tokens, the CPU time of the process and the memory of
 the GPU so far, and the time of the step. On a GPU with BENCH_DEVICE=cuda.
 """
@@ -14,7 +15,7 @@ import time
 import torch
 from datasets import load_dataset
 from peft import LoraConfig
-from transformers import TrainerCallback, set_seed
+from transformers import BitsAndBytesConfig, TrainerCallback, set_seed
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 folder, count, rate, out, shape = (
@@ -41,6 +42,16 @@ class Watch(TrainerCallback):
             steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
+def four_bits() -> BitsAndBytesConfig:
+    """The usual configuration of QLoRA."""
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
 def ask(row: dict) -> dict:
     """The row in TRL's format."""
     return {"prompt": row["input"] + "\n###\n", "completion": row["output"]}
@@ -52,7 +63,7 @@ def ask_pair(row: dict) -> dict:
 
 
 rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
-if shape == "input-output":
+if shape in ("input-output", "quantized"):
     rows = rows.map(ask, remove_columns=["input", "output"])
 if shape == "preference":
     rows = rows.map(ask_pair)
@@ -70,6 +81,7 @@ trainer = trainer_class(
         report_to="none",
         save_strategy="no",
         **({"assistant_only_loss": True} if shape == "messages" else {}),
+        **({"model_init_kwargs": {"quantization_config": four_bits()}} if shape == "quantized" else {}),
     ),
     train_dataset=rows,
     peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
