@@ -1,20 +1,18 @@
 """Attention within the rows of one concatenated sequence, row by row, without padding or a mask.
 
-Rows may share their beginning, which is then computed once: both answers to a prompt, for example.
-
-Registered with transformers as an attention implementation. Without `row_lengths` it is transformers' SDPA,
-so that generation works as before.
+Rows may share their beginning, which is then computed once: both answers to a prompt, for example. Registered
+with transformers as an attention implementation. Without `row_lengths` it is transformers' SDPA, so that
+generation works as before.
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
-NAME = "hone_rows"
+from trainer.fast.row_attention import Kind, Row, row_attention_class
 
-# Rows up to this many tokens compute their score matrix: on a CPU in bfloat16 that takes half the time of
-# torch's flash kernel, whose backward pass is slow there. Longer rows would need too much memory.
-LONGEST_SCORES = 512
+NAME = "hone_rows"
 
 # Arguments that models pass and that do not change the result.
 HARMLESS = (
@@ -46,89 +44,116 @@ def attend(
     dropout: float = 0.0,
     scaling: float | None = None,
     sliding_window: int | None = None,
+    position_bias: Any = None,
     row_lengths: list[int] | None = None,
+    source_lengths: list[int] | None = None,
     shared: list[int] | None = None,
     kept: Any = None,
     **others: Any,
 ) -> tuple[Any, None]:
-    """Causal attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths`
-    tokens, each with at most `sliding_window` tokens; returns (1, tokens, heads, size).
+    """Attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths` tokens, each
+    with at most `sliding_window` tokens; returns (1, tokens, heads, size).
 
-    Where `shared` has a number other than 0 for a row, the row continues the first so many tokens of the
-    nearest row before it that has a 0.
+    `position_bias` (1, heads, tokens, tokens) is added to scores; it may only depend on distances in a row.
+    In a decoder with `source_lengths`, layers that are not causal attend to the encoder's rows of these
+    lengths, without a bias. Where `shared` has a number other than 0 for a row, the row continues the first
+    so many tokens of the nearest row before it that has a 0.
 
     With `kept`, the KeptRows that `key` and `value` come from, `query` has the last token of every row.
 
     NotImplementedError for anything else that a model may require.
     """
-    from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
     if row_lengths is None and kept is None:
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
-        )
-    import torch
-
-    causal = others.get("is_causal")
-    if not (getattr(module, "is_causal", True) if causal is None else causal):
-        raise NotImplementedError("attention in both directions")
+        return _usual(module, query, key, value, attention_mask, dropout, scaling, position_bias, others)
+    is_causal = others.get("is_causal")
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     unknown = [name for name, word in others.items() if word is not None and name not in HARMLESS]
     if unknown:
         raise NotImplementedError(f"attention with {', '.join(unknown)}")
-    if row_lengths is None:
+    if kept is not None:
+        if not causal or position_bias is not None:
+            raise NotImplementedError("kept rows of attention in both directions, or with a bias")
         return kept.attend(query, key, value, scaling, sliding_window), None
-    multiplies = query.dtype == torch.bfloat16 and query.device.type == "cpu" and dropout == 0.0
-    rows = zip(*(tensor.split(row_lengths, dim=2) for tensor in (query, key, value)), strict=True)
-    answers = []
-    first: tuple[Any, ...] = ()
-    for row, begun in zip(rows, shared or [0] * len(row_lengths), strict=True):
+    if sliding_window is not None and not causal:
+        raise NotImplementedError("attention in both directions within a window")
+    if source_lengths is not None and not causal:
+        rows = _rows(row_lengths, source_lengths)
+        # The model has zeros here: positions of sources and targets have no distance.
+        position_bias = None
+    else:
+        rows = _rows(row_lengths, None, shared)
+    if position_bias is not None and position_bias.requires_grad:
+        raise NotImplementedError("attention with a bias that is trained")
+    kind = Kind(query.shape[3] ** -0.5 if scaling is None else scaling, causal, sliding_window, dropout)
+    bias = None if position_bias is None else position_bias[0]
+    if query.device.type == "cpu":
+        return row_attention_class().apply(query, key, value, bias, rows, kind), None
+    return _by_kernel(query, key, value, bias, rows, kind), None
+
+
+def _usual(
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    dropout: float,
+    scaling: float | None,
+    bias: Any,
+    others: dict[str, Any],
+) -> tuple[Any, None]:
+    """That of transformers."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    given = others if bias is None else {**others, "position_bias": bias}
+    return sdpa_attention_forward(module, query, key, value, mask, dropout=dropout, scaling=scaling, **given)
+
+
+def _rows(lengths: list[int], sources: list[int] | None, shared: list[int] | None = None) -> list[Row]:
+    """The places of rows with these `lengths` and of their keys."""
+    rows, first = [], slice(0, 0)
+    keys = _places(sources) if sources is not None else _places(lengths)
+    for own, other, begun in zip(_places(lengths), keys, shared or [0] * len(lengths), strict=True):
         if begun:
-            q, k, v = (torch.cat([part[:, :, :begun], own], 2) for part, own in zip(first, row, strict=True))
+            rows.append(Row(own, (slice(first.start, first.start + begun), other)))
         else:
-            q, k, v = first = row
-        length = q.shape[2]
-        window = sliding_window if sliding_window is not None and sliding_window < length else None
-        if multiplies and length <= LONGEST_SCORES:
-            answers.append(_multiplied(q[:, :, begun:], k, v, scaling, window))
-        else:
-            seen = None if window is None else _seen(length, length, window, q.device)
-            # The tokens that are shared are computed again: without a mask, the rest needs them.
-            answer = torch.nn.functional.scaled_dot_product_attention(
+            rows.append(Row(own, (other,)))
+            first = own
+    return rows
+
+
+def _places(lengths: list[int]) -> list[slice]:
+    """Where rows of these lengths lie that follow each other."""
+    return [slice(end - length, end) for length, end in zip(lengths, accumulate(lengths), strict=True)]
+
+
+def _by_kernel(query: Any, key: Any, value: Any, bias: Any, rows: list[Row], kind: Kind) -> Any:
+    """The same with torch's kernel."""
+    import torch
+
+    answers = []
+    for row in rows:
+        k, v = (torch.cat([part[:, :, place] for place in row.keys], 2) for part in (key, value))
+        count, length = row.queries.stop - row.queries.start, k.shape[2]
+        q = query[:, :, row.queries]
+        seen = None
+        if kind.causal and (bias is not None or count < length or (kind.window or length) < length):
+            place = torch.arange(length, device=query.device)
+            distance = place[length - count :, None] - place[None, :]
+            seen = (distance >= 0) & (distance < (kind.window or length))
+        if bias is not None:
+            added = bias[None, :, length - count : length, :length]
+            seen = added if seen is None else added.masked_fill(~seen, float("-inf"))
+        answers.append(
+            torch.nn.functional.scaled_dot_product_attention(
                 q,
                 k,
                 v,
                 attn_mask=seen,
-                dropout_p=dropout,
-                scale=scaling,
-                is_causal=seen is None,
+                dropout_p=kind.dropout,
+                scale=kind.scaling,
+                is_causal=kind.causal and seen is None,
                 enable_gqa=q.shape[1] != k.shape[1],
             )
-            answers.append(answer[:, :, begun:])
-    return torch.cat(answers, dim=2).transpose(1, 2).contiguous(), None
-
-
-def _multiplied(query: Any, key: Any, value: Any, scaling: float | None, window: int | None) -> Any:
-    """Attention of the last tokens of a row, as many as `query` has, to all of its tokens, by its definition,
-    with one multiplication for the heads that share a key."""
-    import torch
-
-    heads, count, size = query.shape[1:]
-    groups, length = key.shape[1:3]
-    hidden = torch.zeros(count, length, dtype=query.dtype)
-    hidden.masked_fill_(~_seen(count, length, window or length, query.device), float("-inf"))
-    scores = torch.baddbmm(
-        hidden.repeat(heads // groups, 1).expand(groups, -1, -1),
-        query.reshape(groups, heads // groups * count, size),
-        key[0].transpose(1, 2),
-        alpha=size**-0.5 if scaling is None else scaling,
-    )
-    return torch.bmm(scores.softmax(-1), value[0]).view(1, heads, count, -1)
-
-
-def _seen(count: int, length: int, window: int, device: Any) -> Any:
-    """Which of `length` tokens (columns) each of the last `count` of them (rows) attends to."""
-    import torch
-
-    place = torch.arange(length, device=device)
-    distance = place[length - count :, None] - place[None, :]
-    return (distance >= 0) & (distance < window)
+        )
+    return torch.cat(answers, dim=2).transpose(1, 2).contiguous()

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from trainer.fast import attention, padding_free
+from trainer.fast import padding_free, row_attention
 from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.pairs import answer_log_probabilities, collate, key_of, make_pairs_padding_free
 from trainer.model.hardware import Hardware
@@ -74,9 +74,9 @@ def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(k
     assert entropy.min() > 0 and bool(((right == 0) | (right == 1)).all()) and bool(mean.isfinite().all())
 
 
-def test_bfloat16_is_as_near_as_its_rounding_by_multiplication_and_by_the_kernel(monkeypatch):
+def test_bfloat16_is_as_near_as_its_rounding_with_scores_that_are_kept_and_that_are_not(monkeypatch):
     # Some of the rows have fewer tokens, some more.
-    monkeypatch.setattr(attention, "LONGEST_SCORES", 34)
+    monkeypatch.setattr(row_attention, "LONGEST_KEPT", 34)
     model, pairs = some_model("llama"), some_pairs()
     exact = copy.deepcopy(model)
     model.to(torch.bfloat16)
