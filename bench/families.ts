@@ -33,6 +33,12 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     top: { strategy: 'qlora' },
     goal: { times: 3 },
   },
+  {
+    ...{ ours: 'BERT', peer: 'Trainer', library: 'transformers', program: 'training_qa.py' },
+    shape: 'question',
+    top: { task: 'extractive-question-answering' },
+    goal: { times: 2 },
+  },
 ];
 
 /** The same training as `qlora`, of its model in 16 bits. */

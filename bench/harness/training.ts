@@ -49,18 +49,25 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
   };
 }
 
-/** What the rows are: an input and an output, conversations, or preferences. */
-export type Rows = 'input-output' | 'messages' | 'preference';
+/** What the rows are, as a job names it. */
+export type Rows = 'input-output' | 'messages' | 'preference' | 'question-answer';
 
 /**
+/**
  * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `policy`
- * preferences and a reward model, too; for `quantized` inputs and outputs.
+ * preferences and a reward model, too; for `quantized` inputs and outputs; for `question` questions with their contexts and
+ * answers, and a BERT.
  */
-export type Shape = Rows | 'summary' | 'policy' | 'quantized';
+export type Shape = Exclude<Rows, 'question-answer'> | 'summary' | 'policy' | 'quantized' | 'question';
 
 const rowsOf: Readonly<Record<Shape, Rows>> = {
   ...{ 'input-output': 'input-output', messages: 'messages', preference: 'preference' },
-  ...{ summary: 'input-output', policy: 'preference', quantized: 'input-output' },
+  ...{
+    summary: 'input-output',
+    policy: 'preference',
+    quantized: 'input-output',
+    question: 'question-answer',
+  },
 };
 
 /**

@@ -9,16 +9,27 @@ its reference adds the forward part, without the adapter.
 
 from typing import Any
 
+# What the names of weights in layers contain.
+LAYERS = ("layers.", "layer.", "block.")
 # Places of weights that keys and values of an encoder's output are made with.
 CROSS = ("EncDecAttention.k", "EncDecAttention.v")
 
 
 def operations_of(model: Any, inputs: dict[str, Any]) -> float:
-    """The operations of a step of `model`, a Llama or T5 with LoRA, with a micro-batch as Hone makes it."""
+    """The operations of a step of `model`, a Llama, T5 or BERT with LoRA, with a micro-batch as Hone makes it."""
     inner = model.get_base_model()
     config = inner.config
     learned, passes = 0, 1
-    if "lengths" in inputs:
+    if "start_positions" in inputs:
+        source = target = float(inputs["lengths"].sum())
+        # Each token sees all of its row. The head's operations do not count: it has two outputs.
+        pairs = float((inputs["lengths"].double() ** 2).sum())
+    elif "lengths" in inputs and inputs["lengths"].shape[1] == 2:
+        sources, targets = inputs["lengths"].double().unbind(1)
+        source, target = float(sources.sum()), float(targets.sum())
+        learned = inputs["labels"].numel()
+        pairs = float((sources**2 + targets * (targets + 1) / 2 + targets * sources).sum())
+    elif "lengths" in inputs:
         # The second pass is that of the reference.
         learned, passes = len(inputs["labels"]), 2
         prompt, chosen, rejected = inputs["lengths"].double().unbind(1)
@@ -27,26 +38,23 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
         pairs = float((first + rejected * (2 * prompt + rejected + 1)).sum()) / 2
     else:
         learned = int((inputs["labels"] != -100).sum())
-        if "position_ids" in inputs:
-            positions = inputs["position_ids"][0]
-            source = target = len(positions)
-            # A token sees those before it and itself.
-            pairs = float((positions + 1).sum())
-        else:
-            sources = inputs["attention_mask"].sum(1).double()
-            targets = (inputs["labels"] != -100).sum(1).double()
-            source, target = float(sources.sum()), float(targets.sum())
-            pairs = float((sources**2 + targets * (targets + 1) / 2 + targets * sources).sum())
+        positions = inputs["position_ids"][0]
+        source = target = len(positions)
+        # A token sees those before it and itself.
+        pairs = float((positions + 1).sum())
     total = 0.0
     for name, weights in model.named_parameters():
-        if weights.ndim != 2 or not ("layers." in name or "block." in name) or "relative" in name:
+        if weights.ndim != 2 or not any(part in name for part in LAYERS) or "relative" in name:
             continue
         encodes = ".encoder." in name or any(place in name for place in CROSS)
         factor = 6 if "lora_" in name else 2 * (passes + 1)
         # A byte has two weights of 4 bits.
         count = weights.numel() * (2 if weights.element_size() == 1 else 1)
         total += factor * count * (source if encodes else target)
-    width = getattr(config, "head_dim", None) or getattr(config, "d_kv", 0)
+    width = getattr(config, "head_dim", None) or getattr(config, "d_kv", None)
+    width = width or config.hidden_size // config.num_attention_heads
     layers = config.num_hidden_layers
     total += config.num_attention_heads * width * layers * pairs * (4 * passes + 8)
+    if learned == 0:
+        return total
     return total + 2 * (passes + 1) * inner.get_output_embeddings().weight.numel() * learned

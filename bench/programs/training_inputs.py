@@ -4,7 +4,8 @@ Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, an
 made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words. With the shape
 `preference` a row has a prompt and two answers, the rejected one of half to one and a half times as many words; with
 `policy` there is `judge/`, too, a reward model of the same size with random weights. With
-`summary` the model is a T5 without dropout, which would differ with the shape of a batch. With `messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
+`summary` the model is a T5 without dropout, which would differ with the shape of a batch. With `question` it is a BERT, also
+without, and a row is a question of a few words, a context and the part of it that answers; together they fit into 384 tokens. With `messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
 with its chat template as TRL trains with it.
 """
 
@@ -28,6 +29,8 @@ SHAPES = {
     "test": (64, 128, 2, 4),
 }
 VOCABULARY = {"gpu": 16000, "full": 16000, "quick": 8000, "test": 600}
+# Words of a context that fit into 384 tokens with its question.
+LONGEST_CONTEXT = 130
 # How Llama 3 splits text before merging bytes.
 LLAMA_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
@@ -52,7 +55,9 @@ def made_up_rows(size: str, shape: str) -> list[dict]:
         count = min(400, max(10, int(math.exp(draw.gauss(math.log(MEDIAN_WORDS[size]), 0.8)))))
         asked = max(5, int(count * draw.uniform(0.3, 0.8)))
         texts = [draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked))]
-        if shape == "messages":
+        if shape == "question":
+            rows.append(question(draw, words, weights, count))
+        elif shape == "messages":
             rows.append({"messages": conversation(*texts, draw.randint(1, 4))})
         elif shape in ("preference", "policy"):
             number = max(3, int(len(texts[1]) * draw.uniform(0.5, 1.5)))
@@ -80,6 +85,15 @@ def conversation(asked: list[str], answered: list[str], turns: int) -> list[dict
             part = words[turn * len(words) // turns : (turn + 1) * len(words) // turns]
             messages.append({"role": role, "content": " ".join(part)})
     return messages
+
+
+def question(draw: random.Random, words: list[str], weights: list[float], count: int) -> dict[str, str]:
+    """A question about a context of at most `count` words, and the one to five words of it that answer."""
+    context = draw.choices(words, weights, k=min(count, LONGEST_CONTEXT))
+    start = draw.randrange(len(context))
+    answer = context[start : start + draw.randint(1, 5)]
+    asked = draw.choices(words, weights, k=draw.randint(4, 12))
+    return dict(zip(("context", "question", "answer"), map(" ".join, (context, asked, answer)), strict=True))
 
 
 def text_of(row: dict) -> str:
@@ -113,7 +127,7 @@ def main(folder: Path, size: str, shape: str) -> None:
         show_progress=False,
     )
     core.train_from_iterator(map(text_of, rows), trainer)
-    if shape == "summary":
+    if shape in ("summary", "question"):
         core.post_processor = processors.TemplateProcessing(
             single="$A </s>",
             pair="$A </s> $B </s>",
@@ -131,7 +145,7 @@ def main(folder: Path, size: str, shape: str) -> None:
         templates = Path(importlib.util.find_spec("trl").origin).parent / "chat_templates"
         tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(encoding="utf-8")
     torch.manual_seed(0)
-    make = t5 if shape == "summary" else llama
+    make = {"summary": t5, "question": bert}.get(shape, llama)
     model = make(*SHAPES[size], vocab_size=VOCABULARY[size])
     if size == "gpu":
         model = model.to(torch.bfloat16)
@@ -182,6 +196,23 @@ def t5(hidden: int, inner: int, layers: int, heads: int, vocab_size: int) -> Any
         pad_token_id=0,
     )
     return transformers.T5ForConditionalGeneration(config)
+
+
+def bert(hidden: int, inner: int, layers: int, heads: int, vocab_size: int) -> Any:
+    """A BERT with a question answering head and random weights."""
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=vocab_size,
+        hidden_size=hidden,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=0,
+    )
+    return transformers.BertForQuestionAnswering(config)
 
 
 main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length
+from trainer.fast.flat_trainer import flat_trainer, rows_in
+from trainer.fast.length_groups import grouped_by_length, told
 from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.spans import Collate, first_position, make_spans_padding_free, span_loss
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
 from trainer.training import probe
@@ -52,7 +55,15 @@ def train(job: Job) -> dict[str, Any]:
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")
-    trainer = job_trainer(weighted_accumulation(span_trainer(Trainer), sequences), job)(
+    why = make_spans_padding_free(model, training.select_columns(columns), hardware)
+    collate: Any
+    if job.tell_path(why, told(hardware.device)) is None:
+        collate = Collate(first_position(model.get_base_model()))
+        library = weighted_accumulation(flat_trainer(Trainer, span_loss), rows_in)
+    else:
+        collate = DataCollatorWithPadding(job.tokenizer)
+        library = weighted_accumulation(grouped_by_length(span_trainer(Trainer), sequences), sequences)
+    trainer = job_trainer(library, job)(
         model=model,
         args=TrainingArguments(
             **training_arguments(job, hardware, len(training), held_out is not None),
@@ -62,7 +73,7 @@ def train(job: Job) -> dict[str, Any]:
         ),
         train_dataset=training.select_columns(columns),
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
-        data_collator=DataCollatorWithPadding(job.tokenizer),
+        data_collator=collate,
         processing_class=job.tokenizer,
     )
     trainer.answers = PromptAnswers(

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length, limit_words
-from trainer.fast.length_groups import grouped_by_length
+from trainer.fast.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
+from trainer.fast.flat_trainer import flat_trainer
+from trainer.fast.length_groups import grouped_by_length, told
 from trainer.fast.lora import fuse_lora_layers
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
@@ -40,8 +42,15 @@ def train(job: Job) -> dict[str, Any]:
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
     fuse_lora_layers(model)
     columns = ["input_ids", "labels"]
-    grouped = grouped_by_length(Seq2SeqTrainer, labelled)
-    trainer = job_trainer(weighted_accumulation(grouped, labelled), job)(
+    why = job.tell_path(
+        make_seq2seq_padding_free(model, training.select_columns(columns), hardware), told(hardware.device)
+    )
+    library = (
+        flat_trainer(Seq2SeqTrainer, flat_loss)
+        if why is None
+        else grouped_by_length(Seq2SeqTrainer, labelled)
+    )
+    trainer = job_trainer(weighted_accumulation(library, labelled), job)(
         model=model,
         args=Seq2SeqTrainingArguments(
             **training_arguments(job, hardware, len(training), held_out is not None),
@@ -50,7 +59,7 @@ def train(job: Job) -> dict[str, Any]:
         ),
         train_dataset=training.select_columns(columns),
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
-        data_collator=DataCollatorForSeq2Seq(job.tokenizer, model=model),
+        data_collator=DataCollatorForSeq2Seq(job.tokenizer, model=model) if why else collate,
         processing_class=job.tokenizer,
     )
     trainer.answers = PromptAnswers(

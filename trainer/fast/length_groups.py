@@ -44,6 +44,11 @@ def grouped_by_length(base: type, count: Callable[[dict[str, Any]], int]) -> typ
     return GroupedByLength
 
 
+def told(device: str) -> str:
+    """How a run on `device` says how its rows are computed."""
+    return "rows in parts of similar length" if device == "cpu" else "padded rows"
+
+
 def parts_of(inputs: dict[str, Any]) -> list[dict[str, Any]]:
     """`inputs`, a batch with padding behind its rows, in parts without most of it."""
     mask = inputs["attention_mask"]

@@ -13,16 +13,16 @@ from typing import Any
 
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
-# On a CPU, the most rows of a chunk: few enough for its cache, enough for a quick product of matrices. Of 32 to
-# 511, 128 to 256 took least time with 16,000 words.
+# On a CPU, the most rows of a chunk: few enough for its cache, enough for a quick product of matrices. Of 32
+# to 511, 128 to 256 took least time with 16,000 words.
 ROWS = 192
 
 
 class _Chunks:
     """The rows of `hidden` with their `labels`, a few at a time, in memory that the next ones use again.
 
-    For each, `logits` are `softcap(scale * (hidden @ weight.T + bias))`: as the product has them where that is
-    all, otherwise float32.
+    For each, `logits` are `softcap(scale * (hidden @ weight.T + bias))`: as the product has them where that
+    is all, otherwise float32.
     """
 
     def __init__(
@@ -60,6 +60,20 @@ class _Chunks:
                 slope = 1 - logits * logits
                 logits *= softcap
             yield logits, slope, answers, place
+
+    def chosen(self, logits: Any, answers: Any, place: slice) -> tuple[Any, Any]:
+        """The logits of `answers` (tokens, 1), and what rounding took from each; None where it took nothing
+        or that is not known."""
+        import torch
+
+        found = logits.gather(1, answers)
+        hidden, weight, bias, *_ = self.given
+        if weight.dtype == torch.float32 or logits.dtype == torch.float32:
+            return found, None
+        exact = torch.einsum("th,th->t", hidden[place].float(), weight[answers[:, 0]].float())[:, None]
+        if bias is not None:
+            exact += bias[answers]
+        return found, exact - found.float()
 
     def shares_of(self, logits: Any) -> tuple[Any, Any]:
         """The softmax of `logits`, float32, and the logarithms of its denominators (tokens, 1)."""
@@ -105,11 +119,10 @@ def labelled_loss_class() -> type:
             correct = torch.zeros((), dtype=torch.int64, device=hidden.device)
             chunks = _Chunks(hidden, weight, bias, scale, softcap, labels)
             for logits, slope, answers, place in chunks:
-                chosen = logits.gather(1, answers)
+                chosen, lost = chunks.chosen(logits, answers, place)
                 correct += _likeliest(logits, answers, chosen).sum()
-                chosen = chosen.float()
                 shares, rest = chunks.shares_of(logits)
-                total += (rest - chosen).sum()
+                total -= _log_share(chosen, lost, rest).sum()
                 shares.scatter_add_(1, answers, torch.full_like(rest, -1.0))
                 if slope is not None:
                     shares *= slope
@@ -154,14 +167,13 @@ def log_probability_class() -> type:
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
             chunks = _Chunks(hidden, weight, bias, scale, softcap, labels)
             for logits, slope, answers, place in chunks:
-                chosen = logits.gather(1, answers)
+                chosen, lost = chunks.chosen(logits, answers, place)
                 figures[1, place] = logits.mean(-1, dtype=torch.float32)
                 figures[2, place] = _likeliest(logits, answers, chosen)[:, 0].float()
-                chosen = chosen.float()
                 # `shares_of` overwrites logits of type float32.
                 given = logits.clone() if logits.dtype == torch.float32 else logits
                 shares, rest = chunks.shares_of(logits)
-                found[place] = (chosen - rest)[:, 0]
+                found[place] = _log_share(chosen, lost, rest)[:, 0]
                 # Of the row, the logarithm of the sum less the mean of the logits by their shares.
                 mean = torch.bmm(shares[:, None], given[:, :, None].float())[:, 0, 0]
                 figures[0, place] = rest[:, 0] - mean
@@ -199,9 +211,8 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
         chunks = _Chunks(hidden, head.weight, head.bias, scale, softcap, labels)
         for logits, _, answers, place in chunks:
-            # In the order of `LogProbability`, whose result it must be to the bit.
-            chosen = logits.gather(1, answers).float()
-            found[place] = (chosen - chunks.shares_of(logits)[1])[:, 0]
+            chosen, lost = chunks.chosen(logits, answers, place)
+            found[place] = _log_share(chosen, lost, chunks.shares_of(logits)[1])[:, 0]
         return found, None
     logits = all_logits(inner, hidden)
     every = logits.log_softmax(-1)
@@ -224,6 +235,13 @@ def all_logits(inner: Any, hidden: Any) -> Any:
     if scale != 1.0:
         logits = logits * scale
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
+
+
+def _log_share(chosen: Any, lost: Any, rest: Any) -> Any:
+    """The logarithm of the share of the logit `chosen`, where `rest` is that of the denominator, with what
+    rounding has `lost` of that logit put back into both: of all logits, its error alone is not averaged."""
+    found = chosen.float() - rest
+    return found if lost is None else found + lost - (found.exp() * lost.expm1()).log1p()
 
 
 def _likeliest(logits: Any, answers: Any, chosen: Any) -> Any:

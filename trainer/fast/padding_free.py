@@ -65,15 +65,17 @@ def why_padded(
     if other:
         return f"the model has layers of {other[0]}"
     before, training = inner.config._attn_implementation, model.training
+    # T5 does not say so, but calls it alike.
+    replaceable = type(inner)._supports_attention_backend or config.is_encoder_decoder
     # It may have been switched for another kind of pass.
-    if not type(inner)._supports_attention_backend or before not in ("sdpa", attention.NAME):
+    if not replaceable or before not in ("sdpa", attention.NAME):
         return "the attention of the model cannot be replaced"
     why = "the model computes something else without padding"
     try:
         model.eval()
         with torch.no_grad(), autocast(hardware.device, hardware.autocast):
             expected = usual()
-            inner.set_attn_implementation(attention.register())
+            _set_attention(inner, attention.register())
             found = ours()
         bound = TOLERANCE[hardware.weights] * expected.abs().clamp(min=least)
         if bool(((found - expected).abs() <= bound).all()):
@@ -94,13 +96,20 @@ def why_padded(
         ][:200]
     finally:
         model.train(training)
-    inner.set_attn_implementation(before)
+    _set_attention(inner, before)
     return why
 
 
 def without_adapter(model: Any) -> Any:
     """The model that has the layers, with those of an adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _set_attention(inner: Any, name: str) -> None:
+    """Sets the attention of `inner` and of its parts, some of which have a copy of its configuration."""
+    for part in inner.modules():
+        if hasattr(getattr(part, "config", None), "_attn_implementation"):
+            part.config._attn_implementation = name
 
 
 def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:

@@ -200,7 +200,7 @@ def _later(count: int, dtype: Any) -> Any:
 
 
 def _earlier(count: int, length: int, window: int, dtype: Any) -> Any:
-    """Minus infinity for each of `length` keys that is before the window of one of the last `count` tokens."""
+    """Minus infinity for each of `length` keys before the window of one of the last `count` tokens."""
     import torch
 
     place = torch.arange(length)

@@ -177,7 +177,7 @@ class _Judge:
         model, pad = self._model, self._pad
         if self._padded is None:
             why = make_rewards_padding_free(model, sequences, pad, self._hardware)
-            self._padded = self._job.tell_path(why, "The reward model judges") is not None
+            self._padded = self._job.tell_path(why, who="The reward model judges") is not None
         with torch.no_grad():
             if self._padded:
                 found = padded_rewards(model, sequences, pad)
