@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
@@ -51,6 +52,7 @@ def train(job: Job) -> dict[str, Any]:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
+    keep_token_types(model)
     fuse_lora_layers(model)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
@@ -85,6 +87,15 @@ def train(job: Job) -> dict[str, Any]:
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
+
+
+def keep_token_types(model: Any) -> None:
+    """Makes `model`, with its LoRA, pass on all of its inputs: PEFT's own wrapper for question answering
+    leaves out token types and positions."""
+    from peft import PeftModel
+
+    if isinstance(model, PeftModel):
+        model.forward = MethodType(PeftModel.forward, model)
 
 
 def span_trainer(base: type) -> type:
@@ -255,6 +266,8 @@ def best_span(
     after each window whether to go on."""
     import torch
 
+    # Not PEFT's wrapper: see `keep_token_types`.
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     encoded = windows(tokenizer, question, context, length)
     best, found = float("-inf"), Span("", 0)
     for index, ids in enumerate(encoded["input_ids"]):
@@ -262,7 +275,7 @@ def best_span(
         if "token_type_ids" in encoded:
             inputs["token_type_ids"] = torch.tensor([encoded["token_type_ids"][index]], device=model.device)
         with torch.inference_mode():
-            output = model(**inputs)
+            output = inner(**inputs)
         starts, ends = output.start_logits[0].tolist(), output.end_logits[0].tolist()
         places = _places(encoded, index)
         for first in places:

@@ -44,20 +44,21 @@ class Collate:
         return batch | {name: torch.tensor([int(row[name]) for row in rows]) for name in LABELS}
 
 
+def span_logits(inner: Any, inputs: dict[str, Any]) -> Any:
+    """The logits of start and end (2, tokens) of each row, float32."""
+    lengths = inputs["lengths"].tolist()
+    typed = {"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {}
+    logits = getattr(inner, HEAD)(row_states(inner, inputs, row_lengths=lengths, **typed)).float()
+    return [row.t() for row in logits.split(lengths)]
+
+
 def span_losses(inner: Any, inputs: dict[str, Any]) -> Any:
     """The loss of each row: the mean of the cross entropies of its start and its end, among its tokens."""
     import torch
 
-    lengths = inputs["lengths"].tolist()
-    typed = {"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {}
-    logits = getattr(inner, HEAD)(row_states(inner, inputs, row_lengths=lengths, **typed)).float()
     labels = torch.stack([inputs[name] for name in LABELS], 1)
-    return torch.stack(
-        [
-            torch.nn.functional.cross_entropy(row.t(), label)
-            for row, label in zip(logits.split(lengths), labels, strict=True)
-        ]
-    )
+    losses = map(torch.nn.functional.cross_entropy, span_logits(inner, inputs), labels)
+    return torch.stack(list(losses))
 
 
 def span_loss(inner: Any, inputs: dict[str, Any]) -> Any:
@@ -76,8 +77,9 @@ def first_position(inner: Any) -> int:
 
 
 def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
-    """Switches `model`, which has its LoRA, to padding-free attention if the losses of the first of `rows`
-    stay the same; returns why it did not, or None."""
+    """Switches `model`, which has its LoRA, to padding-free attention if the first of `rows` have the same
+    losses, as means over all places where answers could begin and end, whose rounding is averaged; returns
+    why it did not, or None."""
     import torch
 
     inner = model.get_base_model()
@@ -90,17 +92,18 @@ def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | 
     for index in range(min(TRIED_ROWS, len(rows))):
         row, length = rows[index], max(2, TRIED_TOKENS - 7 * index)
         cut = {name: row[name][:length] for name in ("input_ids", "token_type_ids") if name in row}
-        last = len(cut["input_ids"]) - 1
-        taken.append(cut | {name: min(row[name], last) for name in LABELS})
+        taken.append(cut | dict.fromkeys(LABELS, 0))
     batch = Collate(first_position(inner))(taken)
     batch = {name: value.to(model.device) for name, value in batch.items()}
 
     def apart() -> Any:
-        """The library's loss of each row, without any other."""
-        losses = []
+        """The library's logits of each row, without any other."""
         for row in taken:
-            own = {name: torch.tensor([value], device=model.device) for name, value in row.items()}
-            losses.append(inner(**own, attention_mask=torch.ones_like(own["input_ids"])).loss.float())
-        return torch.stack(losses)
+            own = {name: torch.tensor([row[name]], device=model.device) for name in row if name not in LABELS}
+            found = inner(**own, attention_mask=torch.ones_like(own["input_ids"]))
+            yield torch.cat([found.start_logits, found.end_logits]).float()
 
-    return why_padded(model, hardware, apart, lambda: span_losses(inner, batch))
+    def means(every: Any) -> Any:
+        return torch.stack([-logits.log_softmax(-1).mean() for logits in every])
+
+    return why_padded(model, hardware, lambda: means(apart()), lambda: means(span_logits(inner, batch)))
