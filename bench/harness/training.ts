@@ -143,7 +143,7 @@ export const familySides = (
 ];
 
 /** The sides of a scenario that trains `rows`, which `training_inputs.py` has made. */
-export const trainingSides = (shape: Rows): Scenario['sides'] => [
+export const trainingSides = (shape: Exclude<Rows, 'question-answer'>): Scenario['sides'] => [
   ...familySides(
     { ours: 'hone', peer: 'TRL', shape, program: 'training_trl.py', library: 'trl', top: {} },
     '.',
