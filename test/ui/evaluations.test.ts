@@ -92,7 +92,7 @@ test('two evaluations are compared by their figures, and by the rows that they a
       .getByRole('row', { name: /^ROUGE-L/ })
       .getByRole('cell')
       .allTextContents(),
-    ['0.9 best', '0.2'],
+    ['90 best', '20'],
   );
   const rows = page.getByRole('region', { name: 'Table of rows' }).locator('tbody tr');
   assert.equal(await rows.locator('th').allTextContents(), ['3', '4']);

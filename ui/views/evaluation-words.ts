@@ -10,11 +10,18 @@ type FigureName = keyof typeof evaluationFigures;
 /** The names of figures in the order in which they are shown. */
 export const figureNames = Object.keys(evaluationFigures) as readonly FigureName[];
 
+/** Whether a figure from 0 to 1 is customarily told in percent. */
+export const isToldInPercent = (name: string): boolean => name.startsWith('rouge');
+
 /** What a figure is called. */
-export const figureLabel = (name: string): string => evaluationFigures[name as FigureName]?.label ?? name;
+export function figureLabel(name: string): string {
+  const label = evaluationFigures[name as FigureName]?.label ?? name;
+  return isToldInPercent(name) ? `${label} (%)` : label;
+}
 
 /** A figure's value as text. */
-export const figureText = (value: number | null | undefined): string => formatNumber(value, 3);
+export const figureText = (name: string, value: number | null | undefined): string =>
+  formatNumber(value != null && isToldInPercent(name) ? 100 * value : value, 3);
 
 /** The position of the best of some values, or `null` if none is better than all others. */
 export function bestOf(name: FigureName, values: readonly (number | null | undefined)[]): number | null {
@@ -52,7 +59,7 @@ export function mainFigures({ figures }: EvaluationSummary): string {
   );
   return main
     .slice(0, 3)
-    .map((name) => `${figureLabel(name)} ${figureText(figures[name])}`)
+    .map((name) => `${figureLabel(name)} ${figureText(name, figures[name])}`)
     .join(' · ');
 }
 

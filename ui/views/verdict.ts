@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { JobDetail, Verdict } from '../api/types.ts';
 import { formatDuration, formatNumber } from '../elements/format.ts';
+import { isToldInPercent } from './evaluation-words.ts';
 import { metricName, metricText } from './run-charts.ts';
 import { verificationBadge, verificationNotice } from './verification.ts';
 
@@ -66,12 +67,9 @@ const change = ({ base, tuned }: Pair, text: (value: number | null) => string) =
 const lossText = (value: number | null) =>
   value !== null && Math.abs(value) >= 0.1 ? value.toFixed(2) : formatNumber(value, 2);
 
-/** Metrics from 0 to 1 that are customarily told in percent, without the sign. */
-const inPercent = ['rouge1', 'rouge2', 'rougeL'];
-
 function shortText(name: string, value: number | null): string {
   if (value === null) return formatNumber(value);
-  if (inPercent.includes(name)) return formatNumber(100 * value, 3);
+  if (isToldInPercent(name)) return formatNumber(100 * value, 3);
   return name.includes('/') ? metricText(name, value) : formatNumber(value, 3);
 }
 

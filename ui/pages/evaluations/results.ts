@@ -186,7 +186,7 @@ function figuresCard(found: readonly Evaluation[], isComparable: boolean): Templ
             const best = isComparable ? bestOf(name, values) : null;
             return html`<tr>
               <th scope="row">${figureLabel(name)}</th>
-              ${values.map((value, place) => html`<td class="tabular">${place === best ? html`<b>${figureText(value)}</b> <small>best</small>` : figureText(value)}</td>`)}
+              ${values.map((value, place) => html`<td class="tabular">${place === best ? html`<b>${figureText(name, value)}</b> <small>best</small>` : figureText(name, value)}</td>`)}
             </tr>`;
           })}
         </tbody>
@@ -229,7 +229,7 @@ const text = (whole: string): TemplateResult =>
 function answer({ answer: given, figures }: NonNullable<ComparedRow['results'][number]>): TemplateResult {
   const { win } = figures;
   const told = rowFigures.flatMap((name) =>
-    figures[name] == null ? [] : [`${figureLabel(name)} ${figureText(figures[name])}`],
+    figures[name] == null ? [] : [`${figureLabel(name)} ${figureText(name, figures[name])}`],
   );
   const won =
     win == null
