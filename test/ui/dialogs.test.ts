@@ -1,15 +1,14 @@
 /** Every dialog, menu and list of choices: in both themes, at every width, and how the keyboard gets out. */
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openStore } from '../../src/db/store.ts';
 import { littleInstallation } from '../jobs/little-installation.ts';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
 import {
   endAll,
   quickRequest,
-  root,
   startService,
   supportRows,
   type TestService,
@@ -28,12 +27,15 @@ test.before(async () => {
   const run = [line('hello'), line('phase'), line('metric')];
   makeArtifacts(makeJobFolder(dataDir, 1, [...run, line('artifact'), line('done')]));
   makeJobFolder(dataDir, 2, run);
-  const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
-  const subject = { name: 'gone', baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null };
-  const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
-  const id = store.evaluations.insert({ ...asked, createdAt: '2026-11-21T12:00:00.000Z' });
-  store.evaluations.update(id, { state: 'failed', error: 'The model is no longer there.' });
-  store.close();
+  const at = '2026-11-21T12:00:00.000Z';
+  const evaluation = {
+    ...{ id: 1, state: 'failed', error: 'The model is no longer there.', dataset: 'support.jsonl', rows: 4 },
+    subject: { name: 'gone', baseModel: 'acme/tiny', modelId: null, jobId: null, checkpoint: null },
+    ...{ shape: 'input-output', rowsDigest: null, figures: null, warnings: [] },
+    ...{ createdAt: at, startedAt: null, endedAt: at },
+  };
+  mkdirSync(join(dataDir, 'evaluations'));
+  writeFileSync(join(dataDir, 'evaluations', 'eval_1.json'), JSON.stringify({ evaluation, results: [] }));
   service = await startService({ dataDir, env: { ...littleInstallation('polite'), HUB_TOKEN: '' } });
   await service.upload('support.jsonl', supportRows());
   modelId = await until(
