@@ -1,0 +1,82 @@
+import * as v from 'valibot';
+import { quantizationTypes } from '../../contract/quantizations.ts';
+import { verification } from '../../domain/job-record/job.ts';
+import {
+  generationDefaults,
+  lengthBound,
+  promptBound,
+  temperatureBound,
+  topPBound,
+} from '../../domain/playground/generation-bounds.ts';
+import { identity } from './identity-schemas.ts';
+
+const bytes = v.number();
+export const generateBody = v.object({
+  model_id: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+  prompt: promptBound,
+  max_length: v.optional(lengthBound, generationDefaults.maxTokens),
+  temperature: v.optional(temperatureBound, generationDefaults.temperature),
+  top_p: v.optional(topPBound, generationDefaults.topP),
+});
+
+export const generated = v.object({
+  generated_text: v.string(),
+  prompt: v.string(),
+  tokens_generated: v.pipe(v.number(), v.integer()),
+  generation_time_ms: v.pipe(v.number(), v.integer()),
+});
+export const quantizeBody = v.object({
+  type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),
+});
+export const told = v.object({ status: v.string(), message: v.string() });
+export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
+
+const problem = v.object({ kind: v.picklist(['invalid', 'forbidden', 'upstream']), message: v.string() });
+export type Problem = v.InferOutput<typeof problem>;
+export const localModels = v.object({
+  models: v.array(v.object({ model: v.string(), kind: v.picklist(['starter', 'hub', 'folder']) })),
+});
+export const checkedModelBody = v.strictObject({
+  model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+});
+/** `hub` is `null` for a local folder; its numbers are if only the cache is available. */
+export const checkedModel = v.object({
+  usable: v.boolean(),
+  problem: v.nullable(problem),
+  hub: v.nullable(v.object({ downloads: v.nullable(v.number()), likes: v.nullable(v.number()) })),
+});
+export const hubAccount = v.object({
+  name: v.nullable(v.string()),
+  organizations: v.array(v.string()),
+  /** Why nothing can be pushed. */
+  problem: v.nullable(problem),
+});
+export const lineage = v.object({
+  model_id: v.string(),
+  id: v.number(),
+  name: v.string(),
+  base_model: v.string(),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  created_at: v.string(),
+  dataset: v.string(),
+  /** `null` after the job was deleted. */
+  job_id: v.nullable(v.string()),
+  ...identity,
+  settings: v.record(v.string(), v.unknown()),
+  metrics: v.record(v.string(), v.nullable(v.number())),
+  verification: v.nullable(verification),
+  /** Whether it was trained with its own chat template and supports conversations. */
+  chat_template: v.boolean(),
+  files: v.array(
+    v.object({
+      name: v.string(),
+      bytes,
+      kind: v.nullable(v.string()),
+      quantization: v.nullable(v.string()),
+      /** Whether the file passed its verification; `null` if it was not verified. */
+      verified: v.nullable(v.boolean()),
+    }),
+  ),
+});
