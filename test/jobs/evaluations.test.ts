@@ -216,13 +216,15 @@ test('beside a lost database they are listed again from their files, and the que
   const waiting = (await start({ rows: 3 })).evaluation_id;
   await service.end('SIGKILL');
   rmSync(join(dataDir, 'database'), { recursive: true });
-  writeFileSync(join(dataDir, 'evaluations', 'eval_99.json'), '{"evaluation":');
+  const damaged = join(dataDir, 'evaluations', 'eval_99.json');
+  writeFileSync(damaged, '{"evaluation":');
 
   service = await startService({ dataDir, env });
   const notice = (await service.call('GET', '/api/info')).body.database_notice;
   assert.match(notice, `The same is true of ${ended.length + 2} evaluations.`);
   assert.match(notice, /eval_99\.json could not be read/);
   await begun(waiting);
+  assert.ok(existsSync(damaged), 'it can be repaired');
   const [last, killed, ...others] = await list();
   assert.equal(others, ended);
   assert.equal((await get('eval_1')).results, results);

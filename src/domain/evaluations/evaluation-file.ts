@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -37,6 +37,8 @@ const file = v.object({
   }),
   results: v.array(rowResult),
 });
+
+const filePattern = /^eval_[1-9]\d{0,14}\.json$/;
 
 /** The name of an evaluation's file. */
 export const evaluationFileName = (id: number): string => `${evaluationName(id)}.json`;
@@ -85,15 +87,32 @@ export function withFiles(
   };
 }
 
+/** @throws Error if the file `name` is damaged. */
+function parseFile(content: unknown, name: string): v.InferOutput<typeof file> {
+  const parsed = v.parse(file, content);
+  const own = evaluationName(parsed.evaluation.id);
+  if (name !== own) throw new Error(`it is that of ${own}`);
+  return parsed;
+}
+
+/** Whether `name` is an evaluation's file that cannot be read. It is the only copy, and somebody may repair it. */
+export function isUnreadable(dir: string, name: string): boolean {
+  if (!filePattern.test(name)) return false;
+  try {
+    parseFile(JSON.parse(readFileSync(join(dir, name), 'utf8')), name.slice(0, -'.json'.length));
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /**
  * Stores the evaluations that have files, as those say, and drops those that have none.
  * @returns the names of the stored ones and of the dropped ones, and the files that could not be read.
  */
 export function registerEvaluations(store: EvaluationStore, dir: string) {
-  const found = readRecords(dir, /^eval_[1-9]\d{0,14}\.json$/, (content, name) => {
-    const { evaluation, results } = v.parse(file, content);
-    if (name !== evaluationName(evaluation.id))
-      throw new Error(`it is that of ${evaluationName(evaluation.id)}`);
+  const found = readRecords(dir, filePattern, (content, name) => {
+    const { evaluation, results } = parseFile(content, name);
     store.put(evaluation satisfies EvaluationRow, results);
   });
   // Not if there is nothing at all: then the disk with the files may be missing.

@@ -14,7 +14,7 @@ import {
 } from '../../trainer/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
-import { evaluationFileName, withFiles } from './evaluation-file.ts';
+import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 import { followEvaluation, type Listener, type Outcome } from './follow-evaluation.ts';
 import { fits, type Place } from './place.ts';
@@ -328,7 +328,8 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
           ]),
       );
       for (const name of readdirSync(options.dir))
-        if (!known.has(name)) await rm(join(options.dir, name), { recursive: true, force: true });
+        if (!known.has(name) && !isUnreadable(options.dir, name))
+          await rm(join(options.dir, name), { recursive: true, force: true });
     },
 
     async close() {
