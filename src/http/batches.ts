@@ -26,14 +26,20 @@ export function takeBatch(from: Iterator<string>): { batch: string[]; isOver: bo
 /** A batch as a message: a JSON array. */
 export const batchText = (batch: readonly string[]): string => `[${batch.join()}]`;
 
+/** A message with `count` frames. */
+export interface Message {
+  readonly text: string;
+  readonly count: number;
+}
+
 /** Frames as messages. */
-export function batchesOf(frames: readonly Published[]): string[] {
+export function batchesOf(frames: readonly Published[]): Message[] {
   const texts = frames.map(({ text }) => text).values();
-  const messages: string[] = [];
+  const messages: Message[] = [];
   for (let isOver = false; !isOver; ) {
     const taken = takeBatch(texts);
     isOver = taken.isOver;
-    if (taken.batch.length > 0) messages.push(batchText(taken.batch));
+    if (taken.batch.length > 0) messages.push({ text: batchText(taken.batch), count: taken.batch.length });
   }
   return messages;
 }

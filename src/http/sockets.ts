@@ -4,7 +4,7 @@ import type { Gate } from './access/gate.ts';
 import { guardOrigin } from './access/guard.ts';
 import { scanHead } from './access/head-scan.ts';
 import type { Peer } from './access/peers.ts';
-import { batchesOf, batchText, inOrder, type Published, takeBatch } from './batches.ts';
+import { batchesOf, batchText, inOrder, type Message, type Published, takeBatch } from './batches.ts';
 import type { App, Call, Socket, SocketHandlers } from './engines/engine.ts';
 import { withErrorHeaders } from './error-reply.ts';
 import type { Reply } from './reply.ts';
@@ -100,23 +100,40 @@ export function createBroadcast(options: {
     data.behind = false;
   }
 
-  /** Sends frames to the clients of batches; one that is behind will read them from the log. */
+  /**
+   * Sends frames to the clients of batches, as far as each can take them; one that is behind will read the rest from the
+   * log.
+   */
   function sendBatches(frames: readonly Published[]): void {
-    let batches: readonly string[] | null = null;
+    let messages: readonly Message[] | null = null;
     for (const socket of sockets) {
       const { data } = socket;
       if (!data.batches) continue;
-      if (data.greeting === null && socket.backlogBytes() < softLimitBytes) {
-        batches ??= batchesOf(frames);
-        for (const batch of batches) socket.send(batch);
-        continue;
-      }
+      let sent = 0;
       if (data.greeting === null) {
+        messages ??= batchesOf(frames);
+        for (const { text, count } of messages) {
+          if (socket.backlogBytes() >= softLimitBytes) break;
+          socket.send(text);
+          sent += count;
+        }
+        const next = frames[sent];
+        if (next === undefined) continue;
         data.behind = true;
-        data.greeting = inOrder(options.replay((frames[0] as Published).seq - 1), data.missed);
+        data.greeting = inOrder(options.replay(next.seq - 1), data.missed);
       }
-      if (data.behind) data.missed.push(...frames.filter(({ stored, droppable }) => !stored && !droppable));
+      if (data.behind) keep(socket, frames.slice(sent));
     }
+  }
+
+  /** Keeps what a client that is behind could not read again, unless it takes nothing for too long. */
+  function keep(socket: Socket<SocketData>, frames: readonly Published[]): void {
+    const { missed } = socket.data;
+    missed.push(...frames.filter(({ stored, droppable }) => !stored && !droppable));
+    if (missed.reduce((sum, { text }) => sum + text.length, 0) <= hardLimitBytes) return;
+    missed.length = 0;
+    // 1013: try again later (IANA's registry of close codes).
+    socket.end(1013, 'The client reads too slowly');
   }
 
   const gathered: Published[] = [];

@@ -222,6 +222,37 @@ function testOn(name: EngineName): void {
     await closed;
   });
 
+  test('a reader of batches gets more at once than its buffer holds', async () => {
+    const { socket, got, closed } = await connect('?batches=true');
+    socket.pause();
+    const count = 400;
+    for (let seq = 1; seq <= count; seq += 1) publish(seq, false, seq % 10 !== 0);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.is(server.broadcast.count(), 1, 'it is still connected');
+    socket.resume();
+    await until(() => got.length >= count, 'all came');
+    assert.equal(
+      got.map(({ seq }) => seq),
+      Array.from({ length: count }, (_, place) => place + 1),
+    );
+    stored.length = 0;
+    socket.close();
+    await closed;
+  });
+
+  test('a reader of batches that takes nothing is closed before what cannot be read again grows', async () => {
+    const { socket, got, closed } = await connect('?batches=true');
+    socket.pause();
+    const count = 300;
+    for (let seq = 1; seq <= count; seq += 1) {
+      publish(seq, false);
+      if (seq % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 120));
+    }
+    socket.resume();
+    await closed;
+    assert.ok(got.length < count, 'it was not told everything');
+  });
+
   test('a reader is pinged, and what it says is ignored', async () => {
     const { socket, closed } = await connect();
     socket.send('hello');
