@@ -6,7 +6,7 @@ import { createHoneFace } from './api/hone/face.ts';
 import { trainingSocket } from './api/hone/socket.ts';
 import { createOpenAiFace } from './api/openai/face.ts';
 import { removeLocalService, writeLocalService } from './client/local-service.ts';
-import { compose, version } from './compose.ts';
+import { compose } from './compose.ts';
 import type { Config } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
 import { describeModels } from './domain/models/model-file.ts';
@@ -25,6 +25,7 @@ import type { Face } from './http/route.ts';
 import { createServer, type Server, type ServerOptions } from './http/server.ts';
 import type { Logger } from './logger.ts';
 import { portHolder } from './port-holder.ts';
+import { version } from './version.ts';
 
 /** The HTTP server's parts on this machine. */
 export const chooseHttpEngine = (config: Config, tls: Tls | null): Promise<EngineChoice> =>

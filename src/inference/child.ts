@@ -66,17 +66,21 @@ function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
   return signal !== null ? `by signal ${signal}` : `with exit code ${code}`;
 }
 
-/** A program that runs a model: the path of a worker for Node, or how to start another one. */
-export type ChildProgram = string | (() => ChildProcess);
+/** How to start a program that runs a model. */
+export type ChildProgram = () => ChildProcess;
 
-function startProgram(program: ChildProgram): ChildProcess {
-  if (typeof program !== 'string') return program();
-  return fork(program, [], {
-    env: allowedEnvironment(process.env, childVariables.engine),
-    serialization: 'json',
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  });
-}
+/** @param preload a library to load before all others but those that the environment names; `null` for none */
+export const nodeProgram =
+  (workerPath: string, preload: string | null): ChildProgram =>
+  () => {
+    const env = allowedEnvironment(process.env, childVariables.engine);
+    const preloaded = [env.LD_PRELOAD, preload].filter(Boolean).join(':');
+    return fork(workerPath, [], {
+      env: { ...env, ...(preloaded === '' ? {} : { LD_PRELOAD: preloaded }) },
+      serialization: 'json',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+  };
 
 /**
  * Starts a child and loads a model in it. A child that exhausts the patience is killed. `onEnd` is called once, after the process has exited.
@@ -96,7 +100,7 @@ export function startChild(
   let answered = false;
   let memoryBytes: number | null = null;
 
-  const process_ = startProgram(program);
+  const process_ = program();
   const channel = openChannel(process_, (raw) => {
     if (gone !== null) return;
     const { success, output } = v.safeParse(fromWorker, raw);

@@ -1,5 +1,13 @@
-/** Shorter steps tell too little: their time is that of starting threads. */
-const tellingMs = 10;
+/**
+ * The time of steps that are judged together: a single one is also slow when the garbage collector runs, and Windows counts
+ * CPU time in ticks of 16 ms.
+ */
+const tellingMs = 100;
+/**
+ * Only so many threads are judged. The more there are, the less CPU time do the parts of a step take that one thread does
+ * alone, and the less does it show that one of them waits.
+ */
+const judgedThreads = 2;
 /** With two threads on idle cores a step took 0.85 to 0.9 of the CPU time that they could; below this, one was quicker. */
 const leastShare = 0.7;
 /** How long one thread is used then, before several are tried again: twice as long each time that they are still slow. */
@@ -28,11 +36,18 @@ export interface Crowding {
 export function createCrowding(): Crowding {
   let until = Number.NEGATIVE_INFINITY;
   let nextMs = firstMs;
+  let [wall, cpu, possible] = [0, 0, 0];
   return {
     isCrowded: (atMs) => atMs < until,
     add({ threads, wallMs, cpuMs }, atMs) {
-      if (threads < 2 || wallMs < tellingMs) return;
-      if (cpuMs >= leastShare * threads * wallMs) {
+      if (threads !== judgedThreads) return;
+      wall += wallMs;
+      cpu += cpuMs;
+      possible += threads * wallMs;
+      if (wall < tellingMs) return;
+      const isQuick = cpu >= leastShare * possible;
+      [wall, cpu, possible] = [0, 0, 0];
+      if (isQuick) {
         nextMs = firstMs;
         return;
       }

@@ -94,12 +94,7 @@ function createLoadedModel(
   };
   const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
   const turns = createTurns(
-    createRooms(
-      llama,
-      model,
-      { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken },
-      () => trainingActive,
-    ),
+    createRooms(llama, model, { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken }),
     prepare,
     onStep,
   );

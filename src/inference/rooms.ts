@@ -7,7 +7,6 @@ import type {
   LlamaModel,
   Token,
 } from 'node-llama-cpp';
-import { isWorthCopying, sharedTokens } from './copying.ts';
 import { mostRunning, promptChunkTokens } from './share.ts';
 
 /** A LoRA adapter that is added to the model; a negative scale subtracts one that is merged into it. */
@@ -22,8 +21,7 @@ export interface Place {
   readonly sequence: LlamaContextSequence;
   /** Its number in the context, from 0. */
   readonly index: number;
-  /** The prompt of the request that uses it; `null` while it is free. */
-  prompt: Token[] | null;
+  busy: boolean;
   usedAt: number;
 }
 
@@ -33,8 +31,6 @@ export interface Room {
   readonly context: LlamaContext;
   /** The most tokens of each place. */
   readonly tokens: number;
-  /** Whether it was opened for several requests. */
-  readonly isShared: boolean;
   readonly places: Place[];
 }
 
@@ -54,24 +50,13 @@ export const aloneTokens = 8192;
 const besideTokens = 2048;
 /** Idle contexts of other adapters are kept as far as they take at most this share of the model's size. */
 const idleShare = 1 / 4;
-/** The least size of each place in the contexts for several requests, and the size of all of them. */
-const placeTokens = 1024;
+/** The least size of each place in a context for several requests, and the size of all of them. */
+const sharedTokens = 1024;
 const sharedCells = 16_384;
-/**
- * So many contexts share the requests and the processor's cores: on two cores each is evaluated by one thread. The threads
- * of one context wait for each other, spinning, hundreds of times in a step, so that beside another busy process two
- * contexts answered 4 to 7 times as many tokens per second as one with two threads; on an idle machine, about as many.
- */
-const sharedContexts = 2;
 /** The most contexts at a time. */
 const mostRooms = 8;
 /** Below this number of cached tokens, another place is as good: most prompts begin with the same tokens of a template. */
 const worthTokens = 32;
-/**
- * Each other request of a context lengthens its steps, for an answer of usual length about as much as these tokens. During
- * a training, when one thread evaluates all contexts, requests take the least time in one of them.
- */
-const companyTokens = 64;
 /** With so many cached tokens, a request among others is quicker in a context of its own. */
 const worthAlone = 256;
 
@@ -108,12 +93,10 @@ export function createRooms(
   llama: Awaited<ReturnType<typeof getLlama>>,
   model: LlamaModel,
   { longest, weights, perToken }: Size,
-  isTraining: () => boolean,
 ): Rooms {
-  const cores = llama.cpuMathCores;
   let rooms: Room[] = [];
   let clock = 0;
-  const isIdle = (room: Room) => room.places.every(({ prompt }) => prompt === null);
+  const isIdle = (room: Room) => room.places.every((place) => !place.busy);
   const usedAt = (room: Room) => Math.max(...room.places.map((place) => place.usedAt));
   const oldestOf = (some: readonly Room[]): Room | undefined =>
     [...some].sort((one, other) => usedAt(one) - usedAt(other))[0];
@@ -126,29 +109,24 @@ export function createRooms(
   }
 
   /** Opens a context, or `null` if there is no memory for it. */
-  async function open(
-    adapters: readonly Adapter[],
-    tokens: number,
-    places: number,
-    { isShared, threads }: { isShared: boolean; threads: number },
-  ): Promise<Room | null> {
+  async function open(adapters: readonly Adapter[], tokens: number, places: number): Promise<Room | null> {
     const most = llama.maxThreads;
     // The binding keeps the smaller of the two permanently, and the training may end soon.
-    llama.maxThreads = Math.max(most, cores);
+    llama.maxThreads = Math.max(most, llama.cpuMathCores);
     try {
       const context = await model.createContext({
         contextSize: tokens,
         sequences: places,
         batchSize: Math.min(tokens * places, promptChunkTokens),
-        threads,
+        threads: llama.cpuMathCores,
         batching: { itemPrioritizationStrategy: byPlace },
         ...(adapters.length === 0
           ? {}
           : { lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }),
       });
-      const room: Room = { adapters: JSON.stringify(adapters), context, tokens, isShared, places: [] };
+      const room: Room = { adapters: JSON.stringify(adapters), context, tokens, places: [] };
       for (let index = 0; index < places; index++) {
-        room.places.push({ room, sequence: context.getSequence(), index, prompt: null, usedAt: 0 });
+        room.places.push({ room, sequence: context.getSequence(), index, busy: false, usedAt: 0 });
       }
       rooms.push(room);
       return room;
@@ -168,7 +146,7 @@ export function createRooms(
   ): Promise<Room | null> {
     const key = JSON.stringify(adapters);
     const others = rooms.filter((room) => room.adapters !== key);
-    const least = crowded ? placeTokens : others.length > 0 ? besideTokens : aloneTokens;
+    const least = crowded ? sharedTokens : others.length > 0 ? besideTokens : aloneTokens;
     const tokens = Math.min(longest, Math.max(least, 2 ** Math.ceil(Math.log2(wanted))));
     const cells = crowded ? sharedCells : least;
     const places = Math.max(1, Math.min(mostRunning, Math.floor(cells / tokens)));
@@ -185,31 +163,20 @@ export function createRooms(
       if (oldest === undefined || bytesOf(idle) <= weights * idleShare) break;
       await close(oldest);
     }
-    const contexts = crowded && llama.gpu === false ? Math.min(sharedContexts, places, cores) : 1;
-    const way = { isShared: crowded, threads: Math.floor(cores / contexts) };
-    const openOne = () => open(adapters, tokens, Math.ceil(places / contexts), way);
-    let room = await openOne();
-    if (room === null) {
-      for (const idle of rooms.filter(isIdle)) await close(idle);
-      room = await openOne();
-      // Without memory for more, the request waits until one that runs has ended.
-      return room ?? (rooms.length > 0 ? null : open(adapters, tokens, 1, way));
-    }
-    for (let more = 1; more < contexts; more++) await openOne();
-    return room;
+    const room = await open(adapters, tokens, places);
+    if (room !== null) return room;
+    for (const idle of rooms.filter(isIdle)) await close(idle);
+    // Without memory for more, the request waits until one that runs has ended.
+    return (await open(adapters, tokens, places)) ?? (rooms.length > 0 ? null : open(adapters, tokens, 1));
   }
 
   /** The best of these places for a prompt. */
   function best(places: readonly Place[], prompt: Token[]): { place: Place; cached: number } | undefined {
-    const company = isTraining() ? -companyTokens : companyTokens;
     const ranked = places.map((place) => {
       const cached = place.sequence.compareContextTokens(prompt).firstDifferentIndex;
-      const busy = place.room.places.filter((other) => other.prompt !== null);
+      const busy = place.room.places.filter((other) => other.busy);
       const distance = Math.min(mostRunning, ...busy.map((other) => Math.abs(other.index - place.index)));
-      const shared = busy.map((other) => sharedTokens(other.prompt ?? [], prompt));
-      const known = Math.max(cached, ...shared.filter((tokens) => isWorthCopying(tokens, cached)));
-      const worth = Math.floor((known - busy.length * company) / worthTokens);
-      return { place, cached, worth, distance };
+      return { place, cached, worth: Math.floor(cached / worthTokens), distance };
     });
     ranked.sort(
       (one, other) =>
@@ -224,31 +191,31 @@ export function createRooms(
       const free = rooms
         .filter((room) => room.adapters === key && room.tokens >= Math.min(wanted, longest))
         .flatMap((room) => room.places)
-        .filter((place) => place.prompt === null);
+        .filter((place) => !place.busy);
       let chosen = best(free, prompt);
-      if (crowded && chosen?.place.room.isShared === false && chosen.cached < worthAlone) {
+      if (crowded && chosen?.place.room.places.length === 1 && chosen.cached < worthAlone) {
         const shared = best(
-          free.filter(({ room }) => room.isShared),
+          free.filter(({ room }) => room.places.length > 1),
           prompt,
         );
         chosen = shared ?? chosen;
         if (shared === undefined) {
-          chosen.place.prompt = prompt;
+          chosen.place.busy = true;
           const room = await openFor(adapters, wanted, true);
           if (room !== null) {
-            chosen.place.prompt = null;
+            chosen.place.busy = false;
             chosen = best(room.places, prompt);
           }
         }
       }
       const place = chosen?.place ?? (await openFor(adapters, wanted, crowded))?.places[0];
       if (place === undefined) return null;
-      place.prompt = prompt;
+      place.busy = true;
       place.usedAt = ++clock;
       return place;
     },
     release(place) {
-      place.prompt = null;
+      place.busy = false;
       place.usedAt = ++clock;
     },
   };

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { AppError } from '../errors.ts';
-import { type Child, startChild } from './child.ts';
+import { type Child, nodeProgram, startChild } from './child.ts';
 import { type Needs, needsOf } from './needs.ts';
 
 interface Log {
@@ -11,6 +11,8 @@ interface Log {
 
 export interface SlotOptions {
   workerPath: string;
+  /** A library that is loaded into each process before all others; none if absent. */
+  preload?: string | null;
   gpu: 'auto' | false;
   /** Idle time after which a model is unloaded. */
   idleMs: number;
@@ -79,7 +81,7 @@ export interface Slots {
 }
 
 export function createSlots(options: SlotOptions): Slots {
-  const { workerPath, gpu, idleMs, silenceMs, stallMs, maxLoaded, logger } = options;
+  const { workerPath, preload = null, gpu, idleMs, silenceMs, stallMs, maxLoaded, logger } = options;
   const available = options.available ?? (async () => null);
   const slots = new Map<string, Slot>();
   /** Called when a slot may have become free. */
@@ -103,7 +105,7 @@ export function createSlots(options: SlotOptions): Slots {
 
   function start(key: string, request: ModelFiles, needs: Needs): Slot {
     const child = startChild(
-      workerPath,
+      nodeProgram(workerPath, preload),
       { ggufPath: request.ggufPath, gpu, trainingActive },
       { silenceMs, stallMs },
       (line) => logger.debug({ model: key, line }, 'playground child'),

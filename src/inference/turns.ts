@@ -175,7 +175,7 @@ export function createTurns(
         const ended = step(members, contexts).finally(() => stepping.delete(room));
         stepping.set(room, ended);
       }
-      await Promise.race(stepping.values());
+      if (stepping.size > 0) await Promise.race(stepping.values());
     }
   }
 

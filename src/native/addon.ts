@@ -147,10 +147,15 @@ export type AddonState = { readonly addon: Addon } | { readonly addon: null; rea
 let state: AddonState | undefined;
 
 /**
+ * The folder of what is built from `native/`. `HONE_NATIVE_BUILD` names a build folder other than `build/native`; the tests
+ * with sanitizers use it.
+ */
+export const releaseDir = (): string =>
+  join(resolve(repositoryRoot(), process.env.HONE_NATIVE_BUILD ?? 'build/native'), 'Release');
+
+/**
  * Loads the native addon once. A failed build, or a platform without the addon, is not an exception: the result then
  * has a `reason` to show, and everything that does not need the addon works.
- *
- * `HONE_NATIVE_BUILD` names a build folder other than `build/native`; the tests with sanitizers use it.
  */
 export function loadAddon(): AddonState {
   state ??= open();
@@ -158,8 +163,7 @@ export function loadAddon(): AddonState {
 }
 
 function open(): AddonState {
-  const root = repositoryRoot();
-  const file = join(resolve(root, process.env.HONE_NATIVE_BUILD ?? 'build/native'), 'Release', 'hone.node');
+  const file = join(releaseDir(), 'hone.node');
   if (!existsSync(file)) {
     return {
       addon: null,

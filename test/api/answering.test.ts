@@ -1,4 +1,6 @@
 /** Requests to models through `/v1`: what they are told, and what `/metrics` and the page's figures count. */
+import { readFileSync } from 'node:fs';
+import { platform } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { childrenOf } from '../children.ts';
@@ -95,6 +97,12 @@ test('a process killed in the middle of eight answers fails each of them clearly
   await running(8);
   assert.is((await figures()).waiting, 2);
   const [child] = childrenOf(service.process.pid, 'inference-worker.js') as [number];
+  if (platform() === 'linux')
+    assert.match(
+      readFileSync(`/proc/${child}/maps`, 'utf8'),
+      /thread-placement\.so/,
+      'its threads are placed',
+    );
   process.kill(child, 'SIGKILL');
   for (const { status, body } of await Promise.all(asked)) {
     assert.is(status, 503);

@@ -29,11 +29,17 @@ test('several threads are tried less often while they stay slow', () => {
   assert.is(crowding.isCrowded(at + 1001), false, 'it begins anew after a quick step');
 });
 
-test('short steps and single threads tell nothing', () => {
+test('short steps are judged together, and other numbers of threads tell nothing', () => {
   const crowding = createCrowding();
-  crowding.add({ threads: 2, wallMs: 5, cpuMs: 1 }, 0);
   crowding.add({ threads: 1, wallMs: 100, cpuMs: 10 }, 0);
-  assert.is(crowding.isCrowded(1), false);
+  crowding.add({ threads: 8, wallMs: 100, cpuMs: 200 }, 0);
+  for (let at = 0; at < 4; at++) crowding.add({ threads: 2, wallMs: 20, cpuMs: 38 }, at);
+  crowding.add({ threads: 2, wallMs: 20, cpuMs: 20 }, 5);
+  assert.is(crowding.isCrowded(6), false, 'a slow one among quick ones');
+  for (let at = 10; at < 14; at++) crowding.add({ threads: 2, wallMs: 20, cpuMs: 22 }, at);
+  assert.is(crowding.isCrowded(14), false, 'too short to tell');
+  crowding.add({ threads: 2, wallMs: 20, cpuMs: 22 }, 15);
+  assert.is(crowding.isCrowded(16), true);
 });
 
 test.run();

@@ -34,16 +34,28 @@ export function shim(name: 'full-disk' | 'hang' | 'no-threads', folder: string):
   return file;
 }
 
+/** Compiles the program that starts threads as llama.cpp does (`ggml-threads.c`), under this name, and gives its file. */
+export function threadStarter(folder: string, name: string): string {
+  const file = join(folder, name);
+  compile('ggml-threads.c', file, ['-pthread'], []);
+  return file;
+}
+
 /** LD_PRELOAD with this library behind what is preloaded here already, such as a sanitizer. */
 export function preloading(library: string): string {
   return [process.env.LD_PRELOAD, library].filter(Boolean).join(':');
 }
 
-function compile(source: string, library: string, flags: readonly string[]): void {
+function compile(
+  source: string,
+  file: string,
+  flags: readonly string[],
+  kind: readonly string[] = ['-shared', '-fPIC'],
+): void {
   const strict = ['-O1', '-Wall', '-Wextra', '-Werror'];
   execFileSync(
     process.env.CC ?? 'cc',
-    ['-shared', '-fPIC', ...strict, join(here, source), '-o', library, ...flags],
+    [...kind, ...strict, join(here, source), '-o', file, ...flags],
     // A sanitizer that is preloaded here is not meant for the compiler.
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, LD_PRELOAD: undefined } },
   );

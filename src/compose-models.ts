@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import type { composeMachine } from './compose-machine.ts';
+import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
+import { createSharedBases } from './domain/checkpoints/shared-bases.ts';
+import { createHubPush } from './domain/models/hub-push.ts';
+import { createModelRemoval, type RemoveModel } from './domain/models/model-removal.ts';
+import { createModels } from './domain/models/models.ts';
+import { createQuantizer } from './domain/models/quantizer.ts';
+import { createPlayground } from './domain/playground/playground.ts';
+import type { Ground } from './ground.ts';
+import { availableMemory } from './hardware/facts.ts';
+import { createEngine } from './inference/engine.ts';
+import { createEngines } from './inference/engines.ts';
+import { createTrainedEngine } from './inference/trained-engine.ts';
+import { threadPlacement } from './native/thread-placement.ts';
+import { answeringEnvironment, startAnswering } from './trainer/answering.ts';
+import type { WarmTrainer } from './trainer/warm.ts';
+
+/** Trained models, and the features that use their files. */
+export function composeModels(
+  { config, logger, store, frames, hub }: Ground,
+  { machine }: ReturnType<typeof composeMachine>,
+  warm: WarmTrainer,
+) {
+  const models = createModels({ store, frames, modelsDir: config.modelsDir });
+  const bounds = {
+    idleMs: config.limits.playgroundIdleMs,
+    silenceMs: config.limits.engineSilenceMs,
+    stallMs: config.limits.engineStallMs,
+    maxPending: config.limits.pendingAnswers,
+    logger,
+  };
+  const engine = createEngines(
+    createEngine({
+      workerPath: join(config.installDir, 'dist', 'inference-worker.js'),
+      preload: threadPlacement(),
+      gpu: 'auto',
+      available: async () => ((await machine()).facts.gpus.length > 0 ? null : availableMemory()),
+      maxLoaded: 2,
+      ...bounds,
+    }),
+    createTrainedEngine({
+      program: async () => {
+        const forked = await warm.answer(answeringEnvironment(config));
+        return () => forked ?? startAnswering(config);
+      },
+      ...bounds,
+    }),
+  );
+  const bases = createSharedBases({ store, basesDir: config.basesDir, jobsDir: config.jobsDir });
+  const checkpoints = createCheckpoints({
+    store,
+    models,
+    bases,
+    jobsDir: config.jobsDir,
+    command: config,
+    logger,
+  });
+  const playground = createPlayground({ engine, store, models, checkpoints, bases });
+  const hubPush = createHubPush({ hub, frames, models, logger });
+  const quantizer = createQuantizer({
+    store,
+    frames,
+    models,
+    command: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+    silenceMs: config.limits.quantizeSilenceMs,
+  });
+  const remove = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
+  const removeModel: RemoveModel = async (reference) => {
+    const model = await remove(reference);
+    await playground.sweep();
+    return model;
+  };
+  return { models, engine, checkpoints, playground, hubPush, quantizer, removeModel };
+}

@@ -1,0 +1,142 @@
+import { join } from 'node:path';
+import type { composeMachine } from './compose-machine.ts';
+import type { composeModels } from './compose-models.ts';
+import { createLocalModels } from './domain/base-models/local-models.ts';
+import { createModelSizes } from './domain/base-models/model-size.ts';
+import { createSelection } from './domain/base-models/selection.ts';
+import { createDatasets } from './domain/datasets/datasets.ts';
+import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
+import { createImports } from './domain/datasets/imports/imports.ts';
+import { findStarter } from './domain/datasets/starter-model.ts';
+import { createShare } from './domain/jobs/devices.ts';
+import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
+import { createJobs } from './domain/jobs/jobs.ts';
+import { createRunsUnderway } from './domain/jobs/runs-underway.ts';
+import { createMoving } from './domain/moving/moving.ts';
+import { createDatasetAnalysis } from './domain/training/dataset-analysis.ts';
+import { createPlanner } from './domain/training/planner.ts';
+import { createPreviewer } from './domain/training/previewer.ts';
+import { recommendedSettings } from './domain/training/settings.ts';
+import { createSettingsContext } from './domain/training/settings-context.ts';
+import type { Ground } from './ground.ts';
+import { createLauncher } from './trainer/launcher.ts';
+import type { WarmTrainer } from './trainer/warm.ts';
+import { version } from './version.ts';
+
+/** From choosing a model and a dataset to running the training jobs. */
+export function composeTraining(
+  { config, logger, store, frames, hub }: Ground,
+  { machine, live, registry }: ReturnType<typeof composeMachine>,
+  { models, engine, playground }: ReturnType<typeof composeModels>,
+  warm: WarmTrainer,
+  onTrainings: () => void,
+) {
+  const { jobsDir, logsDir, limits } = config;
+  const share = createShare(machine, config);
+  const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
+  const selection = createSelection({ store: store.session, registry, hub });
+  const starterDirs = [config.cacheDir, config.dataDir];
+  const { defaultBatchSize } = config;
+  const settingsContext = createSettingsContext({
+    machine,
+    registry,
+    defaultBatchSize,
+    cluster: config.cluster !== null,
+  });
+  const judges = { registry, datasets, settingsContext, sizeOf: createModelSizes(hub) };
+  const planner = createPlanner({
+    ...judges,
+    ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },
+    otherRuns: createRunsUnderway({ store, jobsDir, share }),
+  });
+  const tools = {
+    quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+    score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
+    converter: config.converterDir,
+  };
+  const imports = createImports({
+    datasets,
+    datasetsDir: config.datasetsDir,
+    command: config,
+    frames,
+    hub,
+    limitBytes: limits.importBytes,
+    version,
+    logger,
+  });
+  const previewer = createPreviewer({
+    judges,
+    command: config,
+    tools,
+    jobsDir,
+    hubToken: config.hubToken,
+    timeoutMs: limits.previewMs,
+  });
+  return {
+    judges,
+    tools,
+    share,
+    datasets,
+    imports,
+    examples: createExampleDatasets({
+      dir: join(config.installDir, 'examples'),
+      starterDirs,
+      datasets,
+      recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
+    }),
+    selection,
+    localModels: createLocalModels({
+      starter: () => findStarter(starterDirs),
+      trained: () =>
+        store.jobs.list({ states: [], limit: 200, offset: 0 }).jobs.map(({ modelName }) => modelName),
+    }),
+    planner,
+    previewer,
+    datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),
+    recommendedSettings: async () => recommendedSettings(await settingsContext()),
+    moving: createMoving({
+      baseUrl: config.openAiBaseUrl,
+      patience: {
+        timeoutMs: limits.hubTimeoutMs,
+        backoffMs: limits.moveBackoffMs,
+        waitMs: limits.moveWaitMs,
+      },
+      datasets,
+      imports,
+      recordsPath: join(config.dataDir, 'moved', 'openai.json'),
+      recommend: async () => ({
+        baseModel: selection.recommend((await machine()).profile, 'text-generation').recommended,
+        recommended: recommendedSettings(await settingsContext()),
+      }),
+    }),
+    expectTraining: () => void warm.expect(),
+    jobs: createJobs({
+      store,
+      frames,
+      models,
+      judges,
+      launcher: createLauncher({ command: config, warm, hubToken: config.hubToken }),
+      checkDisk: planner.checkDisk,
+      places: { jobsDir, logsDir, tools },
+      release: playground.releaseCheckpoints,
+      queueLimit: limits.queuedJobs,
+      waits: {
+        askMs: limits.stopAskMs,
+        termMs: limits.stopTermMs,
+        heartbeatMs: limits.heartbeatMs,
+        lingerMs: limits.lingerMs,
+      },
+      machine: {
+        share,
+        cluster: config.cluster !== null,
+        takeTrace: live.takeTrace,
+        onActive: (ids) => {
+          engine.setTrainingActive(ids.length > 0);
+          live.setTraining(ids);
+          onTrainings();
+        },
+      },
+      logger,
+    }),
+  };
+}

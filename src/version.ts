@@ -1,0 +1,2 @@
+/** The API version (docs/specification.md, Versioning). */
+export const version = 'v2';
