@@ -180,9 +180,12 @@ test('a run is named, repeated, compared and deleted', async () => {
   await keys.reach(/^button Remove First/);
   await keys.press('Enter');
   await page.getByRole('button', { name: 'Remove First (train_1)' }).waitFor({ state: 'detached' });
-  await keys.isOn(/^(select Add a run|button Remove)/, 'after a run was taken out');
-  await keys.reach(/^select Add a run/, 'Shift+Tab');
-  await page.keyboard.type('First');
+  await keys.isOn(/^(select Run to add|button Remove)/, 'after a run was taken out');
+  await keys.reach(/^select Run to add/, 'Shift+Tab');
+  await keys.press('ArrowDown');
+  await keys.isOn(/^select Run to add/, 'after a run was chosen, which adds nothing yet');
+  await keys.reach(/^button Add/);
+  await keys.press('Enter');
   await page.getByRole('button', { name: 'Remove First (train_1)' }).waitFor();
   await keys.isOn(/^a First/, 'after the last run was added');
 
@@ -219,6 +222,12 @@ test('a model is evaluated, and the evaluation and the model are deleted', async
   await follow(/^a eval_1$/, /results\?eval=eval_1$/, /^h1 eval_1/);
   await keys.reach(/^div Table of rows/);
   await follow(/^a Evaluations$/, /\/evaluations$/, /^h1 Evaluations/);
+  // The list is without it before the dialog is closed.
+  await page.route('**/api/evaluations/eval_2', async (route) => {
+    const response = await route.fetch();
+    await page.getByRole('link', { name: 'eval_2' }).waitFor({ state: 'detached' });
+    await route.fulfill({ response });
+  });
   for (const [id, next] of [
     ['eval_2', /eval_1/],
     ['eval_1', /./],
@@ -228,6 +237,7 @@ test('a model is evaluated, and the evaluation and the model are deleted', async
     await keys.reach(/^button Delete evaluation/);
     await keys.press('Enter');
     await page.getByRole('link', { name: id }).waitFor({ state: 'detached' });
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await keys.isOn(next, `after ${id} was deleted`);
   }
 

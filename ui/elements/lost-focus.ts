@@ -11,6 +11,9 @@ interface Place {
   }[];
   /** Everything that could have the focus then, in order. */
   readonly order: readonly HTMLElement[];
+  readonly dialog: HTMLDialogElement | null;
+  /** Where it was before the dialog was opened. */
+  readonly outer: Place | null;
 }
 
 const isUsable = (element: HTMLElement) =>
@@ -28,14 +31,27 @@ export function focusHeading(): void {
   heading?.focus({ preventScroll: true });
 }
 
-function placeOf(target: HTMLElement): Place {
+/** The first place that is not left, of this one and those from which its dialogs were opened. */
+function leave(place: Place | null, isLeft: (place: Place) => boolean): Place | null {
+  let from = place;
+  while (from !== null && isLeft(from)) from = from.outer;
+  return from;
+}
+
+const isClosed = ({ dialog }: Place) => dialog !== null && !(dialog.isConnected && dialog.open);
+
+function placeOf(target: HTMLElement, previous: Place | null): Place {
+  const dialog = target.closest('dialog');
+  const sameDialog = leave(previous, (place) => place.dialog !== dialog);
   const path = [];
   for (let element: Element | null = target; element !== null; element = element.parentElement) {
     path.push({ element, before: element.previousElementSibling, after: element.nextElementSibling });
   }
   return {
     path,
-    order: [...(target.closest('dialog') ?? document).querySelectorAll<HTMLElement>(focusable)],
+    order: [...(dialog ?? document).querySelectorAll<HTMLElement>(focusable)],
+    dialog,
+    outer: dialog === null ? null : sameDialog === null ? previous : sameDialog.outer,
   };
 }
 
@@ -62,7 +78,8 @@ const busyMs = 1_000;
 
 /**
  * Keeps the keyboard on the page: when the element that has the focus is deleted, replaced or hidden, what has taken its
- * place or is next to it gets the focus. One that was disabled for a moment gets it back.
+ * place or is next to it gets the focus; when a dialog is closed, the element from which it was opened, or what is there.
+ * One that was disabled for a moment gets it back.
  */
 export function keepLostFocus(): void {
   let place: Place | null = null;
@@ -72,11 +89,15 @@ export function keepLostFocus(): void {
 
   const settle = (isLate: boolean) => {
     isAsked = false;
+    if (!isLost()) return;
+    const open = leave(place, isClosed);
+    const wasClosed = open !== null && open !== place;
+    place = open ?? place;
     const last = place?.path[0]?.element;
-    if (place === null || !(last instanceof HTMLElement) || !isLost()) return;
+    if (place === null || !(last instanceof HTMLElement)) return;
     if (isUsable(last)) {
       // Who takes the focus away from a usable element, as by a click beside it, does so on purpose.
-      if (wasDisabled) last.focus({ preventScroll: true });
+      if (wasDisabled || wasClosed) last.focus({ preventScroll: true });
       else place = null;
     } else if (!isLate && last.isConnected && last.matches(':disabled')) {
       const { path } = place;
@@ -95,7 +116,7 @@ export function keepLostFocus(): void {
     requestAnimationFrame(() => settle(false));
   };
   document.addEventListener('focusin', ({ target }) => {
-    place = target instanceof HTMLElement && target !== document.body ? placeOf(target) : null;
+    place = target instanceof HTMLElement && target !== document.body ? placeOf(target, place) : null;
     wasDisabled = false;
   });
   // Disabling an element takes its focus away only when it is drawn.
