@@ -38,18 +38,19 @@ async function asked(path: string, text: string | RegExp, hasSocket = true): Pro
   return counts;
 }
 
-for (const [path, text] of [
-  ['/', 'Recent runs'],
-  ['/training', 'Essentials'],
-  ['/training/runs', '1 of 1'],
-  ['/training/train_1', 'Try it'],
-  ['/playground', 'Max new tokens'],
-  ['/models', '1 of 1'],
+// Pages that do not show the list of models do not read it.
+for (const [path, text, models] of [
+  ['/', 'Recent runs', 1],
+  ['/training', 'Essentials', 0],
+  ['/training/runs', '1 of 1', 0],
+  ['/training/train_1', 'Try it', 1],
+  ['/playground', 'Max new tokens', 1],
+  ['/models', '1 of 1', 1],
 ] as const) {
   test(`${path} asks for everything once`, async () => {
     const counts = await asked(path, text);
     assert.is(counts.get('/api/jobs'), 1, 'the list of jobs');
-    assert.is(counts.get('/api/catalog'), 1, 'the list of models');
+    assert.is(counts.get('/api/catalog') ?? 0, models, 'the list of models');
     const twice = [...counts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count}`);
     assert.equal(twice, []);
   });

@@ -254,4 +254,14 @@ test('a run and a dataset that are deleted on their pages are asked for no more,
   );
 });
 
+test('of a run that does not exist, nothing is asked but whether it does', async () => {
+  const { page } = await openPage(service.url, '/nowhere');
+  const failed = failuresOf(page);
+  await page.goto(`${service.url}/training/train_99`);
+  await sees(page, 'Run not found');
+  await page.locator('.connection[data-state="live"]').waitFor();
+  await page.waitForLoadState('networkidle');
+  assert.equal(failed, ['404 /api/jobs/train_99']);
+});
+
 test.run();

@@ -76,6 +76,8 @@ try {
   if (isWanted('run')) {
     const run = await open('/training/train_1', 'light', 860);
     await run.locator('.verdict-prompt').nth(2).waitFor();
+    // Until the names are read, it is called by its key.
+    await run.getByText('Text generation on support.jsonl').waitFor();
     await keep(run, 'run');
   }
   if (isWanted('playground')) {

@@ -87,11 +87,12 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
 
   // After it, the form tells how long another one takes.
   await page.goto(`${service.url}/training`);
-  await page
-    .locator('.estimate p', { hasText: /^\s*Time\s*about \d/ })
-    .first()
-    .waitFor();
+  const time = page.locator('.estimate p', { hasText: /^\s*Time\s*about \d/ }).first();
+  const told = await time.textContent();
   await page.locator('.estimate').getByRole('link', { name: 'train_1' }).waitFor();
+  await page.getByLabel('Epochs', { exact: true }).fill('900');
+  await until(async () => (await time.textContent()) !== told, 'the time follows the fields');
+  await page.getByLabel('Epochs', { exact: true }).fill('1');
 
   // Eight rows of a step are two prompts with four answers each.
   await openFold(page, 'Method');

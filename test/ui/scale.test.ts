@@ -50,7 +50,10 @@ test('ten thousand models can be searched, and sorted by any column', async () =
 });
 
 test('ten thousand runs are searched and filtered by the service, and read as far as one scrolls', async () => {
-  const { page, faults } = await openPage(service.url, '/training/runs');
+  const { page, faults } = await openPage(service.url, '/nowhere');
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await page.goto(`${service.url}/training/runs`);
   await sees(page, '50 of 10,000');
   const rows = page.locator('tbody tr');
   const more = page.getByRole('button', { name: 'Load more' });
@@ -63,6 +66,15 @@ test('ten thousand runs are searched and filtered by the service, and read as fa
   await sees(page, '1 of 1');
   await search.fill('train_9876');
   await page.locator('tbody a[href="/training/train_9876"]').waitFor();
+  await page.waitForURL(/q=train_9876$/);
+  assert.not.ok(asked.includes('/api/catalog'), 'the models are read where they are shown');
+  // What is still being typed is in the history before the page that comes next.
+  await search.fill('train_987');
+  await page.locator('tbody a').first().click();
+  await page.locator('h1', { hasText: /./ }).waitFor();
+  await page.goBack();
+  await page.waitForURL(/q=train_987$/);
+  assert.is(await search.inputValue(), 'train_987');
   await search.fill('');
   await sees(page, '50 of 10,000');
   await page.getByLabel('Filter by state').selectOption('stopped');

@@ -13,7 +13,9 @@ export function stateBadge(state: JobState): TemplateResult {
 
 /** A user-supplied name, isolated from the surrounding text direction and wrapped where needed. */
 export function nameText(name: string): TemplateResult {
-  return html`<bdi class="name">${name}</bdi>`;
+  // A learning rate such as 2e-4 stays on one line.
+  const parts = name.split(/([\d.]+e-\d+)/);
+  return html`<bdi class="name">${parts.map((part, index) => (index % 2 === 1 ? html`<span class="unbroken">${part}</span>` : part))}</bdi>`;
 }
 
 /** A base model's short name: a full hub ID, or the last part of a folder. */

@@ -24,7 +24,7 @@ import type {
 } from '../api/types.ts';
 import { isActive } from './job-words.ts';
 import { paced } from './pace.ts';
-import { Remote } from './remote.ts';
+import { Remote, WatchedRemote } from './remote.ts';
 import { Router } from './router.ts';
 import { Run } from './run.ts';
 import { openSession, untilSignedIn } from './session.ts';
@@ -51,7 +51,7 @@ export const choices = new Remote<Choices>(service.choices);
 /** The built-in examples. */
 export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
-export const models = new Remote<Model[]>(service.models);
+export const models = new WatchedRemote<Model[]>(service.models);
 /** Whether a model is still there, as far as is known. */
 export const isKept = (modelId: string): boolean =>
   models.value.value?.some((model) => model.model_id === modelId) ?? true;
@@ -132,8 +132,8 @@ function take(frame: Frame): void {
     currentJobId.set(frame.job_id ?? null);
     // Reload what may have changed while disconnected.
     void jobs.refresh();
-    void models.refresh();
-    for (const run of runs.values()) void run.load();
+    models.renew();
+    for (const run of runs.values()) if (!run.isUnknown) void run.load();
     return;
   }
   if (frame.type === 'gpu') {
@@ -156,11 +156,11 @@ function take(frame: Frame): void {
   }
   if (frame.type === 'model') {
     if (frame.action === 'push') pushed.set(frame);
-    else void models.refresh();
+    else models.renew();
   }
   if (frame.type === 'export' && frame.model_id !== undefined) {
     quantized.set(frame);
-    if (frame.state === 'completed') void models.refresh();
+    if (frame.state === 'completed') models.renew();
     return;
   }
   if (frame.type === 'status') {
@@ -180,13 +180,13 @@ function take(frame: Frame): void {
 /** Reads the shared lists again after a change of names; several at once are many. */
 const renamed = paced(() => {
   void jobs.refresh();
-  void models.refresh();
+  models.renew();
 }, renamedMs);
 
 /** Loads the shared lists unless they are loaded. */
 function ensureLists(): void {
   jobs.ensure();
-  models.ensure();
+  if (models.value.value === null && !models.value.loading) models.renew();
   choices.ensure();
 }
 

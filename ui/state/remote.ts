@@ -44,6 +44,28 @@ export class Remote<T> extends Store<Known<T>> {
   }
 }
 
+/** A remote value that is read only for those that watch it: a list that may be long. */
+export class WatchedRemote<T> extends Remote<T> {
+  #isDue = false;
+
+  /** Reads it again, or as soon as something watches it. */
+  renew(): void {
+    if (this.isWatched) void this.refresh();
+    else this.#isDue = true;
+  }
+
+  override async refresh(): Promise<void> {
+    this.#isDue = false;
+    await super.refresh();
+  }
+
+  override subscribe(listener: () => void): () => void {
+    const end = super.subscribe(listener);
+    if (this.#isDue) void this.refresh();
+    return end;
+  }
+}
+
 /** Updates an element whenever one of its remote values changes, and reads these again whenever it is connected. */
 export class Reread implements ReactiveController {
   readonly #remotes: readonly Remote<unknown>[];

@@ -19,21 +19,55 @@ export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(
 export const evaluationsPath = (ids: readonly string[]) =>
   `/training/evaluations/results?${ids.map((id) => `eval=${encodeURIComponent(id)}`).join('&')}`;
 
+/** How long after the last press of a key the address tells what was typed. */
+const typedMs = 300;
+
 /** Client-side routing. */
 export class Router extends Store<Place> {
+  /** What was typed but is not in the address yet. */
+  #typed: { readonly path: string; readonly timer: ReturnType<typeof setTimeout> } | null = null;
+
   constructor() {
     super(placeOf(location));
-    addEventListener('popstate', () => this.set(placeOf(location)));
+    addEventListener('popstate', () => {
+      this.#forget();
+      this.set(placeOf(location));
+    });
+    addEventListener('pagehide', () => this.#settle());
     document.addEventListener('click', (event) => this.#follow(event));
   }
 
-  /** Navigates to a path. */
-  go(path: string, options: { replace?: boolean } = {}): void {
-    if (path === location.pathname + location.search) return;
-    if (options.replace) history.replaceState(null, '', path);
-    else history.pushState(null, '', path);
-    this.set(placeOf(location));
-    if (!options.replace) scrollTo(0, 0);
+  /**
+   * Navigates to a path.
+   * @param options.replace does not add to the history; `typed` neither, and changes the address only after a pause,
+   *   because the browser then also reads the icon of the page again, which would delay what is found.
+   */
+  go(path: string, options: { replace?: boolean; typed?: boolean } = {}): void {
+    const { pathname, search } = new URL(path, location.href);
+    const next = pathname + search;
+    if (next === (this.#typed?.path ?? location.pathname + location.search)) return;
+    if (options.typed) {
+      this.#forget();
+      this.#typed = { path: next, timer: setTimeout(() => this.#settle(), typedMs) };
+    } else {
+      this.#settle();
+      if (options.replace) history.replaceState(null, '', next);
+      else history.pushState(null, '', next);
+    }
+    this.set(placeOf({ pathname, search }));
+    if (!options.replace && !options.typed) scrollTo(0, 0);
+  }
+
+  #forget(): void {
+    clearTimeout(this.#typed?.timer);
+    this.#typed = null;
+  }
+
+  /** Puts into the address what was typed. */
+  #settle(): void {
+    const typed = this.#typed;
+    this.#forget();
+    if (typed !== null) history.replaceState(null, '', typed.path);
   }
 
   /** Handles plain clicks on internal links without reloading. */
@@ -49,7 +83,7 @@ export class Router extends Store<Place> {
   }
 }
 
-function placeOf({ pathname, search }: Location): Place {
+function placeOf({ pathname, search }: Pick<Location, 'pathname' | 'search'>): Place {
   return {
     segments: pathname
       .split('/')

@@ -42,11 +42,17 @@ export class Run extends Store<RunRecord> {
     return this.#loading;
   }
 
+  /** Whether the service said that there is no such run. */
+  get isUnknown(): boolean {
+    return this.value.job === null && this.value.error?.status === 404;
+  }
+
   async #load(): Promise<void> {
     this.#waiting = [];
     try {
-      const [job, series, stored] = await Promise.all([
-        service.job(this.jobId),
+      // Asked first: of a run that does not exist, nothing else is asked.
+      const job = await service.job(this.jobId);
+      const [series, stored] = await Promise.all([
         service.series(this.jobId, pointLimit),
         service.events(this.jobId),
       ]);

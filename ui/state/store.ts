@@ -31,6 +31,11 @@ export class Store<T> implements Watchable {
     for (const listener of [...this.#listeners]) listener();
   }
 
+  /** Whether something listens. */
+  protected get isWatched(): boolean {
+    return this.#listeners.size > 0;
+  }
+
   subscribe(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -89,7 +89,7 @@ export class IdentityHead extends LitElement {
         }),
       );
       void jobs.refresh();
-      void models.refresh();
+      models.renew();
     } catch (error) {
       this._error = asServiceError(error);
     } finally {

@@ -107,7 +107,7 @@ export class Evaluations extends LitElement {
   }
 
   private _row(evaluation: EvaluationSummary, chosen: readonly string[]): TemplateResult {
-    const { evaluation_id: id, state: now, error } = evaluation;
+    const { evaluation_id: id, state: now, error, figures } = evaluation;
     const isOver = now === 'completed' || now === 'failed';
     const isFull = chosen.length >= comparedLimit && !chosen.includes(id);
     return html`<tr>
@@ -125,7 +125,8 @@ export class Evaluations extends LitElement {
         ${evaluationName(evaluation)}<small class="muted"><bdi class="wrap">${evaluation.dataset}</bdi>, ${formatCount(evaluation.rows)} rows</small>
       </td>
       <td class="two-lines">
-        ${evaluationState(evaluation)} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}
+        ${evaluationState(evaluation)}
+        ${figures === null ? nothing : html`<small class="only-narrow">${mainFigures(evaluation)}</small>`} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}
       </td>
       <td class="spare-narrow">${mainFigures(evaluation)}</td>
       <td class="right spare">${formatMoment(evaluation.created_at)}</td>

@@ -72,12 +72,16 @@ export class ModelList extends LitElement {
   }
 
   /** Changes one part of the search in the URL. */
-  private _go(name: string, value: string): void {
+  private _go(
+    name: string,
+    value: string,
+    how: { typed: true } | { replace: true } = { replace: true },
+  ): void {
     const query = new URLSearchParams(router.value.query);
     if (value === '') query.delete(name);
     else query.set(name, value);
     const text = query.toString();
-    router.go(`/models${text === '' ? '' : `?${text}`}`, { replace: true });
+    router.go(`/models${text === '' ? '' : `?${text}`}`, how);
     this._limit = pageRows;
   }
 
@@ -135,7 +139,7 @@ export class ModelList extends LitElement {
       ${listTools({
         of: 'models',
         words: this._asked('q'),
-        search: (words) => this._go('q', words),
+        search: (words) => this._go('q', words, { typed: true }),
         filters: [
           filter('task', 'task', tasks),
           filter('base model', 'model', facetOptions(facets?.models)),

@@ -1,11 +1,12 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import type { JobDetail } from '../../api/types.ts';
+import type { Job, JobDetail } from '../../api/types.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine } from '../../charts/chart-data.ts';
 import { ChartGroup } from '../../charts/chart-group.ts';
 import type { Mark } from '../../charts/marks.ts';
 import { type OwnLine, overlaid } from '../../charts/overlay.ts';
+import { checkField } from '../../elements/fields.ts';
 import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
@@ -30,6 +31,8 @@ const colours = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--
 @customElement('hone-compare')
 export class Compare extends LitElement {
   @state() private _all = false;
+  /** The run that is chosen to be added. */
+  @state() private _next = '';
   private readonly _group = new ChartGroup('Comparison');
   private _followed = '';
   private _ends: (() => void)[] = [];
@@ -97,22 +100,7 @@ export class Compare extends LitElement {
           )}
           ${
             others.length > 0 && runs.length < comparedLimit
-              ? html`<li>
-                  <select
-                    aria-label="Add a run"
-                    @change=${(event: Event) => {
-                      const select = event.target as HTMLSelectElement;
-                      if (select.value !== '') this._go([...this._ids, select.value]);
-                      select.value = '';
-                    }}
-                  >
-                    <option value="">Add a run…</option>
-                    ${others.map(
-                      (job) =>
-                        html`<option value=${job.job_id}>${job.display_name} (${job.job_id}: ${job.model_name})</option>`,
-                    )}
-                  </select>
-                </li>`
+              ? html`<li>${this._adding(others)}</li>`
               : nothing
           }
         </ul>
@@ -120,6 +108,32 @@ export class Compare extends LitElement {
       }
       ${runs.length > 0 ? this._comparison(runs) : html`<section class="card">${noRuns(others.length)}</section>`}
     </div>`;
+  }
+
+  /** A run is added by the button: the arrow keys change what is chosen in a select. */
+  private _adding(others: readonly Job[]): TemplateResult {
+    const chosen = others.some(({ job_id }) => job_id === this._next) ? this._next : '';
+    return html`<form
+      class="row"
+      @submit=${(event: Event) => {
+        event.preventDefault();
+        if (chosen !== '') this._go([...this._ids, chosen]);
+      }}
+    >
+      <select
+        aria-label="Run to add"
+        @change=${(event: Event) => {
+          this._next = (event.target as HTMLSelectElement).value;
+        }}
+      >
+        <option value="" ?selected=${chosen === ''}>Choose a run…</option>
+        ${others.map(
+          ({ job_id, display_name, model_name }) =>
+            html`<option value=${job_id} ?selected=${job_id === chosen}>${display_name} (${job_id}: ${model_name})</option>`,
+        )}
+      </select>
+      <button type="submit" ?disabled=${chosen === ''}>Add</button>
+    </form>`;
   }
 
   private _comparison(runs: readonly Run[]): TemplateResult {
@@ -158,16 +172,9 @@ export class Compare extends LitElement {
     return html`<section class="card" aria-labelledby="differences">
       <header class="card-head">
         <h2 id="differences">Differences</h2>
-        <label class="check">
-          <input
-            type="checkbox"
-            .checked=${this._all}
-            @change=${(event: Event) => {
-              this._all = (event.target as HTMLInputElement).checked;
-            }}
-          />
-          Show identical rows
-        </label>
+        ${checkField('Show identical rows', this._all, (on) => {
+          this._all = on;
+        })}
       </header>
       <div class="scroll-box" tabindex="0" role="region" aria-label="Table of differences">
         <table class="rows compared">

@@ -82,12 +82,16 @@ export class History extends LitElement {
   }
 
   /** Changes one part of the search in the URL. */
-  private _go(name: string, value: string): void {
+  private _go(
+    name: string,
+    value: string,
+    how: { typed: true } | { replace: true } = { replace: true },
+  ): void {
     const query = new URLSearchParams(router.value.query);
     if (value === '') query.delete(name);
     else query.set(name, value);
     const text = query.toString();
-    router.go(`/training/runs${text === '' ? '' : `?${text}`}`, { replace: true });
+    router.go(`/training/runs${text === '' ? '' : `?${text}`}`, how);
   }
 
   protected override render(): TemplateResult {
@@ -125,7 +129,7 @@ export class History extends LitElement {
     return listTools({
       of: 'runs',
       words: router.value.query.get('q') ?? '',
-      search: (words) => this._go('q', words),
+      search: (words) => this._go('q', words, { typed: true }),
       filters: [
         filterSelect('state', stateOptions, chosenState, (value) => this._go('state', value)),
         filterSelect('base model', facetOptions(facets?.models), model, (value) => this._go('model', value)),
