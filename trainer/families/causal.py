@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import rows
 from trainer.data.encode import IGNORED
 from trainer.data.sequences import encoded_rows
-from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.layers import fuse_layers
 from trainer.fast.padding_free import make_padding_free, padding_free_trainer
 from trainer.model.hardware import choose
 from trainer.training import probe
@@ -37,7 +37,7 @@ def train(job: Job) -> dict[str, Any]:
     model = job.provider.adapt(job, model, "CAUSAL_LM")
     own_kernels, why = job.provider.own_kernels, "the provider has its own kernels"
     if not own_kernels:
-        fuse_lora_layers(model)
+        fuse_layers(model)
         why = make_padding_free(model, training, hardware)
     padding_free = job.tell_path(why) is None
     columns = ["input_ids", "labels"]

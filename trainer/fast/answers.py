@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.fast.layers import unfuse_layers
 from trainer.fast.loss import log_probabilities
 from trainer.fast.padding_free import row_states, why_padded, without_adapter
 from trainer.fast.shared_rows import grouped
@@ -36,13 +37,30 @@ def token_log_probabilities(
     return log_probabilities(inner, states[places], torch.tensor(labels, device=states.device), figures)
 
 
-def rewards(inner: Any, rows: list[list[int]], pad: int | None) -> Any:
-    """The reward of each of `rows` by `inner`, a causal model that classifies a sequence by its last token
-    other than `pad`."""
+def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Any]:
+    """`rows` for `rewards_of`: one concatenated sequence (1, tokens) of `parts` (rows, 2), each of so many
+    tokens of its own that continue so many of another's; and of each row the place that judges it."""
+    import torch
+
     laid, at = grouped(rows)
-    states = row_states(inner, laid.tensors(inner.device), row_lengths=laid.row_lengths, shared=laid.shared)
     places = [laid.place(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
-    return inner.score(states[places])[:, 0]
+    parts = list(zip(laid.row_lengths, laid.shared, strict=True))
+    # First: the library counts the rows of the first tensor.
+    return {"places": torch.tensor(places), "parts": torch.tensor(parts), **laid.tensors()}
+
+
+def rewards_of(inner: Any, inputs: dict[str, Any]) -> Any:
+    """The reward of each row of `laid_out` by `inner`, a causal model that classifies a sequence by its last
+    token other than the one that fills up rows."""
+    lengths, shared = inputs["parts"].t().tolist()
+    states = row_states(inner, inputs, row_lengths=lengths, shared=shared)
+    return inner.score(states[inputs["places"]])[:, 0]
+
+
+def rewards(inner: Any, rows: list[list[int]], pad: int | None) -> Any:
+    """The reward of each of `rows` by such a model; `pad` is the token that fills up rows."""
+    inputs = {name: value.to(inner.device) for name, value in laid_out(rows, pad).items()}
+    return rewards_of(inner, inputs)
 
 
 def _judged(row: list[int], pad: int | None) -> int:
@@ -64,18 +82,23 @@ def padded_rewards(model: Any, rows: list[list[int]], pad: int) -> Any:
 
 def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardware: Hardware) -> str | None:
     """Switches `model` to padding-free attention if the rewards of the first of `rows` stay the same; returns
-    why it did not, or None."""
+    why it did not, or None. If not, the model has the library's layers again, except for single linear
+    ones."""
     inner = without_adapter(model)
     if not hasattr(inner, "score"):
+        unfuse_layers(model)
         return "the reward model does not judge by its last token"
     taken = [row[: max(2, TRIED_TOKENS - 5 * at)] for at, row in enumerate(rows[:TRIED_ROWS])]
     # The largest reward that a state after the last layer's norm can get; rounding is a share of that.
     weight = max(inner.score.parameters(), key=lambda weight: weight.norm())
     largest = weight.float().norm() * weight.shape[-1] ** 0.5
-    return why_padded(
+    why = why_padded(
         model,
         hardware,
         lambda: padded_rewards(model, taken, pad).float() / largest,
         lambda: rewards(inner, taken, pad).float() / largest,
         least=1.0,
     )
+    if why is not None:
+        unfuse_layers(model)
+    return why

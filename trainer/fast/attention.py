@@ -59,7 +59,7 @@ def attend(
     lengths, without a bias. Where `shared` has a number other than 0 for a row, the row continues the first
     so many tokens of the nearest row before it that has a 0.
 
-    With `kept`, the KeptRows that `key` and `value` come from, `query` has the last token of every row.
+    With `kept`, the KeptRows that `key` and `value` were given to, `query` has the last token of every row.
 
     NotImplementedError for anything else that a model may require.
     """
@@ -73,7 +73,7 @@ def attend(
     if kept is not None:
         if not causal or position_bias is not None:
             raise NotImplementedError("kept rows of attention in both directions, or with a bias")
-        return kept.attend(query, key, value, scaling, sliding_window), None
+        return kept.attend(query, scaling, sliding_window), None
     if sliding_window is not None and not causal:
         raise NotImplementedError("attention in both directions within a window")
     if source_lengths is not None and not causal:

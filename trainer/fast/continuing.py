@@ -11,15 +11,15 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from trainer.fast.few_rows import few_rows
 from trainer.fast.kept_rows import KeptRows
-from trainer.fast.lora import few_rows
 from trainer.fast.loss import all_logits
 from trainer.fast.padding_free import row_states, why_padded, without_adapter
 from trainer.fast.shared_rows import SharedRows
 from trainer.model.hardware import Hardware
 
-# Most tokens of prompts in a pass.
-PASS_TOKENS = 4096
+# Most tokens of prompts in a pass; on a CPU, more take more memory and no less time.
+PASS_TOKENS = {"cpu": 256, "gpu": 4096}
 
 # The trial: prompts, the most tokens of each, and the tokens that they are continued with.
 TRIED_PROMPTS = 4
@@ -114,30 +114,30 @@ def _continue(
     choose: Choose,
     step: Callable[[], None],
 ) -> list[list[int]]:
-    kept = KeptRows([len(prompt) for prompt in prompts], copies)
     owners = [at for at, number in enumerate(copies) for _ in range(number)]
-    states = _begin(inner, prompts, kept, step)[owners]
     answers: list[list[int]] = [[] for _ in owners]
-    # The number of the row in each place, and the position of its next token.
-    rows, positions = list(range(len(answers))), list(kept.lengths)
+    # The number of the row in each place.
+    rows = sorted(range(len(answers)), key=lambda row: len(prompts[owners[row]]))
+    sources = [owners[row] for row in rows]
+    kept = KeptRows([len(prompt) for prompt in prompts], sources, inner.device.type)
+    states = _begin(inner, prompts, kept, step)[sources]
     stops = set(ends)
     while True:
         tokens = choose(all_logits(inner, states), rows).tolist()
-        for place in range(len(rows) - 1, -1, -1):
-            answer = answers[rows[place]]
-            answer.append(tokens[place])
-            if tokens[place] in stops or len(answer) >= most[owners[rows[place]]]:
-                kept.leave(place)
-                # The last one, which goes on, takes its place there, too.
-                for values in (rows, positions, tokens):
-                    last = values.pop()
-                    if place < len(values):
-                        values[place] = last
+        ended = set()
+        for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+            answers[row].append(token)
+            if token in stops or len(answers[row]) >= most[owners[row]]:
+                ended.add(place)
+        if ended:
+            left = kept.leave(ended)
+            rows, tokens = [rows[place] for place in left], [tokens[place] for place in left]
         if not rows:
             return answers
         step()
         kept.write()
         device = states.device
+        positions = [len(prompts[owners[row]]) + len(answers[row]) - 1 for row in rows]
         states = inner.base_model(
             input_ids=torch.tensor(tokens, device=device)[:, None],
             position_ids=torch.tensor(positions, device=device)[:, None],
@@ -147,16 +147,16 @@ def _continue(
             use_cache=True,
             kept=kept,
         ).last_hidden_state[:, -1]
-        positions = [position + 1 for position in positions]
 
 
 def _begin(inner: Any, prompts: list[list[int]], kept: KeptRows, step: Callable[[], None]) -> Any:
     """Computes the prompts for `kept`; the last state of each (prompts, size)."""
     found = []
     start = 0
+    tokens = PASS_TOKENS["cpu" if inner.device.type == "cpu" else "gpu"]
     while start < len(prompts):
         end, count = start, 0
-        while end < len(prompts) and (end == start or count + len(prompts[end]) <= PASS_TOKENS):
+        while end < len(prompts) and (end == start or count + len(prompts[end]) <= tokens):
             count += len(prompts[end])
             end += 1
         laid = SharedRows()

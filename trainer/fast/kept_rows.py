@@ -5,37 +5,35 @@ Imports torch and transformers; import it inside functions.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import torch
 from transformers import Cache
 
 # Columns that are added when there is no room for another token.
-MORE_COLUMNS = 64
+MORE_COLUMNS = 16
+# How much of the longest row of a group on a CPU the shortest has at least, less so many tokens.
+LEAST_SHARE = 0.75
+MISSED = 8
 
 
 class KeptRows(Cache):
-    """Rows whose beginnings have these `lengths`, of each of which there are as many `copies`.
+    """Rows that begin with the beginnings of these `lengths`: the row in each place with that of `owners`, in
+    which the shorter ones come first.
 
-    All rows end at the same column, the shorter ones begin later. First the model takes the beginnings, laid
-    end to end, some at a time: `take` says which; then `write` makes room for another token of every row.
-    On a CPU they are kept in float32, in which one token's attention takes half the time of bfloat16.
+    First the model takes the beginnings, laid end to end, some at a time: `take` says which; then `write`
+    makes room for another token of every row. On a CPU rows of similar lengths are a group, so that little is
+    kept and attended to for nothing, and they are kept in float32, in which one token's attention takes half
+    the time of bfloat16.
     """
 
-    def __init__(self, lengths: list[int], copies: list[int]) -> None:
+    def __init__(self, lengths: list[int], owners: list[int], device: str) -> None:
         super().__init__(layers=[])
-        self.copies = copies
-        # Of every row that is left.
-        self.lengths = [length for length, number in zip(lengths, copies, strict=True) for _ in range(number)]
-        # The column that is written next, and the first that a row has.
-        self.column = self._width = max(lengths)
-        self.first = 0
-        self._beginnings = lengths
+        parts = _alike(lengths, owners) if device == "cpu" else [owners]
+        self._groups = [_Group(lengths, part) for part in parts]
         self._taken: range | None = None
-        self._columns = self.column + MORE_COLUMNS
-        # By layer: (rows, heads, columns, size) of keys and of values.
-        self._parts: dict[int, list[Any]] = {}
-        self._hidden: Any = None
+        self._layer = 0
 
     def take(self, beginnings: range) -> None:
         """The next pass has the tokens of these of the rows' beginnings."""
@@ -43,57 +41,121 @@ class KeptRows(Cache):
 
     def write(self) -> None:
         """The next pass has one more token of every row."""
-        if self._taken is not None:
-            self._taken = None
-        else:
-            self.column += 1
+        begun, self._taken = self._taken is not None, None
+        for group in self._groups:
+            group.write(begun)
+
+    def leave(self, places: set[int]) -> list[int]:
+        """Forgets the rows in these places; returns for each place where its row was before."""
+        order: list[int] = []
+        start = 0
+        for group in self._groups:
+            count = len(group.lengths)
+            order += [start + row for row in group.leave({place - start for place in places})]
+            start += count
+        self._groups = [group for group in self._groups if group.lengths]
+        return order
+
+    def update(self, key: Any, value: Any, layer: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Keeps the keys and values of a pass; `attend` attends to them."""
+        self._layer = layer
+        start = 0
+        for group in self._groups:
+            if self._taken is not None:
+                group.begin(key, value, layer, self._taken)
+            else:
+                end = start + len(group.lengths)
+                group.add(key[start:end], value[start:end], layer)
+                start = end
+        return key, value
+
+    def attend(self, query: Any, scaling: float | None, window: int | None) -> Any:
+        """Attention of `query` (rows, heads, 1, size) to what the layer that was updated last has; returns
+        (rows, 1, heads, size)."""
+        found = []
+        start = 0
+        for group in self._groups:
+            end = start + len(group.lengths)
+            found.append(group.attend(query[start:end], self._layer, scaling, window))
+            start = end
+        return torch.cat(found)
+
+
+def _alike(lengths: list[int], owners: list[int]) -> list[list[int]]:
+    """`owners`, of which the shorter ones come first, in parts of similar lengths."""
+    parts: list[list[int]] = []
+    least = 0.0
+    for owner in reversed(owners):
+        if lengths[owner] < least or not parts:
+            parts.append([])
+            least = LEAST_SHARE * lengths[owner] - MISSED
+        parts[-1].append(owner)
+    return [part[::-1] for part in reversed(parts)]
+
+
+class _Group:
+    """All rows end at the same column, the shorter ones begin later."""
+
+    def __init__(self, lengths: list[int], owners: list[int]) -> None:
+        self.owners = owners
+        # Of the beginnings, and of those of the rows that are left.
+        self._beginnings = lengths
+        self.lengths = [lengths[owner] for owner in owners]
+        # The column that is written next, and the first that a row has.
+        self.column = self._width = max(self.lengths)
+        self.first = 0
+        self._columns = self.column + MORE_COLUMNS
+        # By layer: (rows, heads, columns, size) of keys and of values.
+        self._parts: dict[int, list[Any]] = {}
+        self._hidden: Any = None
+
+    def write(self, begun: bool) -> None:
+        """Makes room for another token of every row, the first one where they have only `begun`."""
+        self.column += not begun
         if self.column == self._columns:
             self._columns += MORE_COLUMNS
             for parts in self._parts.values():
                 for at, part in enumerate(parts):
-                    rows = part[: len(self.lengths)]
-                    more = rows.new_empty(*rows.shape[:2], MORE_COLUMNS, rows.shape[3])
-                    parts[at] = torch.cat([rows, more], dim=2)
+                    old = part[: len(self.lengths)]
+                    parts[at] = old.new_empty(*old.shape[:2], self._columns, old.shape[3])
+                    parts[at][:, :, : self.column] = old
         self._look()
 
-    def leave(self, row: int) -> None:
-        """Forgets a row; the last one takes its place."""
-        last = len(self.lengths) - 1
-        if row != last:
-            for parts in self._parts.values():
-                for part in parts:
-                    part[row] = part[last]
-            self.lengths[row] = self.lengths[last]
-        self.lengths.pop()
+    def leave(self, rows: set[int]) -> list[int]:
+        """Forgets these of the rows; returns which row is in each place now: the last ones have taken the
+        places of those that left."""
+        left = [row for row in range(len(self.lengths)) if row not in rows]
+        moved = [row for row in left if row >= len(left)]
+        order = [moved.pop() if row in rows else row for row in range(len(left))]
+        for place, row in enumerate(order):
+            if place != row:
+                for parts in self._parts.values():
+                    for part in parts:
+                        part[place, :, : self.column + 1] = part[row, :, : self.column + 1]
+        self.lengths = [self.lengths[row] for row in order]
+        return order
 
-    def update(self, key: Any, value: Any, layer: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Keeps the keys and values of a pass; returns those to attend to."""
-        if self._taken is not None:
-            self._begin(key, value, layer)
-            return key, value
-        count = len(self.lengths)
-        found = []
+    def add(self, key: Any, value: Any, layer: int) -> None:
+        """Keeps the keys and values of another token of every row."""
         for part, new in zip(self._parts[layer], (key, value), strict=True):
-            part[:count, :, self.column] = new[:, :, 0]
-            found.append(part[:count, :, self.first : self.column + 1])
-        return found[0], found[1]
+            part[: len(self.lengths), :, self.column] = new[:, :, 0]
 
-    def _begin(self, key: Any, value: Any, layer: int) -> None:
+    def begin(self, key: Any, value: Any, layer: int, taken: range) -> None:
+        """Keeps those of the beginnings `taken`, which are laid end to end, that rows have."""
         if layer not in self._parts:
             dtype = torch.float32 if key.device.type == "cpu" else key.dtype
-            # What is hidden is multiplied with 0, so it must be finite.
             shape = len(self.lengths), key.shape[1], self._columns
-            self._parts[layer] = [
-                torch.zeros(*shape, new.shape[3], dtype=dtype, device=new.device) for new in (key, value)
-            ]
-        lengths = [self._beginnings[at] for at in self._taken]
-        rows = sum(self.copies[: self._taken.start])
-        pieces = zip(*(new[0].split(lengths, dim=1) for new in (key, value)), strict=True)
-        for at, length, both in zip(self._taken, lengths, pieces, strict=True):
-            end = rows + self.copies[at]
-            for part, piece in zip(self._parts[layer], both, strict=True):
-                part[rows:end, :, self.column - length : self.column] = piece
-            rows = end
+            self._parts[layer] = [new.new_empty(*shape, new.shape[3], dtype=dtype) for new in (key, value)]
+            for part in self._parts[layer]:
+                # What is hidden is multiplied with 0, so it must be finite.
+                part[:, :, : self.column] = 0
+        ends = dict(zip(taken, accumulate(self._beginnings[at] for at in taken), strict=True))
+        for row, owner in enumerate(self.owners):
+            if owner in ends:
+                length = self._beginnings[owner]
+                pieces = slice(ends[owner] - length, ends[owner])
+                for part, new in zip(self._parts[layer], (key, value), strict=True):
+                    part[row, :, self.column - length : self.column] = new[0, :, pieces]
 
     def _look(self) -> None:
         """Finds what no row has, and what only some have."""
@@ -108,19 +170,16 @@ class KeptRows(Cache):
         hidden = torch.zeros(len(self.lengths), len(columns), device=device)
         self._hidden = hidden.masked_fill_(columns < begins[:, None], float("-inf"))[:, None, None]
 
-    def attend(self, query: Any, key: Any, value: Any, scaling: float | None, window: int | None) -> Any:
-        """Attention of `query` (rows, heads, 1, size) to `key` and `value` (rows, groups, columns, size) as
-        `update` returned them; returns (rows, 1, heads, size)."""
+    def attend(self, query: Any, layer: int, scaling: float | None, window: int | None) -> Any:
+        """Attention of the group's part of `query`."""
         rows, heads, _, size = query.shape
+        first = self.first if window is None else max(self.first, self.column + 1 - window)
+        key, value = (part[:rows, :, first : self.column + 1] for part in self._parts[layer])
         groups, length = key.shape[1:3]
-        hidden = self._hidden
-        if window is not None and window < length:
-            key, value = key[:, :, -window:], value[:, :, -window:]
-            hidden = None if hidden is None else hidden[..., -window:]
         asked = query.reshape(rows * groups, heads // groups, size).to(key.dtype)
         asked = asked * (size**-0.5 if scaling is None else scaling)
         scores = torch.bmm(asked, key.flatten(0, 1).transpose(1, 2))
-        if hidden is not None:
-            scores.view(rows, groups, heads // groups, -1).add_(hidden)
+        if self._hidden is not None:
+            scores.view(rows, groups, heads // groups, -1).add_(self._hidden[..., -length:])
         answer = torch.bmm(scores.softmax(-1, dtype=torch.float32).to(value.dtype), value.flatten(0, 1))
         return answer.view(rows, 1, heads, -1).to(query.dtype)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
+from trainer.fast.layers import as_the_library, unfuse_layers
 from trainer.fast.loss import all_logits, labelled_loss_class, output_scale
 
 if TYPE_CHECKING:
@@ -31,19 +32,23 @@ KINDS = ("full_attention", "sliding_attention")
 
 def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the loss of the first of `rows`
-    (with `input_ids`) stays the same; returns why it did not, or None."""
+    (with `input_ids`) stays the same; returns why it did not, or None. If not, the model has the library's
+    layers again, except for single linear ones."""
     inner = model.get_base_model()
     # Different lengths reveal a row that attends to another.
     taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
     taken = [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
     batch = {name: value.to(model.device) for name, value in _padded(taken).items()}
     flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
-    return why_padded(
+    why = why_padded(
         model,
         hardware,
         lambda: inner(**batch, use_cache=False).loss,
         lambda: padding_free_loss(inner, flat, None)[0],
     )
+    if why is not None:
+        unfuse_layers(model)
+    return why
 
 
 def why_padded(
@@ -53,8 +58,9 @@ def why_padded(
     ours: Callable[[], Any],
     least: float = 0.0,
 ) -> str | None:
-    """Switches `model` to padding-free attention if `ours()` then is what `usual()` is, both tensors; returns
-    why it did not, or None. Their difference may be what rounding explains of the usual, or of `least`."""
+    """Switches `model` to padding-free attention if `ours()` then is what `usual()` is with the library's
+    layers, both tensors; returns why it did not, or None. Their difference may be what rounding explains of
+    the usual, or of `least`."""
     import torch
 
     inner = without_adapter(model)
@@ -74,11 +80,11 @@ def why_padded(
     try:
         model.eval()
         with torch.no_grad(), autocast(hardware.device, hardware.autocast):
-            expected = usual()
+            with as_the_library(inner):
+                expected = usual()
             _set_attention(inner, attention.register())
             found = ours()
-        bound = TOLERANCE[hardware.weights] * expected.abs().clamp(min=least)
-        if bool(((found - expected).abs() <= bound).all()):
+        if near(found, expected, hardware, least):
             return None
     except (
         NotImplementedError,
@@ -98,6 +104,12 @@ def why_padded(
         model.train(training)
     _set_attention(inner, before)
     return why
+
+
+def near(found: Any, expected: Any, hardware: Hardware, least: float) -> bool:
+    """Whether two tensors differ by no more than what rounding explains of `expected`, or of `least`."""
+    bound = TOLERANCE[hardware.weights] * expected.abs().clamp(min=least)
+    return bool(((found - expected).abs() <= bound).all())
 
 
 def without_adapter(model: Any) -> Any:

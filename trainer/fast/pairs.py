@@ -11,8 +11,9 @@ import hashlib
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from trainer.fast.layers import as_the_library, fuse_layers, unfuse_layers
 from trainer.fast.loss import log_probabilities
-from trainer.fast.padding_free import row_states, why_padded, without_adapter
+from trainer.fast.padding_free import autocast, near, row_states, why_padded, without_adapter
 from trainer.fast.shared_rows import SharedRows
 
 if TYPE_CHECKING:
@@ -84,11 +85,29 @@ def answer_log_probabilities(
     return sums.view(-1, 2), told, counts
 
 
-def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str | None:
-    """Switches `model` to padding-free attention if the log-probabilities of both answers of the first of
-    `pairs` stay the same; returns why it did not, or None."""
-    taken = [
-        # The end of a prompt and the beginning of its answers; different lengths reveal what is mixed up.
+def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
+    """Replaces the layers of `model`, which has its LoRA, by ours if the log-probabilities of both answers of
+    the first of `pairs` stay the same; otherwise only its single linear layers."""
+    import torch
+
+    taken, inner, training = _tried(pairs), without_adapter(model), model.training
+    tokens = sum(len(pair[name]) for pair in taken for name in ("chosen_ids", "rejected_ids"))
+    fuse_layers(model)
+    model.eval()
+    with torch.no_grad(), autocast(hardware.device, hardware.autocast):
+        found = _padded_log_probabilities(inner, taken) / tokens
+        with as_the_library(inner):
+            expected = _padded_log_probabilities(inner, taken) / tokens
+    model.train(training)
+    # What rounding does to a log-probability that is near 0 does not depend on it.
+    if not near(found, expected, hardware, least=1.0):
+        unfuse_layers(model)
+
+
+def _tried(pairs: Any) -> list[dict[str, list[int]]]:
+    """The end of the prompts and the beginning of the answers of the first of `pairs`. Different lengths
+    reveal what is mixed up."""
+    return [
         {
             "prompt_ids": pair["prompt_ids"][-max(2, TRIED_TOKENS - 3 * index) :],
             "chosen_ids": pair["chosen_ids"][:TRIED_TOKENS],
@@ -96,6 +115,12 @@ def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str |
         }
         for index, pair in enumerate(pairs.select(range(min(TRIED_PAIRS, len(pairs)))))
     ]
+
+
+def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str | None:
+    """Switches `model` to padding-free attention if the log-probabilities of both answers of the first of
+    `pairs` stay the same; returns why it did not, or None."""
+    taken = _tried(pairs)
     inner = without_adapter(model)
     batch = {
         name: value if name == "keys" else value.to(model.device) for name, value in collate(taken).items()

@@ -5,6 +5,7 @@ Answers to the same prompt, for example.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,13 +59,32 @@ def grouped(rows: list[list[int]]) -> tuple[SharedRows, list[int]]:
     The last token of a row is never shared. Rows that share most follow each other.
     """
     laid, places = SharedRows(), [0] * len(rows)
+    order = sorted(range(len(rows)), key=rows.__getitem__)
     first: list[int] = []
-    for number, at in enumerate(sorted(range(len(rows)), key=rows.__getitem__)):
+    for number, at in enumerate(order):
         row = rows[at]
-        most = min(len(first), len(row)) - 1
-        common = next((place for place in range(most) if first[place] != row[place]), max(0, most))
-        if common < LEAST_SHARED:
+        common = _common(first, row)
+        following = (rows[later] for later in order[number + 1 :])
+        if common < LEAST_SHARED or _gained(row, common, following) > common:
             first, common = row, 0
         laid.add(row, common)
         places[at] = number
     return laid, places
+
+
+def _common(one: list[int], other: list[int]) -> int:
+    """How many tokens two rows begin with alike, without the last of either."""
+    most = max(0, min(len(one), len(other)) - 1)
+    return next((place for place in range(most) if one[place] != other[place]), most)
+
+
+def _gained(row: list[int], common: int, following: Iterable[list[int]]) -> int:
+    """How many tokens less the rows `following` need where they continue `row`, which has only `common`
+    tokens in common with the row that they continue otherwise: more than the beginning of a template."""
+    gained = 0
+    for other in following:
+        more = _common(row, other) - common
+        if more <= 0:
+            break
+        gained += more
+    return gained

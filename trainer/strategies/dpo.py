@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
 from trainer.families.causal import REFERENCE_ROWS
-from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.pairs import make_pairs_padding_free
+from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
 from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
@@ -87,7 +86,7 @@ class Dpo:
             # The library's copy of the untrained adapter; without it the base model is the reference.
             trainer.model.delete_adapter("ref")
         if not job.provider.own_kernels:
-            fuse_lora_layers(trainer.model)
+            fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.references = references
         trainer.answers = PromptAnswers(
             job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
 from trainer.families.causal import REFERENCE_ROWS
-from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.pairs import make_pairs_padding_free
+from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
 from trainer.training import generate
@@ -106,7 +105,7 @@ class Rlhf:
             processing_class=job.tokenizer,
             peft_config=lora,
         )
-        fuse_lora_layers(trainer.model)
+        fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         trainer.answers = PromptAnswers(
             job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)

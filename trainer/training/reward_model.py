@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards
-from trainer.fast.lora import fuse_lora_layers
+from trainer.fast.layers import fuse_layers
 from trainer.fast.padding_free import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # With 2,000 pairs the accuracy has a standard error of about one percent.
 REWARD_TEST_SPLIT = 0.1
 REWARD_TEST_ROWS = 2000
+# Pairs that padding is tried on, and the most tokens of their prompts.
+TRIED_PAIRS = 4
+TRIED_PROMPT = 12
 
 
 def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) -> tuple[Any, float | None]:
@@ -41,7 +44,7 @@ def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) 
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, folder / "adapter")
-        fuse_lora_layers(model)
+        fuse_layers(model)
     accuracy = json.loads((folder / "done.json").read_text(encoding="utf-8"))["accuracy"]
     model.eval()
     judge = _Judge(job, model, job.tokenizer.pad_token_id, hardware)
@@ -92,7 +95,7 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])
-    fuse_lora_layers(model)
+    fuse_layers(model)
     plain = {
         **training_arguments(job, hardware, len(training), True),
         "output_dir": str(folder / "work"),
@@ -102,9 +105,18 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
         "lr_scheduler_type": "linear",
         "lr_scheduler_kwargs": {},
     }
-    trainer = weighted_accumulation(RewardTrainer, sequences)(
+    pad = job.tokenizer.pad_token_id
+    why = make_rewards_padding_free(model, _tried(training), pad, hardware)
+    if job.tell_path(why, who="The reward model trains") is None:
+        from trainer.training.reward_trainer import Collate, reward_trainer, rows_in
+
+        library, collate = weighted_accumulation(reward_trainer(RewardTrainer), rows_in), Collate(pad)
+    else:
+        library, collate = weighted_accumulation(RewardTrainer, sequences), None
+    trainer = library(
         model=model,
         args=RewardConfig(**plain, max_length=None),
+        data_collator=collate,
         train_dataset=pairs(training),
         eval_dataset=pairs(held_out),
         processing_class=job.tokenizer,
@@ -126,6 +138,15 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
     model.save_pretrained(folder / "adapter", safe_serialization=True)
     write_json(folder / "done.json", {"accuracy": accuracy})
     return model
+
+
+def _tried(training: Any) -> list[list[int]]:
+    """Both answers of some pairs with the end of their prompt, to try whether rewards stay the same."""
+    return [
+        [*pair["prompt_ids"][-TRIED_PROMPT:], *pair[name]]
+        for pair in training.select(range(min(TRIED_PAIRS, len(training))))
+        for name in ("chosen_ids", "rejected_ids")
+    ]
 
 
 def _load(job: Job, hardware: Hardware) -> Any:

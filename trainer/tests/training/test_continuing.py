@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from trainer.fast.continuing import Draws, continue_prompts, drawn, likeliest, why_not_continued
+from trainer.fast.few_rows import few_rows
 from trainer.fast.kept_rows import MORE_COLUMNS
 from trainer.fast.lora import fuse_lora_layers
 from trainer.tests.training.test_fast import some_model
 
 LENGTHS = (31, 9, 20, 44, 1)
 # Most tokens of each answer.
-MOST = [20, 1, 30, MORE_COLUMNS + 40, 18]
+MOST = [20, 1, 30, 4 * MORE_COLUMNS + 40, 18]
 
 
 def some_prompts():
@@ -100,3 +101,16 @@ def test_what_is_drawn_does_not_depend_on_which_others_are_left():
     shares = torch.tensor([[0.5, 0.0, 0.25, 0.25]])
     numbers = torch.tensor([[0.0], [0.499], [0.5], [0.749], [0.75], [0.9999]], dtype=torch.float64)
     assert drawn(shares.expand(6, -1), numbers).tolist() == [0, 0, 2, 2, 3, 3]
+
+
+def test_layers_are_quick_for_a_few_rows_only_meanwhile():
+    model = some_model("llama")
+    layers = [module for module in model.modules() if type(module) is torch.nn.Linear]
+    states = [torch.randn(count, 1, layer.in_features) for layer in layers for count in (1, 17)]
+    usual = [layer(x) for layer, x in zip(sorted(layers * 2, key=layers.index), states, strict=True)]
+    with pytest.raises(KeyError), torch.no_grad(), few_rows(model):
+        assert all("forward" in vars(layer) for layer in layers)
+        for layer, x, expected in zip(sorted(layers * 2, key=layers.index), states, usual, strict=True):
+            torch.testing.assert_close(layer(x), expected)
+        raise KeyError
+    assert not any("forward" in vars(module) for module in model.modules())

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from trainer.fast.attention import attend
+from trainer.fast.layers import fuse_layers
 from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.loss import labelled_loss_class
 from trainer.fast.padding_free import make_padding_free, padding_free_loss
@@ -87,7 +88,7 @@ def gradients(model, loss):
 def test_rows_laid_end_to_end_have_the_loss_and_gradients_that_they_have_apart(kind):
     model, rows = some_model(kind), rows_of()
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model)
+    fuse_layers(model)
     assert make_padding_free(model, rows, PLAIN) is None
     prompt = 5
     labels = [[-100] * prompt + row["input_ids"][prompt:] for row in rows]
@@ -139,7 +140,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
     for name, parameter in model.named_parameters():
         if "lora_" in name:
             parameter.data = parameter.data.float()
-    fuse_lora_layers(model)
+    fuse_layers(model)
     assert make_padding_free(model, rows, Hardware("cpu", "bfloat16", None, False)) is None
     flat = {
         "input_ids": torch.tensor([[token for row in rows for token in row["input_ids"]]]),
@@ -158,7 +159,9 @@ def test_bfloat16_is_as_near_as_its_rounding():
 def test_a_model_that_would_compute_something_else_stays_as_it_is(kind):
     model, rows = some_model(kind), rows_of()
     before = model.get_base_model().config._attn_implementation
+    fuse_layers(model)
     assert make_padding_free(model, rows, PLAIN)
+    assert {type(part).__name__ for part in model.modules() if "forward" in vars(part)} <= {"Linear"}
     assert model.get_base_model().config._attn_implementation == before
 
 

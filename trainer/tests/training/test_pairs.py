@@ -7,7 +7,13 @@ import torch
 
 from trainer.fast import padding_free, row_attention
 from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.pairs import answer_log_probabilities, collate, key_of, make_pairs_padding_free
+from trainer.fast.pairs import (
+    answer_log_probabilities,
+    collate,
+    fuse_layers_for_pairs,
+    key_of,
+    make_pairs_padding_free,
+)
 from trainer.model.hardware import Hardware
 from trainer.tests import jobs
 from trainer.tests.training.test_fast import PLAIN, gradients, some_model
@@ -219,3 +225,17 @@ def test_a_run_that_computes_padding_says_why_and_trains_alike(models, tmp_path,
     assert ways == ("rows without padding", "padded rows: the model has layers of sliding_attention")
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     assert last[0]["tokens"] == last[1]["tokens"] and set(last[0]["extra"]) == set(last[1]["extra"])
+
+
+def test_layers_that_compute_something_else_for_the_pairs_stay_the_library_s():
+    def fused(odd):
+        model = some_model("llama")
+        act = model.get_base_model().model.layers[0].mlp.act_fn
+        if odd:
+            # Unlike the few rows on which the layer itself is tried.
+            act.register_forward_hook(lambda _, args, out: out * (1.5 if out.shape[-2] > 3 else 1.0))
+        fuse_layers_for_pairs(model, some_pairs(), PLAIN)
+        return {type(part).__name__ for part in model.modules() if "forward" in vars(part)}
+
+    assert fused(odd=False) == {"Linear", "LlamaRMSNorm", "LlamaMLP"}
+    assert fused(odd=True) == {"Linear"}

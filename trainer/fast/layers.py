@@ -1,0 +1,48 @@
+"""Faster layers of a model with LoRA: its linear layers, norms, and layers with the same input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import MethodType
+from typing import Any
+
+from trainer.fast import lora
+from trainer.fast.gated import fuse_same_inputs
+from trainer.fast.norm import fuse_norms
+
+
+def fuse_layers(model: Any) -> None:
+    """Replaces the forward passes of the layers of `model` that ours compute alike."""
+    lora.fuse_lora_layers(model)
+    fuse_same_inputs(model)
+    fuse_norms(model)
+
+
+@contextmanager
+def as_the_library(model: Any) -> Iterator[None]:
+    """Within it, the layers of `model` are the library's."""
+    changed = [(module, vars(module).pop("forward")) for module in _fused(model)]
+    try:
+        yield
+    finally:
+        for module, forward in changed:
+            module.forward = forward
+
+
+def unfuse_layers(model: Any) -> None:
+    """Undoes `fuse_layers`, except for single linear layers."""
+    for module in _fused(model):
+        del module.forward
+    lora.fuse_lora_layers(model)
+
+
+def _fused(model: Any) -> list[Any]:
+    """The modules of `model` whose forward pass is one of ours."""
+    found = []
+    for module in model.modules():
+        forward = vars(module).get("forward")
+        function = forward.__func__ if isinstance(forward, MethodType) else None
+        if function is not None and function.__module__.startswith(f"{__package__}."):
+            found.append(module)
+    return found

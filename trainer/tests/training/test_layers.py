@@ -1,0 +1,85 @@
+"""Layers that compute together compute what the library's compute."""
+
+import copy
+
+import pytest
+import torch
+import transformers
+
+from trainer.fast.few_rows import few_rows
+from trainer.fast.layers import as_the_library, fuse_layers, unfuse_layers
+from trainer.tests.training.test_fast import gradients, rows_of, some_model
+
+
+def own_layers(model):
+    """The kinds of parts of `model` that compute with ours."""
+    return {type(part).__name__ for part in model.modules() if "forward" in vars(part)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        ("llama", {"Linear", "LlamaRMSNorm", "LlamaMLP"}),
+        ("qwen3", {"Linear", "Qwen3RMSNorm", "Qwen3MLP"}),
+        # Its activation is another, and its norms add 1 to their weight.
+        ("gemma3", {"Linear", "Gemma3RMSNorm"}),
+    ],
+)
+def test_layers_with_the_same_input_are_the_library_s(kind, own):
+    model = some_model(kind)
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            parameter.data += torch.randn_like(parameter) / 4
+    quick = copy.deepcopy(model)
+    fuse_layers(quick)
+    assert own_layers(quick) == own
+    ids = torch.tensor([rows_of()[0]["input_ids"]])
+    # A copy computes with its own weights.
+    other = copy.deepcopy(quick)
+    for name, parameter in other.named_parameters():
+        if "lora_B" in name:
+            parameter.data.zero_()
+    with model.disable_adapter():
+        torch.testing.assert_close(other(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
+    for part in (model, quick):
+        part.gradient_checkpointing_enable()
+        part.enable_input_require_grads()
+        part.train()
+    expected, loss = model(ids, labels=ids).loss, quick(ids, labels=ids).loss
+    assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-6)
+    theirs, ours = gradients(model, expected), gradients(quick, loss)
+    assert set(theirs) == set(ours)
+    for name, gradient in theirs.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-3, atol=1e-6)
+    with torch.no_grad(), few_rows(quick):
+        torch.testing.assert_close(quick(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
+    with quick.disable_adapter(), model.disable_adapter():
+        torch.testing.assert_close(quick(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
+    with as_the_library(quick):
+        assert own_layers(quick) == set()
+    unfuse_layers(quick)
+    assert own_layers(quick) == {"Linear"}
+
+
+def test_a_norm_that_computes_something_else_stays_as_it_is():
+    model = some_model("llama")
+
+    class OtherRMSNorm(transformers.models.llama.modeling_llama.LlamaRMSNorm):
+        def forward(self, x):
+            return super().forward(x) * 1.1
+
+    model.get_base_model().model.norm.__class__ = OtherRMSNorm
+    fuse_layers(model)
+    assert "forward" not in vars(model.get_base_model().model.norm)
+
+
+def test_layers_that_get_different_inputs_compute_apart():
+    model = some_model("llama")
+    usual = copy.deepcopy(model)
+    fuse_layers(model)
+    mine, theirs = (which.get_base_model().model.layers[0].self_attn for which in (model, usual))
+    one, two = torch.randn(2, 3, 64).unbind(0)
+    for _ in range(2):
+        torch.testing.assert_close(mine.q_proj(one), theirs.q_proj(one))
+        torch.testing.assert_close(mine.k_proj(two), theirs.k_proj(two))
+        torch.testing.assert_close(mine.v_proj(one), theirs.v_proj(one))

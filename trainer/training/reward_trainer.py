@@ -1,0 +1,53 @@
+"""The library's trainer of reward models without padding: what both answers to a prompt have in common is
+computed once.
+
+Imports transformers; import it inside functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from trainer.fast.answers import laid_out, rewards_of
+from trainer.fast.padding_free import autocast
+
+
+class Collate:
+    """Makes batches of pairs (`chosen_ids`, `rejected_ids`, each with its prompt), all chosen answers first;
+    `pad` is the token that the model does not judge by."""
+
+    def __init__(self, pad: int) -> None:
+        self.pad = pad
+
+    def __call__(self, pairs: list[dict[str, list[int]]]) -> dict[str, Any]:
+        """What `laid_out` makes of the pairs. `attention_mask` has the tokens of each row: the library counts
+        tokens by its sum."""
+        rows = [pair[name] for name in ("chosen_ids", "rejected_ids") for pair in pairs]
+        return {**laid_out(rows, self.pad), "attention_mask": torch.tensor([len(row) for row in rows])}
+
+
+def rows_in(inputs: dict[str, Any]) -> int:
+    """The number of rows of a batch."""
+    return len(inputs["places"])
+
+
+def reward_trainer(base: type) -> type:
+    """A subclass of `base`, the library's trainer of reward models, that takes the batches of `Collate`."""
+
+    class FlatRewardTrainer(base):
+        """Logs what the library's trainer does, with the same loss of the same rewards."""
+
+        def compute_loss(self, model: Any, inputs: dict[str, Any], *others: Any, **named: Any) -> Any:
+            inner = self.accelerator.unwrap_model(model).get_base_model()
+
+            def judge(**_: Any) -> SequenceClassifierOutput:
+                return SequenceClassifierOutput(logits=rewards_of(inner, inputs)[:, None])
+
+            args = self.args
+            with autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None):
+                return super().compute_loss(judge, inputs, *others, **named)
+
+    return FlatRewardTrainer
