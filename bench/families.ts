@@ -1,8 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeInputs } from './harness/inputs.ts';
-import type { Comparison, Goal, Scenario } from './harness/scenario.ts';
-import { compareSteps, type Family, familySides, matrixSide, shareOfProduct } from './harness/training.ts';
+import type { Comparison, Goal, Scenario, Side, Trial } from './harness/scenario.ts';
+import {
+  compareSteps,
+  type Family,
+  familySides,
+  matrixSide,
+  nearness,
+  type Step,
+  shareOfProduct,
+} from './harness/training.ts';
 
 /*
  * The ways to train other than `sft` on causal models, each against the library's own trainer class with its defaults,
@@ -23,6 +31,12 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     goal: { times: 2.5 },
   },
   {
+    ...{ ours: 'reward model', peer: 'RewardTrainer', library: 'trl', program: 'training_reward.py' },
+    shape: 'judged',
+    top: { strategy: 'rlhf' },
+    goal: { times: 3 },
+  },
+  {
     ...{ ours: 'rlhf', peer: 'RLOOTrainer', library: 'trl', program: 'training_rloo.py', shape: 'policy' },
     top: { strategy: 'rlhf' },
     goal: { times: 2 },
@@ -40,6 +54,34 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     goal: { times: 2 },
   },
 ];
+
+/**
+ * The measure of `dpo`, whose losses are made of sums of log-probabilities: rounding to bfloat16 moves those of TRL by more
+ * than a percent, and other sums are rounded otherwise. It is the same in every round, and takes longest, so it runs once.
+ */
+const exact: Side = (() => {
+  const [, { trial }] = familySides(
+    {
+      ours: 'dpo',
+      peer: 'exact',
+      shape: 'preference-float32',
+      library: 'trl',
+      program: 'training_trl.py',
+      top: {},
+    },
+    'dpo',
+  );
+  const done = new Map<string, Promise<Trial>>();
+  return {
+    name: 'DPOTrainer in float32',
+    about: 'what the losses of dpo are compared with, once',
+    trial: async (input) => {
+      const found = done.get(input.dir) ?? trial(input);
+      done.set(input.dir, found);
+      return { figures: {}, answer: (await found).answer };
+    },
+  };
+})();
 
 /** The same training as `qlora`, of its model in 16 bits. */
 const [unquantized] = familySides(
@@ -59,7 +101,7 @@ export const scenario: Scenario = {
       await makeInputs('training_inputs.py', [size, shape], { dir: folder, size });
     }
   },
-  sides: [matrixSide, unquantized, ...families.flatMap((family) => familySides(family, family.ours))],
+  sides: [matrixSide, unquantized, exact, ...families.flatMap((family) => familySides(family, family.ours))],
   comparisons: families
     .flatMap(({ ours, peer, goal }): Comparison[] => [
       {
@@ -85,7 +127,15 @@ export const scenario: Scenario = {
     }),
   check: (answers) => {
     for (const { ours, peer } of families) {
-      compareSteps(answers[ours] as never, answers[peer] as never);
+      const told = answers[ours] as Step[];
+      const theirs = answers[peer] as Step[];
+      if (ours === 'dpo') {
+        const measure = answers[exact.name] as Step[];
+        compareSteps(told, measure);
+        compareSteps(theirs, measure, 2 * nearness);
+      } else {
+        compareSteps(told, theirs);
+      }
     }
   },
 };

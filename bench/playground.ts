@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bandwidthComparison, bandwidthSide, weightsRead } from './harness/bandwidth.ts';
 import { makeInputs } from './harness/inputs.ts';
@@ -19,15 +19,18 @@ import { checkServing, servingComparisons, servingSides } from './harness/servin
  * requests at once (harness/serving.ts), and answers that copy (harness/lookup.ts).
  */
 
+/** `large` is the width of the model whose weights are read at F16: each token of it needs far more time than sampling. */
 const shapes: Record<
   Size,
-  { hidden: number; layers: number; words: number; tokens: number; mostMs: number }
+  { hidden: number; large: number; layers: number; words: number; tokens: number; mostMs: number }
 > = {
-  full: { hidden: 768, layers: 16, words: 1400, tokens: 256, mostMs: 10_000 },
-  quick: { hidden: 512, layers: 8, words: 1400, tokens: 96, mostMs: 2_000 },
-  test: { hidden: 256, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
+  full: { hidden: 768, large: 1536, layers: 16, words: 1400, tokens: 256, mostMs: 10_000 },
+  quick: { hidden: 512, large: 1024, layers: 8, words: 1400, tokens: 96, mostMs: 2_000 },
+  test: { hidden: 256, large: 384, layers: 2, words: 100, tokens: 6, mostMs: 20_000 },
 };
 const f16 = (dir: string) => join(dir, 'model.gguf');
+const largeDir = (dir: string) => join(dir, 'large');
+const large = (dir: string) => f16(largeDir(dir));
 const quantized = (type: 'Q4_0' | 'Q8_0') => (dir: string) => join(dir, `model-${type}.gguf`);
 const [q4, q8] = [quantized('Q4_0'), quantized('Q8_0')];
 const template = (dir: string) => join(dir, 'template.json');
@@ -93,10 +96,13 @@ export const scenario: Scenario = {
   about: 'answers of a model: the second turn, decoding, decoding during a training, and several at once',
   runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
-  prepare: async (input) => {
-    const { dir, size } = input;
-    const { hidden, layers } = shapes[size];
-    await makeInputs('playground_inputs.py', [String(hidden), String(layers)], input);
+  prepare: async ({ dir, size }) => {
+    const { hidden, large, layers } = shapes[size];
+    const inputs = (width: number, folder: string) =>
+      makeInputs('playground_inputs.py', [String(width), String(layers)], { dir: folder, size });
+    await inputs(hidden, dir);
+    mkdirSync(largeDir(dir));
+    await inputs(large, largeDir(dir));
     for (const type of ['Q4_0', 'Q8_0'] as const) {
       const argv = [join(root, 'dist', 'quantize.js'), f16(dir), quantized(type)(dir), type];
       execFileSync(process.execPath, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -113,8 +119,8 @@ export const scenario: Scenario = {
         const [busy] = (await besideTraining(size, () =>
           play(dir, size, [short], { training: 'training' }),
         )) as [Said];
-        const [whole] = (await play(dir, size, [short], { model: f16(dir) })) as [Said];
-        const read = weightsRead(f16(dir), rateOf(whole));
+        const [whole] = (await play(dir, size, [short], { model: large(dir) })) as [Said];
+        const read = weightsRead(large(dir), rateOf(whole));
         return {
           figures: { turn: cached.timeToFirstTokenMs, decode: rateOf(answer), busy: rateOf(busy), read },
           answer: { second: cached.text, text: answer.text, busy: busy.text, prompt: answer.promptTokens },
@@ -168,7 +174,7 @@ export const scenario: Scenario = {
         return { figures: { busy: rate }, answer: { beginning: text } };
       },
     },
-    bandwidthSide(f16),
+    bandwidthSide(large),
     ...servingSides(q8, template, (size) => shapes[size].tokens),
     ...lookupSides(template),
   ],

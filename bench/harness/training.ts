@@ -27,7 +27,7 @@ export const learningRate = 1e-3;
 /** Steps that are not measured: kernels are selected in the first ones. */
 export const unmeasured = 2;
 /** The largest relative difference between the losses of a step. */
-const nearness = 0.01;
+export const nearness = 0.01;
 /** The same for gradients, which one side computes from bfloat16 weights, the other from float32. */
 const gradientNearness = 0.05;
 /** A second thread would spin while it waits for other load on the machine, and that time is counted. */
@@ -53,17 +53,25 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
 export type Rows = 'input-output' | 'messages' | 'preference' | 'question-answer';
 
 /**
-/**
- * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `policy`
- * preferences and a reward model, too; for `quantized` inputs and outputs; for `question` questions with their contexts and
- * answers, and a BERT.
+ * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `judged` and
+ * `policy` preferences, and for `policy` a reward model, too; for `quantized` inputs and outputs; for `question` questions
+ * with their contexts and answers, and a BERT. `preference-float32` is `preference` for a peer that computes in float32.
  */
-export type Shape = Exclude<Rows, 'question-answer'> | 'summary' | 'policy' | 'quantized' | 'question';
+export type Shape =
+  | Exclude<Rows, 'question-answer'>
+  | 'summary'
+  | 'judged'
+  | 'preference-float32'
+  | 'policy'
+  | 'quantized'
+  | 'question';
 
 const rowsOf: Readonly<Record<Shape, Rows>> = {
   ...{ 'input-output': 'input-output', messages: 'messages', preference: 'preference' },
   ...{
     summary: 'input-output',
+    judged: 'preference',
+    'preference-float32': 'preference',
     policy: 'preference',
     quantized: 'input-output',
     question: 'question-answer',
@@ -124,7 +132,10 @@ export const familySides = (
     trial: ({ dir, size, number }) => {
       const inputs = join(dir, folder);
       const changes = shape === 'policy' ? { reward_model: join(inputs, 'judge') } : {};
-      const spec = writeSpec(inputs, join(dir, `${ours}-${number}`), size, rowsOf[shape], changes, top);
+      // Otherwise a reward model is tested on some of the rows, which are then not trained on.
+      const rows = { name: 'rows.jsonl', path: join(inputs, 'rows.jsonl'), rows: 0, shape: rowsOf[shape] };
+      const fields = shape === 'judged' ? { ...top, validation: rows } : top;
+      const spec = writeSpec(inputs, join(dir, `${ours}-${number}`), size, rowsOf[shape], changes, fields);
       return trained('training_hone.py', [spec]);
     },
   },
@@ -190,21 +201,27 @@ export function checkSteps(answers: Readonly<Record<string, unknown>>): void {
   compareSteps(answers.hone as Step[], answers.TRL as Step[]);
 }
 
-/** @throws unless every step has equal tokens, near losses and, of pairs, near margins. */
-export function compareSteps(ours: readonly Step[], theirs: readonly Step[]): void {
+/**
+ * @throws unless every step has equal tokens, near losses and, of pairs, near margins.
+ * @param near the largest relative difference of losses.
+ */
+export function compareSteps(ours: readonly Step[], theirs: readonly Step[], near = nearness): void {
   for (const [index, step] of theirs.entries()) {
     const mine = ours[index];
-    const near =
-      mine !== undefined &&
-      Math.abs(mine.loss - step.loss) <= nearness * Math.abs(step.loss) &&
-      // The first margins are about 0, where a share says nothing: the loss changes by up to half of a margin.
-      Math.abs((mine.margin ?? 0) - (step.margin ?? 0)) <=
-        nearness * Math.max(1, Math.abs(step.margin ?? 0)) &&
-      Math.abs((mine.gradient ?? 0) - (step.gradient ?? 0)) <= gradientNearness * (step.gradient ?? 0);
-    if (!near || mine.tokens !== step.tokens) {
+    if (mine === undefined || !isNear(mine, step, near) || mine.tokens !== step.tokens) {
       throw new Error(
         `step ${index + 1} differs: ${JSON.stringify(mine)} here, ${JSON.stringify(step)} there`,
       );
     }
   }
+}
+
+function isNear(mine: Step, step: Step, near: number): boolean {
+  const { margin = 0, gradient = 0 } = step;
+  return (
+    Math.abs(mine.loss - step.loss) <= near * Math.abs(step.loss) &&
+    // The first margins are about 0, where a share says nothing: the loss changes by up to half of a margin.
+    Math.abs((mine.margin ?? 0) - margin) <= near * Math.max(1, Math.abs(margin)) &&
+    Math.abs((mine.gradient ?? 0) - gradient) <= gradientNearness * gradient
+  );
 }

@@ -7,12 +7,14 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createEngine } from '../../src/inference/engine.ts';
+import { threadPlacement } from '../../src/native/thread-placement.ts';
 import { root } from '../harness/places.ts';
 
 const [dir, side] = process.argv.slice(2) as [string, 'shared' | 'merged'];
 const count = 10;
 const engine = createEngine({
   workerPath: join(root, 'dist', 'inference-worker.js'),
+  preload: threadPlacement(),
   ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
   logger: { debug() {}, info() {}, warn() {} },
 });

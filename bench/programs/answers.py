@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import peft  # noqa: F401 A training has it anyway.
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -6,11 +6,13 @@
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createEngine } from '../../src/inference/engine.ts';
+import { threadPlacement } from '../../src/native/thread-placement.ts';
 import { root } from '../harness/places.ts';
 
 const [ggufPath, templatePath, tokens, way] = process.argv.slice(2) as [string, string, string, string];
 const engine = createEngine({
   workerPath: join(root, 'dist', 'inference-worker.js'),
+  preload: threadPlacement(),
   ...{ gpu: false, idleMs: 600_000, silenceMs: 600_000, stallMs: 600_000, maxLoaded: 1, maxPending: 64 },
   logger: { debug() {}, info() {}, warn() {} },
 });

@@ -4,7 +4,7 @@ Per token that is trained on, 2 for each weight of the layers forward and 2 back
 frozen), and 6 for each weight of an adapter. In attention 4 forward and 8 backward for each pair of tokens of which one
 sees the other, each layer and each place of the heads. In the output layer 4 for each of its weights and each learned
 token. Padding, logits of prompts and what is computed a second time do not count. Of a preference, the prompt counts once;
-its reference adds the forward part, without the adapter.
+its reference adds the forward part, without the adapter. A reward model has no reference, and one output.
 """
 
 from typing import Any
@@ -20,7 +20,12 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
     inner = model.get_base_model()
     config = inner.config
     learned, passes = 0, 1
-    if "start_positions" in inputs:
+    if "parts" in inputs:
+        lengths, shared = inputs["parts"].double().unbind(1)
+        source = target = float(lengths.sum())
+        # The head has one output, so that its operations do not count.
+        pairs = float((lengths * (lengths + 1) / 2 + lengths * shared).sum())
+    elif "start_positions" in inputs:
         source = target = float(inputs["lengths"].sum())
         # Each token sees all of its row. The head's operations do not count: it has two outputs.
         pairs = float((inputs["lengths"].double() ** 2).sum())

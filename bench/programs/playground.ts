@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createEngine } from '../../src/inference/engine.ts';
+import { threadPlacement } from '../../src/native/thread-placement.ts';
 import { root } from '../harness/places.ts';
 
 const [ggufPath, templatePath, tokens, training] = process.argv.slice(2) as [string, string, string, string?];
@@ -13,6 +14,7 @@ const silent = { debug() {}, info() {}, warn() {} };
 const workerPath = join(root, 'dist', 'inference-worker.js');
 const engine = createEngine({
   workerPath,
+  preload: threadPlacement(),
   gpu: process.env.BENCH_DEVICE === 'cuda' ? 'auto' : false,
   idleMs: 600_000,
   silenceMs: 600_000,

@@ -1,7 +1,8 @@
 """Our side of the training bench: `python training_hone.py SPEC`, the trainer as the service starts it.
 
-Prints the loss of every step (of pairs, the margin too; of a policy, what scripted_answers.py tells), with the tokens, the operations (see operations.py) and the CPU
-time of the process so far.
+Prints the loss of every step (of pairs, the margin too; of a policy, what scripted_answers.py tells), with the tokens, the
+operations (see operations.py) and the CPU time of the process so far. A job of rlhf that trains a reward model ends with
+that, and its steps are those of the reward model.
 """
 
 import json
@@ -77,9 +78,30 @@ def counted(self: Trainer, model: object, inputs: dict, *rest: object) -> object
     return train(self, model, inputs, *rest)
 
 
+log, evaluate = Trainer.log, Trainer.evaluate
+
+
+def judged(self: Trainer, logs: dict, *rest: object) -> None:
+    """Records the time of every step of a reward model."""
+    log(self, logs, *rest)
+    if "loss" in logs and "min_reward" in logs:
+        told = {"loss": logs["loss"], "margin": logs["margin"], "tokens": int(logs["num_tokens"])}
+        steps.append({**told, "operations": operations, "cpu_seconds": time.process_time()})
+
+
+def ended(self: Trainer, *rest: object, **others: object) -> object:
+    """Ends the job where it would test its reward model."""
+    if any(kind.__name__ == "RewardTrainer" for kind in type(self).__mro__):
+        raise SystemExit(0)
+    return evaluate(self, *rest, **others)
+
+
 Journal.write = watched
-Trainer.training_step = counted
-code = run(sys.argv[1])
+Trainer.training_step, Trainer.log, Trainer.evaluate = counted, judged, ended
+try:
+    code = run(sys.argv[1])
+except SystemExit:
+    code = 0
 if code != 0:
     sys.exit((Path(sys.argv[1]).parent / "journal.jsonl").read_text(encoding="utf-8")[-2000:])
 print("\n" + json.dumps(steps))

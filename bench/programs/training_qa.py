@@ -1,46 +1,23 @@
-"""The peer of encoders that answer questions: `python training_qa.py DIR STEPS RATE OUT ROWS`.
+"""The peer of encoders that answer questions: transformers' Trainer; see peer.py.
 
 It prepares rows as transformers' example run_qa does by default: windows of 384 tokens that overlap by 128, padded to 384.
-It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate); the rest are the defaults of Trainer.
 The model's own loss counts padding as possible answers, so that it depends on the padding; here it does not.
-Prints the loss of every step, with the tokens and the CPU time of the process so far, and the time of the step.
 """
 
-import json
-import sys
-import time
-
 import torch
-from datasets import load_dataset
-from peft import LoraConfig, get_peft_model
+from peer import COUNTED, SAME, SEED, folder, lora, rows, train
+from peft import get_peft_model
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoTokenizer,
     Trainer,
-    TrainerCallback,
     TrainingArguments,
     default_data_collator,
     set_seed,
 )
 
-folder, count, rate, out = (
-    sys.argv[1],
-    int(sys.argv[2]),
-    float(sys.argv[3]),
-    sys.argv[4],
-)
 LENGTH, STRIDE = 384, 128
 SIDES = ("start", "end")
-steps = []
-
-
-class Watch(TrainerCallback):
-    """Records the time of every step when it is logged."""
-
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        if "loss" in logs:
-            told = {"loss": logs["loss"], "tokens": int(state.num_input_tokens_seen)}
-            steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
 class SpanTrainer(Trainer):
@@ -85,38 +62,18 @@ def features(row: dict) -> dict:
     return made
 
 
-rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
-rows = rows.map(features, remove_columns=rows.column_names)
-set_seed(42)
+given = rows()
+given = given.map(features, remove_columns=given.column_names)
+set_seed(SEED)
 model = AutoModelForQuestionAnswering.from_pretrained(f"{folder}/model")
-set_seed(42)  # as Hone does before LoRA is initialized
-model = get_peft_model(
-    model,
-    LoraConfig(
-        r=16,
-        lora_alpha=32,
-        target_modules="all-linear",
-        modules_to_save=["qa_outputs"],
-        task_type="QUESTION_ANS",
-    ),
+set_seed(SEED)  # as Hone does before LoRA is initialized
+model = get_peft_model(model, lora("QUESTION_ANS", modules_to_save=["qa_outputs"]))
+train(
+    SpanTrainer(
+        model=model,
+        args=TrainingArguments(**SAME, **COUNTED),
+        train_dataset=given,
+        data_collator=default_data_collator,
+        processing_class=tokenizer,
+    )
 )
-trainer = SpanTrainer(
-    model=model,
-    args=TrainingArguments(
-        output_dir=out,
-        max_steps=count,
-        learning_rate=rate,
-        seed=42,
-        logging_steps=1,
-        use_cpu=True,
-        report_to="none",
-        save_strategy="no",
-        include_num_input_tokens_seen="non_padding",
-    ),
-    train_dataset=rows,
-    data_collator=default_data_collator,
-    processing_class=tokenizer,
-    callbacks=[Watch()],
-)
-trainer.train()
-print("\n" + json.dumps(steps))

@@ -1,41 +1,13 @@
-"""The peer of rlhf's policy: a plain TRL script, `python training_rloo.py DIR STEPS RATE OUT ROWS`.
-
-It sets only what must be equal for the comparison (data, seed, LoRA, steps, rate, answers per prompt and their longest
-length) and the reward model of DIR; the rest are TRL's defaults. Its answers are those of scripted_answers.py.
-Prints what scripted_answers.py tells of every step, with the tokens and the CPU time of the process so far, and the time
-of the step.
-"""
-
-import json
-import sys
-import time
+"""The peer of rlhf's policy: TRL's RLOOTrainer; see peer.py. Its answers are those of scripted_answers.py."""
 
 import torch
-from datasets import load_dataset
-from peft import LoraConfig
+from peer import SAME, SEED, folder, lora, rows, train
 from scripted_answers import Script, told_of_step
-from transformers import AutoTokenizer, TrainerCallback, set_seed
+from transformers import AutoTokenizer, set_seed
 from trl import RLOOConfig, RLOOTrainer
 
-folder, count, rate, out = (
-    sys.argv[1],
-    int(sys.argv[2]),
-    float(sys.argv[3]),
-    sys.argv[4],
-)
-steps = []
-tokenizer = AutoTokenizer.from_pretrained(f"{folder}/model")
-script = Script(folder, tokenizer)
+script = Script(folder, AutoTokenizer.from_pretrained(f"{folder}/model"))
 draw = torch.multinomial
-
-
-class Watch(TrainerCallback):
-    """Records the time of every step when it is logged."""
-
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        if "loss" in logs:
-            told = {**told_of_step(logs), "tokens": int(logs["num_tokens"])}
-            steps.append({**told, "cpu_seconds": time.process_time(), "at": time.time()})
 
 
 class Scripted(RLOOTrainer):
@@ -61,27 +33,13 @@ class Scripted(RLOOTrainer):
             torch.multinomial = draw
 
 
-rows = load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
-rows = rows.map(lambda row: {"prompt": row["prompt"] + "\n###\n"}).select_columns(["prompt"])
-set_seed(42)  # LoRA is initialized before the trainer sets the seed
+asked = rows().map(lambda row: {"prompt": row["prompt"] + "\n###\n"}).select_columns(["prompt"])
+set_seed(SEED)  # LoRA is initialized before the trainer sets the seed
 trainer = Scripted(
     model=f"{folder}/model",
     reward_funcs=f"{folder}/judge",
-    args=RLOOConfig(
-        output_dir=out,
-        max_steps=count,
-        learning_rate=rate,
-        seed=42,
-        logging_steps=1,
-        use_cpu=True,
-        report_to="none",
-        save_strategy="no",
-        num_generations=script.copies,
-        max_completion_length=script.longest,
-    ),
-    train_dataset=rows,
-    peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
-    callbacks=[Watch()],
+    args=RLOOConfig(**SAME, num_generations=script.copies, max_completion_length=script.longest),
+    train_dataset=asked,
+    peft_config=lora("CAUSAL_LM"),
 )
-trainer.train()
-print("\n" + json.dumps(steps))
+train(trainer, told_of_step)

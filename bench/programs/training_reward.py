@@ -1,0 +1,19 @@
+"""The peer of rlhf's reward model: TRL's RewardTrainer; see peer.py."""
+
+from peer import SAME, SEED, folder, lora, rows, train
+from peft import get_peft_model
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, set_seed
+from trl import RewardConfig, RewardTrainer
+
+given = rows().map(lambda row: {**row, "prompt": row["prompt"] + "\n###\n"})
+set_seed(SEED)
+model = AutoModelForSequenceClassification.from_pretrained(f"{folder}/model", num_labels=1)
+set_seed(SEED)  # as Hone does before LoRA is initialized
+train(
+    RewardTrainer(
+        model=get_peft_model(model, lora("SEQ_CLS", modules_to_save=["score"])),
+        args=RewardConfig(**SAME),
+        train_dataset=given,
+        processing_class=AutoTokenizer.from_pretrained(f"{folder}/model"),
+    )
+)
