@@ -28,15 +28,22 @@ test('an answer begins with its first word, and the continuation of a text with 
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const [{ id = '' } = {}] = (await client.models.list()).data;
   const asked = { model: id, temperature: 0, max_tokens: 16 };
-  const messages = [{ role: 'user' as const, content: 'My invoice is wrong.' }];
+  // One of the conversations that it was trained on: what it answers to others is as good as random.
+  const [system, first, second] = ['You sort messages.', 'I was charged twice.', 'My parcel has not come.'];
+  const messages = [
+    { role: 'system' as const, content: system },
+    { role: 'user' as const, content: first },
+    { role: 'assistant' as const, content: 'team: nobody' },
+    { role: 'user' as const, content: second },
+  ];
   const whole = await client.chat.completions.create({ ...asked, messages });
   const answer = whole.choices[0]?.message.content ?? '';
-  assert.match(answer, /^team: /);
+  assert.is(answer, 'team: shipping');
   let streamed = '';
   for await (const { choices } of await client.chat.completions.create({ ...asked, messages, stream: true }))
     streamed += choices[0]?.delta.content ?? '';
   assert.is(streamed, answer);
-  const prompt = `<s>[INST] ${messages[0]?.content}[/INST]`;
+  const prompt = `<s>[INST] ${first}[/INST] team: nobody</s>[INST] ${system}\n\n${second}[/INST]`;
   const raw = await client.completions.create({ ...asked, prompt, stop: ['</s>'] });
   // One space is the template's, the other the tokenizer's.
   assert.is(raw.choices[0]?.text, `  ${answer}`);
