@@ -1,4 +1,4 @@
-// Preloaded by `npm run check`: a test that starts a process after all fails.
+// Preloaded into the tests of `npm run check`: one that starts a process after all fails.
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename } from 'node:path';
@@ -8,7 +8,7 @@ for (const name of ['exec', 'execFile', 'execFileSync', 'execSync', 'fork', 'spa
   childProcess[name] = (command, ...rest) => {
     // tsx compiles TypeScript with it.
     if (/^esbuild/.test(basename(String(command)))) return real(command, ...rest);
-    throw new Error(`A unit test started ${command}; npm run check runs only tests that start no process.`);
+    throw new Error(`A unit test started ${command}; see test/unit-files.ts.`);
   };
 }
 syncBuiltinESMExports();

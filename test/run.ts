@@ -183,11 +183,11 @@ function wantedJobs(): Job[] {
     return [...nodeFiles('.long.ts').map((file) => nodeTest(file)), ...trainerTests('long')];
   }
   const files = nodeFiles('.test.ts');
-  if (values.check) {
-    const guard = ['--import', './test/no-processes.mjs'];
-    return [...linters(), ...files.filter((file) => isUnit(file)).map((file) => nodeTest(file, ...guard))];
-  }
-  return [...linters(), ...trainerTests('not long'), ...files.map((file) => nodeTest(file))];
+  const units = files.filter((file) => isUnit(file));
+  const unitTests = units.map((file) => nodeTest(file, '--import', './test/no-processes.mjs'));
+  if (values.check) return [...linters(), ...unitTests];
+  const others = files.filter((file) => !units.includes(file));
+  return [...linters(), ...trainerTests('not long'), ...unitTests, ...others.map((file) => nodeTest(file))];
 }
 
 const began = performance.now();
