@@ -9,7 +9,6 @@ import { removeLocalService, writeLocalService } from './client/local-service.ts
 import { compose } from './compose.ts';
 import type { Config } from './config.ts';
 import { type InstanceLock, lockInstance } from './db/instance.ts';
-import { describeModels } from './domain/models/model-file.ts';
 import type { Services } from './domain/services.ts';
 import { greet, replay } from './domain/snapshot.ts';
 import { AppError, asAppError } from './errors.ts';
@@ -103,7 +102,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
   services.evaluations.reconsider();
   tidyEvery(config.limits.tidyMs, services, logger);
   // After the port is open, because there may be thousands.
-  await describeModels(services.models.list());
+  await services.models.describe();
 }
 
 /** Deletes what has expired, now and regularly. */

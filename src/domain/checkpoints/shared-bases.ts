@@ -50,6 +50,9 @@ export function createSharedBases(options: {
       return found;
     },
     async sweep() {
+      // Without any, the notes of thousands of models need not be read.
+      const found = await readdir(dir).catch(() => []);
+      if (found.length === 0) return [];
       const jobs = await readdir(jobsDir).catch(() => []);
       const folders = [
         ...store.models.find({}).map(({ path }) => path),
@@ -57,7 +60,6 @@ export function createSharedBases(options: {
       ];
       const named = new Set<string>();
       for (const folder of folders) named.add((await readBaseNote(folder))?.file ?? '');
-      const found = await readdir(dir).catch(() => []);
       // A process that was killed has left a partial file.
       const unused = found.filter((name) => !named.has(name.replace(/\.partial$/, '.gguf')));
       for (const name of unused) await rm(join(dir, name), { force: true });

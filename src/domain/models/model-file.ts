@@ -1,7 +1,9 @@
-import { access, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
-import type { ModelRow } from '../../db/models.ts';
+import type { ListedModel, ModelRow } from '../../db/models.ts';
 
 /** What the database says of a model, kept in its folder in case the database is lost (docs/job-folder.md). */
 export const modelFileName = 'model.json';
@@ -68,17 +70,23 @@ export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void>
   }
 }
 
-/** Writes the description of every model that has a folder but none, such as those of earlier versions. */
-export async function describeModels(models: readonly ModelRow[]): Promise<void> {
-  const exists = (path: string) =>
-    access(path).then(
-      () => true,
-      () => false,
-    );
-  for (const model of models) {
-    if (!(await exists(join(model.path, modelFileName))) && (await exists(model.path))) {
-      await writeModelFile(model);
-    }
+/** How many folders are looked at before requests have their turn. */
+const folderTurn = 100;
+
+/**
+ * Writes the description of every model that has a folder but none, such as those of earlier versions.
+ * @param read reads one of them, by its ID, with what a list does not show.
+ */
+export async function describeModels(
+  listed: readonly ListedModel[],
+  read: (modelId: string) => ModelRow | null,
+): Promise<void> {
+  for (const [index, { modelId, path }] of listed.entries()) {
+    if (index % folderTurn === folderTurn - 1) await nextTurn();
+    // Without a promise this takes a tenth of the time, which requests would have to share.
+    if (existsSync(join(path, modelFileName)) || !existsSync(path)) continue;
+    const model = read(modelId);
+    if (model !== null) await writeModelFile(model);
   }
 }
 

@@ -9,7 +9,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { defaultName, type IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
-import { writeModelFile } from './model-file.ts';
+import { describeModels, writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
 export type { ListedModel } from '../../db/models.ts';
@@ -30,6 +30,8 @@ export interface Models {
   adopt(job: Job, jobDir: string): Promise<Omit<Model, 'id'>>;
   /** Stores an adopted model; called within the transaction that completes its job. */
   insert(model: Omit<Model, 'id'>): Model;
+  /** Writes the descriptions that the folders of models lack, such as those of earlier versions. */
+  describe(): Promise<void>;
   /** Deletes a model with its files, which must no longer be in use. */
   remove(model: Model): Promise<void>;
   /** The absolute path of a file, or `null` if the model has none of this kind. */
@@ -131,6 +133,8 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       const named = isFree ? model : { ...model, name: nameFor(model.baseModel, model.datasetName) };
       return { ...named, id: store.models.insert(named) };
     },
+
+    describe: () => describeModels(store.models.find({}), store.models.byModelId),
 
     async remove(model) {
       frames.commit((emit) => {
