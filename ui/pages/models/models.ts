@@ -14,7 +14,7 @@ import { MoreRows } from '../../views/more-rows.ts';
 import { modelColumns } from './model-columns.ts';
 import '../../views/bulk-bar.ts';
 
-const pageRows = 100;
+const pageRows = 50;
 const usualOrder: ListOrder = { key: 'created', down: true };
 
 /** What a model is found by. */
