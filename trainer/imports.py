@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import inspect
 import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ ALONE = (f"{COMPILER}._trace_wrapped_higher_order_op",)
 
 _begun = False
 _distributions = importlib.metadata.packages_distributions
+_frame = inspect.getframeinfo
 
 
 def begin() -> None:
@@ -45,6 +47,8 @@ def begin() -> None:
     global _begun
     _begun = True
     gc.disable()
+    # torch asks where each of its operators is defined, and Python would look for the lines around it.
+    inspect.getframeinfo = partial(_frame, context=0)
 
 
 def spare(job: Job) -> None:
@@ -58,11 +62,15 @@ def spare(job: Job) -> None:
         unused += FOR_GPUS
     if not _quantizes(job):
         unused += FOR_QUANTIZATION
-        # bitsandbytes compiles functions when it is imported; without it nothing is compiled.
+        # bitsandbytes compiles functions when it is imported; without it the modules of LATER are not used.
         sys.meta_path.insert(0, _Deferral())
     for name in unused:
         # Python's way to say that there is no such module.
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    import torch
+
+    # The libraries then import nothing for trainings of several processes.
+    torch.distributed.is_available = lambda: False
 
 
 def end() -> None:
@@ -71,6 +79,7 @@ def end() -> None:
     if _begun:
         _begun = False
         importlib.metadata.packages_distributions = _distributions
+        inspect.getframeinfo = _frame
         gc.freeze()
         gc.enable()
 
@@ -115,23 +124,24 @@ class _Distributions(dict[str, list[str]]):
 
 
 class _Deferral:
-    """Finds the module of torch's compiler as one that is executed when it is used.
+    """Finds the modules of `LATER` as ones that are executed when they are used.
 
-    transformers and torch import it in order to exempt functions from being compiled.
+    The libraries import them in order to exempt functions from being compiled, and to know tensors and models
+    that are divided among processes, masks that are compiled and sizes that are symbols when they see one.
     """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package = sys.modules.get(COMPILER)
-        if name == COMPILER:
+        if name in LATER:
             spec = PathFinder.find_spec(name, path)
             if spec is not None and spec.loader is not None:
                 spec.loader = _Later(spec.loader)
             return spec
-        if name.startswith(f"{COMPILER}.") and name not in ALONE and type(package) is _Deferred:
+        package = next((later for later in LATER if name.startswith(f"{later}.")), "")
+        if name not in ALONE and type(module := sys.modules.get(package)) is _Deferred:
             # The parts of the package import each other, which works only if the package comes first.
-            package.execute()
+            module.execute()
             if name in sys.modules:
                 return ModuleSpec(name, _There())
         return None
@@ -162,28 +172,14 @@ class _There:
         """Nothing is left to do."""
 
 
-class _Nothing:
-    """Where nothing is compiled, no module is of this class."""
-
-    class OptimizedModule:
-        """That of `torch._dynamo.eval_frame`."""
-
-
-def _as_it_is(function: Callable[..., Any] | None = None, *_: Any, **options: Any) -> Any:
-    """A decorator that changes nothing, with or without arguments."""
-    return function if function is not None else _as_it_is
-
-
 class _Deferred(ModuleType):
-    """Has what is used without compiling anything; executes the real module for everything else."""
+    """Has what `LATER` says; executes the real module for everything else."""
 
     lock = threading.RLock()
 
-    disable = allow_in_graph = assume_constant_result = staticmethod(_as_it_is)
-    graph_break = staticmethod(lambda *_: None)
-    eval_frame = _Nothing
-
     def __getattr__(self, name: str) -> Any:
+        if name in LATER[self.__name__]:
+            return LATER[self.__name__][name](self, name)
         # `inspect` asks every module for such names; a module without them does not need to be executed.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -197,3 +193,104 @@ class _Deferred(ModuleType):
                 self.__class__ = ModuleType  # type: ignore[assignment]
                 assert self.__spec__ is not None and self.__spec__.loader is not None
                 self.__spec__.loader.exec_module(self)
+
+
+class _Stand:
+    """Stands for a class or a function of a deferred module.
+
+    Until that is executed, no object is of the class; every other use executes it. A function whose value for
+    plain numbers, truth values and shapes is `known` needs no module for them.
+    """
+
+    def __init__(self, module: Any, name: str, known: Callable[..., Any] | None = None) -> None:
+        self._module, self._name, self._known = module, name, known
+
+    def _real(self) -> Any:
+        if type(self._module) is _Deferred:
+            self._module.execute()
+        return getattr(self._module, self._name)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return type(self._module) is not _Deferred and isinstance(instance, self._real())
+
+    def __subclasscheck__(self, subclass: type) -> bool:
+        return type(self._module) is not _Deferred and issubclass(subclass, self._real())
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return (self._real(),)
+
+    def __or__(self, other: Any) -> Any:
+        """An annotation, which nobody reads."""
+        return Any
+
+    __ror__ = __or__
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if self._known is not None and all(map(_is_plain, args)):
+            return self._known(*args)
+        return self._real()(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._real(), name)
+
+
+class _Nothing:
+    """Where nothing is compiled, no module is of this class."""
+
+    class OptimizedModule:
+        """That of `torch._dynamo.eval_frame`."""
+
+
+def _as_it_is(function: Callable[..., Any] | None = None, *_: Any, **options: Any) -> Any:
+    """A decorator that changes nothing, with or without arguments."""
+    return function if function is not None else _as_it_is
+
+
+def _given(value: Any) -> Callable[[Any, str], Any]:
+    """What stands for a name of a deferred module: `value`."""
+    return lambda module, name: value
+
+
+def _known(function: Callable[..., Any]) -> Callable[[Any, str], Any]:
+    """What stands for a function of a deferred module that is `function` for plain values."""
+    return partial(_Stand, known=function)
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (bool, int) or (isinstance(value, tuple) and all(map(_is_plain, value)))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# What a truth value is asked for that may depend on symbols.
+GUARDS = ("expect_true", "guard_or_false", "guard_or_true", "guard_size_oblivious")
+
+# Modules that are executed when they are used, with what stands for their names before.
+LATER: dict[str, dict[str, Callable[[Any, str], Any]]] = {
+    COMPILER: {
+        **dict.fromkeys(("disable", "allow_in_graph", "assume_constant_result"), _given(_as_it_is)),
+        "graph_break": _given(lambda *_: None),
+        "eval_frame": _given(_Nothing),
+    },
+    "torch.distributed.tensor": {"DTensor": _Stand},
+    "torch.distributed.fsdp": {"FSDPModule": _Stand},
+    "torch.distributed.fsdp.fully_sharded_data_parallel": {"FullyShardedDataParallel": _Stand},
+    "torch.nn.attention.flex_attention": {
+        **dict.fromkeys(("AuxRequest", "BlockMask", "create_block_mask", "flex_attention"), _Stand),
+        "_DEFAULT_SPARSE_BLOCK_SIZE": _given(128),
+    },
+    # Both are for sizes that are symbols, which only a compiler has.
+    "sympy": {"Basic": _Stand},
+    "torch.fx.experimental.symbolic_shapes": {
+        **dict.fromkeys((*GUARDS, "statically_known_true"), _known(_same)),
+        "is_nested_int": _known(lambda value: False),
+        "sym_and": _known(lambda *values: all(values)),
+        "sym_eq": _known(lambda one, other: one == other),
+        "sym_or": _known(lambda *values: any(values)),
+        **dict.fromkeys(("free_unbacked_symbols", "guarding_hint_or_throw", "has_guarding_hint"), _Stand),
+    },
+}

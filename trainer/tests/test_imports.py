@@ -14,7 +14,16 @@ import pytest
 from trainer.imports import _Distributions
 from trainer.tests.jobs import ROOT, forked, journal, losses, make
 
-UNUSED = ("torch._dynamo.convert_frame", "torch._inductor", "bitsandbytes.nn", "triton.language", "aiohttp")
+UNUSED = (
+    "torch._dynamo.convert_frame",
+    "torch._inductor",
+    "torch.distributed.fsdp._flat_param",
+    "torch.distributed.tensor._ops",
+    "sympy.core",
+    "bitsandbytes.nn",
+    "triton.language",
+    "aiohttp",
+)
 
 
 def python(*arguments: str) -> str:
@@ -74,12 +83,56 @@ def backend(graph, inputs):
 doubled = torch.compile(lambda x: x * 2, backend=backend)
 assert doubled(torch.ones(2)).tolist() == [2, 2] and len(calls) == 1
 assert module is torch._dynamo is sys.modules["torch._dynamo"]
-assert torch._dynamo.disable is not imports._Deferred.disable
+assert torch._dynamo.disable is not imports._as_it_is
 assert isinstance(torch.compile(torch.nn.Linear(1, 1)), torch._dynamo.eval_frame.OptimizedModule)
 print("compiled")
 """,
     )
     assert said.splitlines()[-1] == "compiled"
+
+
+def test_what_stands_for_a_name_becomes_the_real_one_when_it_is_used() -> None:
+    said = python(
+        "-c",
+        """
+import sys
+from trainer import imports
+sys.meta_path.insert(0, imports._Deferral())
+import torch
+from sympy import Basic
+from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
+from torch.distributed.tensor import DTensor
+from torch.fx.experimental.symbolic_shapes import expect_true, is_nested_int, sym_eq
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask
+
+def divided(tensor: DTensor | torch.Tensor | None, model: int | FullyShardedDataParallel) -> None: ...
+
+assert not isinstance(torch.ones(1), (DTensor, BlockMask)) and not issubclass(torch.Tensor, DTensor)
+assert expect_true(True) and not expect_true(False) and not is_nested_int(3)
+assert sym_eq((1, 2), torch.Size([1, 2])) and not sym_eq((1, 2), (1, 3))
+assert torch.arange(3, device="meta").float().shape == (3,)
+for name in ("sympy.core", "torch.distributed.tensor._api", "torch.distributed.fsdp._flat_param"):
+    assert name not in sys.modules, name
+
+mask = create_block_mask(lambda b, h, q, k: q >= k, 1, 1, 128, 128, device="cpu")
+assert isinstance(mask, BlockMask) and type(mask) is torch.nn.attention.flex_attention.BlockMask
+
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch._subclasses import FakeTensorMode
+environment = ShapeEnv()
+with FakeTensorMode(shape_env=environment):
+    size = environment.create_unbacked_symint()
+    assert expect_true(size > 3) and isinstance(size.node.expr, Basic) and not is_nested_int(size)
+
+import sympy
+assert isinstance(sympy.Symbol("x"), Basic) and Basic is not sympy.Basic
+class Own(DTensor): ...
+assert Own.__mro__[1] is torch.distributed.tensor.DTensor and issubclass(Own, DTensor)
+assert DTensor.from_local is not None and FullyShardedDataParallel.state_dict_type is not None
+print("used")
+""",
+    )
+    assert said.splitlines()[-1] == "used"
 
 
 def test_packages_are_found_as_python_finds_them() -> None:
