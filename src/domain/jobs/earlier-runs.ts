@@ -2,11 +2,14 @@ import { type JobState, phasesOf } from '../../contract/jobs.ts';
 import type { Settings } from '../../contract/settings.ts';
 import type { Store } from '../../db/store.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import type { StepTime } from '../training/step-times.ts';
 import { heldOutRows } from '../training/steps.ts';
 import type { TimedRun } from '../training/time-estimate.ts';
 
 /** The newest runs of a model that are looked at. */
 const lookedAt = 20;
+/** The latest steps that tell how their time depends on their tokens. */
+const timedSteps = 64;
 const counted: readonly JobState[] = ['running', 'stopping', 'completed', 'stopped', 'interrupted', 'failed'];
 const exporting: readonly unknown[] = phasesOf('Export', 'Verify');
 
@@ -39,8 +42,23 @@ function timedRun(store: Store, job: Job): TimedRun | null {
     heldOutRows: validation?.rows ?? heldOutRows(dataset.rows, settings.eval_split),
     steps: last.step,
     tokens: last.tokens,
+    stepTimes: () => stepTimes(store, job),
     ...times(store, job, last.elapsed_seconds),
   };
+}
+
+/** The latest steps of a job, by what they added to its totals. */
+function stepTimes({ events }: Store, { id }: Job): StepTime[] {
+  const points = events
+    .bySeq(events.lastSteps(id, 'train', timedSteps + 1))
+    .map(({ payload }) => payload as unknown as NonNullable<Job['lastMetric']>);
+  return points.slice(1).flatMap((point, index) => {
+    const before = points[index] as (typeof points)[number];
+    const steps = point.step - before.step;
+    const seconds = (point.elapsed_seconds - before.elapsed_seconds) / steps;
+    // A resumed run may count what it repeats otherwise.
+    return steps > 0 && seconds > 0 ? [{ seconds, tokens: (point.tokens - before.tokens) / steps }] : [];
+  });
 }
 
 type Times = Pick<

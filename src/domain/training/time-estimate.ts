@@ -1,4 +1,5 @@
 import type { Settings } from '../../contract/settings.ts';
+import { fixedShare, type StepTime } from './step-times.ts';
 import { trainingRows } from './steps.ts';
 
 /** What an earlier run of the same model took on this machine. */
@@ -16,6 +17,8 @@ export interface TimedRun {
   readonly steps: number;
   readonly stepSeconds: number;
   readonly tokens: number;
+  /** Its latest steps, which are read only when asked for. */
+  readonly stepTimes: () => readonly StepTime[];
   /** One evaluation of the rows that it validated on; `null` if there was none. */
   readonly evaluationSeconds: number | null;
   /** Before training, to save what was trained, and for the export; `null` if unknown. */
@@ -71,6 +74,10 @@ function evaluations({ settings, rows, heldOutRows, steps }: PlannedRun): number
   return 1 + Math.max(1, Math.floor(during));
 }
 
+/** How many batches go through the model. */
+const passes = ({ steps, settings }: Pick<TimedRun, 'steps' | 'settings'>) =>
+  steps * settings.gradient_accumulation_steps;
+
 const tokensPerRow = (run: TimedRun) => run.tokens / (run.steps * rowsPerStep(run.settings));
 
 /** How many tokens a row of the planned run has, by those of an earlier one. */
@@ -107,8 +114,9 @@ function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, secon
 }
 
 /**
- * Estimates how long a run takes from the earlier run of the same model that is most like it: the time is proportional
- * to the tokens, and an evaluation, preparation, saving and export take what they took.
+ * Estimates how long a run takes from the earlier run of the same model that is most like it: of the time of its steps, the
+ * share that each batch takes however small it is grows with the batches, and the rest with the tokens. An evaluation,
+ * preparation, saving and export take what they took.
  * @param runs newest first; those without a step tell nothing.
  * @returns `null` if there is nothing to tell it by.
  */
@@ -124,8 +132,10 @@ export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): Ti
     told.map((run) => run[of]).find((seconds) => seconds !== null) ?? 0;
   const perToken = nearest.stepSeconds / nearest.tokens;
   const tokens = planned.steps * rowsPerStep(planned.settings) * plannedTokensPerRow(nearest, planned);
+  const fixed = fixedShare(nearest.stepTimes());
+  const times = (fixed * passes(planned)) / passes(nearest) + ((1 - fixed) * tokens) / nearest.tokens;
   const trainSeconds =
-    perToken * tokens +
+    nearest.stepSeconds * times +
     evaluations(planned) * evaluationSeconds(told, planned, perToken) +
     known('savingSeconds');
   const prepareSeconds = known('prepareSeconds');

@@ -12,6 +12,7 @@ const settings = {
 const earlier: TimedRun = {
   ...{ name: 'train_1', strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl' },
   ...{ rows: 400, heldOutRows: 0, steps: 100, stepSeconds: 200, tokens: 100 * 8 * 50 },
+  stepTimes: () => [],
   ...{ evaluationSeconds: null, prepareSeconds: 10, savingSeconds: 0, exportSeconds: 30 },
 };
 const plan = (changes: Partial<PlannedRun> = {}): PlannedRun => ({
@@ -33,6 +34,23 @@ test('the same run takes what it took, and the time follows the work', () => {
   // Rows of another dataset are three times as long, but no longer than a sequence may be.
   assert.is(trained({ dataset: 'b.jsonl' }), 600);
   assert.is(trained({ dataset: 'b.jsonl', settings: { ...settings, max_seq_length: 100 } }), 400);
+});
+
+test('what a batch takes however small it is grows with the batches, and the rest with the tokens', () => {
+  // 2 s a step: half a second for each of two batches, and 2.5 ms for each of about 400 tokens.
+  const stepTimes = () =>
+    Array.from({ length: 40 }, (_, index) => {
+      const tokens = 300 + 50 * (index % 5);
+      return { tokens, seconds: 1 + tokens / 400 };
+    });
+  const seconds = (changes: Partial<Settings>, steps: number) =>
+    Math.round(trained({ steps, settings: { ...settings, ...changes } }, [{ ...earlier, stepTimes }]) ?? 0);
+  assert.is(seconds({}, 100), 200);
+  assert.is(seconds({}, 300), 600);
+  assert.is(seconds({ per_device_train_batch_size: 1 }, 400), 500, 'four times the batches');
+  assert.is(seconds({ gradient_accumulation_steps: 4 }, 50), 200, 'as many batches');
+  assert.is(seconds({ per_device_train_batch_size: 8 }, 50), 150, 'half the batches');
+  assert.is(trained({ dataset: 'b.jsonl' }, [{ ...earlier, stepTimes }]), 400, 'three times the tokens');
 });
 
 test('evaluations count by their rows', () => {
