@@ -13,6 +13,7 @@ import pytest
 
 from trainer.imports import _Distributions
 from trainer.tests.jobs import ROOT, forked, journal, losses, make
+from trainer.tests.tiny import sentences
 
 UNUSED = (
     "torch._dynamo.convert_frame",
@@ -36,6 +37,13 @@ def python(*arguments: str) -> str:
     return done.stdout
 
 
+def rows_of(top: dict) -> list[dict]:
+    """Rows for a training with these fields of its specification."""
+    if "task" in top:
+        return [{"input": text, "output": reply} for text, reply in sentences(24)]
+    return [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(24)]
+
+
 def imported(spec: Path) -> set[str]:
     """Trains the job in a fresh process; returns the modules that it imported."""
     said = python("-X", "importtime", "-m", "trainer", "run", str(spec))
@@ -53,6 +61,24 @@ def test_a_training_imports_no_compiler_and_nothing_quantized(models, tmp_path: 
     usual = make(tmp_path / "usual", model, **settings)
     assert forked(usual) == 0
     assert losses(spec) == losses(usual)
+
+
+@pytest.mark.parametrize(
+    ("kind", "top"),
+    [("gemma3", {"strategy": "dpo"}), ("t5", {"task": "summarization"})],
+)
+def test_other_trainings_are_the_same_in_a_fresh_process(
+    models, tmp_path: Path, kind: str, top: dict
+) -> None:
+    rows = rows_of(top)
+    fresh, usual = (
+        make(tmp_path / name, models(kind), rows, top, max_steps=2, eval_split=0.25)
+        for name in ("fresh", "usual")
+    )
+    said = python("-m", "trainer", "run", str(fresh))
+    assert journal(fresh)[-1]["type"] == "done", said[-3000:]
+    assert forked(usual) == 0
+    assert losses(fresh) == losses(usual)
 
 
 def test_a_quantized_training_has_its_library(models, tmp_path: Path) -> None:
