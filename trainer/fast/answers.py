@@ -27,14 +27,16 @@ def token_log_probabilities(
     model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`."""
     import torch
 
-    laid, at = grouped(rows)
+    laid, numbers = grouped(rows)
     places: list[int] = []
     labels: list[int] = []
-    for row, number, prompt in zip(rows, at, prompts, strict=True):
+    for row, number, prompt in zip(rows, numbers, prompts, strict=True):
         places += laid.predictions(number, range(prompt, len(row)))
         labels += row[prompt:]
-    states = row_states(inner, laid.tensors(inner.device), row_lengths=laid.row_lengths, shared=laid.shared)
-    return log_probabilities(inner, states[places], torch.tensor(labels, device=states.device), figures)
+    at = torch.tensor(places, dtype=torch.long, device=inner.device)
+    parts = {"row_lengths": laid.row_lengths, "shared": laid.shared}
+    states = row_states(inner, laid.tensors(inner.device), at, **parts)
+    return log_probabilities(inner, states, torch.tensor(labels, device=states.device), figures)
 
 
 def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Any]:
@@ -53,8 +55,8 @@ def rewards_of(inner: Any, inputs: dict[str, Any]) -> Any:
     """The reward of each row of `laid_out` by `inner`, a causal model that classifies a sequence by its last
     token other than the one that fills up rows."""
     lengths, shared = inputs["parts"].t().tolist()
-    states = row_states(inner, inputs, row_lengths=lengths, shared=shared)
-    return inner.score(states[inputs["places"]])[:, 0]
+    states = row_states(inner, inputs, inputs["places"], row_lengths=lengths, shared=shared)
+    return inner.score(states)[:, 0]
 
 
 def rewards(inner: Any, rows: list[list[int]], pad: int | None) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+from trainer.fast.last_layer import used_queries
 from trainer.fast.row_attention import Kind, Row, row_attention_class
 
 NAME = "hone_rows"
@@ -49,6 +50,7 @@ def attend(
     source_lengths: list[int] | None = None,
     shared: list[int] | None = None,
     kept: Any = None,
+    used: Any = None,
     **others: Any,
 ) -> tuple[Any, None]:
     """Attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths` tokens, each
@@ -59,10 +61,16 @@ def attend(
     lengths, without a bias. Where `shared` has a number other than 0 for a row, the row continues the first
     so many tokens of the nearest row before it that has a 0.
 
+    Where only the states of the tokens at `used` (ascending) are used after the last layer, what that layer's
+    other tokens attend to is not computed.
+
     With `kept`, the KeptRows that `key` and `value` were given to, `query` has the last token of every row.
 
     NotImplementedError for anything else that a model may require.
     """
+    last = getattr(module, "used", None)
+    if last is not None:
+        last.places = used
     if row_lengths is None and kept is None:
         return _usual(module, query, key, value, attention_mask, dropout, scaling, position_bias, others)
     is_causal = others.get("is_causal")
@@ -87,6 +95,8 @@ def attend(
     kind = Kind(query.shape[3] ** -0.5 if scaling is None else scaling, causal, sliding_window, dropout)
     bias = None if position_bias is None else position_bias[0]
     if query.device.type == "cpu":
+        if last is not None and used is not None and causal:
+            rows = used_queries(rows, used.tolist())
         return row_attention_class().apply(query, key, value, bias, rows, kind), None
     return _by_kernel(query, key, value, bias, rows, kind), None
 

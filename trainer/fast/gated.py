@@ -31,7 +31,7 @@ def fuse_same_inputs(model: Any) -> None:
                 layer.forward = MethodType(_first if layer is group[0] else _other, layer)
         layers = [getattr(module, name, None) for name in GATED]
         if all(layer in plain for layer in layers) and _gates(module, layers):
-            module.forward = MethodType(_gated_forward, module)
+            module.forward = MethodType(forward, module)
 
 
 class _Together:
@@ -86,14 +86,14 @@ def _gates(module: Any, layers: list[Any]) -> bool:
     x = torch.randn(1, 3, weight.shape[1], generator=made).to(weight.dtype)
     try:
         with torch.no_grad():
-            expected, found = type(module).forward(module, x), _gated_forward(module, x)
+            expected, found = type(module).forward(module, x), forward(module, x)
     except (TypeError, RuntimeError, AttributeError):
         return False
     # The same operations in the same order.
     return expected.shape == found.shape and torch.allclose(expected, found, rtol=1e-3)
 
 
-def _gated_forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The output of a gated feed-forward layer for `x`; as its class computes it where a part does more."""
     layers = [getattr(self, name) for name in GATED]
     if args or kwargs or lora.replaced(layers) or not all(map(lora.adds_low_rank, layers)):

@@ -9,6 +9,7 @@ from typing import Any
 
 from trainer.fast import lora
 from trainer.fast.gated import fuse_same_inputs
+from trainer.fast.last_layer import narrow_last_layer
 from trainer.fast.norm import fuse_norms
 
 
@@ -17,6 +18,7 @@ def fuse_layers(model: Any) -> None:
     lora.fuse_lora_layers(model)
     fuse_same_inputs(model)
     fuse_norms(model)
+    narrow_last_layer(model)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
+from trainer.fast.last_layer import is_narrow
 from trainer.fast.layers import as_the_library, unfuse_layers
 from trainer.fast.loss import all_logits, labelled_loss_class, output_scale
 
@@ -124,13 +125,16 @@ def _set_attention(inner: Any, name: str) -> None:
             part.config._attn_implementation = name
 
 
-def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:
+def row_states(inner: Any, inputs: dict[str, Any], places: Any = None, **rows: Any) -> Any:
     """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
     `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart; with
-    `past_key_values` it keeps keys and values."""
+    `past_key_values` it keeps keys and values. With `places` only the states of these tokens, in that order.
+    """
     import torch
 
-    return inner.base_model(
+    if places is not None and is_narrow(inner):
+        rows["used"] = places.unique()
+    states = inner.base_model(
         input_ids=inputs["input_ids"],
         position_ids=inputs["position_ids"],
         # With four dimensions transformers makes no mask of its own: the row lengths replace it.
@@ -138,6 +142,7 @@ def row_states(inner: Any, inputs: dict[str, Any], **rows: Any) -> Any:
         use_cache="past_key_values" in rows,
         **rows,
     ).last_hidden_state[0]
+    return states if places is None else states[places]
 
 
 def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
@@ -152,11 +157,10 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
     starts = (inputs["position_ids"][0] == 0).nonzero()[:, 0].tolist()
     ends = [*starts[1:], inputs["input_ids"].shape[1]]
     lengths = [end - start for start, end in zip(starts, ends, strict=True)]
-    hidden = row_states(inner, inputs, row_lengths=lengths)
     # A token predicts the next one; the first token of a row is predicted by none.
     labels = inputs["labels"][0].masked_fill(inputs["position_ids"][0] == 0, IGNORED).roll(-1)
     chosen = (labels != IGNORED).nonzero()[:, 0]
-    labels, hidden = labels[chosen], hidden[chosen]
+    labels, hidden = labels[chosen], row_states(inner, inputs, chosen, row_lengths=lengths)
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count
     head = inner.get_output_embeddings()
@@ -228,19 +232,27 @@ def autocast(device: str, half: str | None) -> Any:
 
 
 def _padded(rows: list[list[int]]) -> dict[str, Any]:
-    """`rows` as a padded batch with labels for every token."""
+    """`rows` as a padded batch in which the second half of each is learned."""
     import torch
 
     width = max(map(len, rows))
     ids = torch.tensor([row + [row[-1]] * (width - len(row)) for row in rows])
     mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, IGNORED)}
+    labels = torch.tensor([_second_half(row) + [IGNORED] * (width - len(row)) for row in rows])
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
 def _concatenated(rows: list[list[int]]) -> dict[str, Any]:
-    """`rows` as one concatenated sequence with labels for every token."""
+    """`rows` as one concatenated sequence in which the second half of each is learned."""
     import torch
 
     ids = torch.tensor([[token for row in rows for token in row]])
     places = torch.tensor([[place for row in rows for place in range(len(row))]])
-    return {"input_ids": ids, "position_ids": places, "labels": ids.clone()}
+    labels = torch.tensor([[label for row in rows for label in _second_half(row)]])
+    return {"input_ids": ids, "position_ids": places, "labels": labels}
+
+
+def _second_half(row: list[int]) -> list[int]:
+    """The labels of a row whose first half is not learned."""
+    half = len(row) // 2
+    return [IGNORED] * half + row[half:]

@@ -79,8 +79,8 @@ def answer_log_probabilities(
         row_lengths += [prompt + chosen, rejected]
         shared += [0, prompt]
         counts += [max(0, length - (prompt == 0)) for length in (chosen, rejected)]
-    states = row_states(inner, inputs, row_lengths=row_lengths, shared=shared)
-    found, told = log_probabilities(inner, states[inputs["places"]], inputs["labels"], figures)
+    states = row_states(inner, inputs, inputs["places"], row_lengths=row_lengths, shared=shared)
+    found, told = log_probabilities(inner, states, inputs["labels"], figures)
     sums = torch.stack([part.sum() for part in found.split(counts)])
     return sums.view(-1, 2), told, counts
 

@@ -50,7 +50,7 @@ def row_attention_class() -> type:
 
         query (1, heads, tokens, size), key and value (1, groups, tokens, size), where heads that follow each
         other share a group; bias, added to scores, (heads, longest row, longest row) or None, without
-        gradient. Returns (1, tokens, heads, size)."""
+        gradient. Returns (1, tokens, heads, size), undefined for queries of no row."""
 
         @staticmethod
         def forward(
@@ -81,7 +81,8 @@ def row_attention_class() -> type:
         def backward(context: Any, upper: Any) -> Any:
             query, key, value, bias, *kept = context.saved_tensors
             kind = context.kind
-            of_query = torch.empty_like(query)
+            # Not all queries need be in a row.
+            of_query = torch.zeros_like(query)
             # Blocks, and rows that share keys, add to them.
             of_key, of_value = (torch.zeros(part.shape[1:], dtype=torch.float32) for part in (key, value))
             saved = iter(kept)
