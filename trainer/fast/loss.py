@@ -9,88 +9,124 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
-# On a CPU, the most rows of a chunk: few enough for its cache, enough for a quick product of matrices. Of 32
-# to 511, 128 to 256 took least time with 16,000 words.
+# On a CPU, the most rows of a chunk: enough for a quick product of matrices. Of 32 to 511, 128 to 256 took
+# least time with 16,000 words.
 ROWS = 192
+# On a CPU, the logits of a block: 4 MiB as float32, which stays in its cache between passes over it.
+BLOCK = 1 << 20
 
 
-class _Chunks:
-    """The rows of `hidden` with their `labels`, a few at a time, in memory that the next ones use again.
+class _Block(NamedTuple):
+    """Rows of a chunk: their `logits` `softcap(scale * (hidden @ weight.T + bias))`, float32, which
+    `_shares_of` overwrites; the `largest` of each row and the `slope` of the softcap at each (None without
+    one); `labels` (tokens, 1), and the `place` of the rows. `product` is what the logits were made of."""
 
-    For each, `logits` are `softcap(scale * (hidden @ weight.T + bias))`: as the product has them where that
-    is all, otherwise float32.
+    logits: Any
+    largest: Any
+    slope: Any
+    labels: Any
+    place: slice
+    product: Any
+
+
+class _Blocks:
+    """The rows of `hidden` with their `labels`, multiplied chunk by chunk and then a few at a time, in memory
+    that the next ones use again.
+
+    With `gradient`, like `hidden`, that of the hidden states is written to it, from what `_put` has left of
+    each block.
     """
 
     def __init__(
-        self, hidden: Any, weight: Any, bias: Any, scale: float, softcap: float | None, labels: Any
+        self,
+        hidden: Any,
+        weight: Any,
+        bias: Any,
+        scale: float,
+        softcap: float | None,
+        labels: Any,
+        gradient: Any = None,
     ) -> None:
         import torch
 
         self.given = hidden, weight, bias, scale, softcap, labels
-        most = min(LOGITS // weight.shape[0], ROWS if weight.device.type == "cpu" else LOGITS)
-        self.size = max(1, min(most, len(labels)))
-        shape = (self.size, weight.shape[0])
-        self.product = torch.empty(shape, dtype=weight.dtype, device=weight.device)
+        self.gradient = gradient
+        on_cpu, words = weight.device.type == "cpu", weight.shape[0]
+        self.size = max(1, min(LOGITS // words, ROWS if on_cpu else LOGITS, len(labels)))
+        self.block = max(1, min(BLOCK // words, self.size)) if on_cpu else self.size
+        self.product = torch.empty((self.size, words), dtype=weight.dtype, device=weight.device)
         # The same as float32.
-        self.wide = self.product.float()
+        self.wide = self.product[: self.block].float()
 
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any, slice]]:
-        """The logits, the slope of the softcap at each (None without one), the labels (tokens, 1), and their
-        place. The logits are overwritten by `shares_of`."""
+    def __iter__(self) -> Iterator[_Block]:
         import torch
 
-        hidden, weight, bias, scale, softcap, labels = self.given
+        hidden, weight, bias, *_, labels = self.given
         for start in range(0, len(labels), self.size):
-            place = slice(start, start + self.size)
-            answers = labels[place, None]
-            logits = self.product[: len(answers)]
-            torch.mm(hidden[place].to(weight.dtype), weight.t(), out=logits)
+            rows = slice(start, min(start + self.size, len(labels)))
+            product = self.product[: rows.stop - start]
+            torch.mm(hidden[rows].to(weight.dtype), weight.t(), out=product)
             if bias is not None:
-                logits += bias
-            slope = None
-            if scale != 1.0 or softcap is not None:
-                logits = self.wide[: len(answers)].copy_(logits)
-                logits *= scale
-            if softcap is not None:
-                torch.tanh(logits.div_(softcap), out=logits)
-                slope = 1 - logits * logits
-                logits *= softcap
-            yield logits, slope, answers, place
+                product += bias
+            for first in range(0, len(product), self.block):
+                yield self._block(product[first : first + self.block], start + first)
+            if self.gradient is not None:
+                self.gradient[rows] = product @ weight
 
-    def chosen(self, logits: Any, answers: Any, place: slice) -> tuple[Any, Any]:
-        """The logits of `answers` (tokens, 1), and what rounding took from each; None where it took nothing
+    def _block(self, product: Any, start: int) -> _Block:
+        """The block of the rows that begin at `start`."""
+        import torch
+
+        *_, scale, softcap, labels = self.given
+        place = slice(start, start + len(product))
+        logits = product if product.dtype == self.wide.dtype else self.wide[: len(product)].copy_(product)
+        slope = None
+        if scale != 1.0:
+            logits *= scale
+        if softcap is not None:
+            torch.tanh(logits.div_(softcap), out=logits)
+            slope = 1 - logits * logits
+            logits *= softcap
+        return _Block(logits, logits.amax(-1, keepdim=True), slope, labels[place, None], place, product)
+
+    def chosen(self, block: _Block) -> tuple[Any, Any]:
+        """The logits of the labels (tokens, 1), and what rounding took from each; None where it took nothing
         or that is not known."""
         import torch
 
-        found = logits.gather(1, answers)
-        hidden, weight, bias, *_ = self.given
-        if weight.dtype == torch.float32 or logits.dtype == torch.float32:
+        found = block.logits.gather(1, block.labels)
+        hidden, weight, bias, scale, softcap, _ = self.given
+        if weight.dtype == torch.float32 or scale != 1.0 or softcap is not None:
             return found, None
-        exact = torch.einsum("th,th->t", hidden[place].float(), weight[answers[:, 0]].float())[:, None]
+        chosen = weight[block.labels[:, 0]].float()
+        exact = torch.einsum("th,th->t", hidden[block.place].float(), chosen)[:, None]
         if bias is not None:
-            exact += bias[answers]
-        return found, exact - found.float()
+            exact += bias[block.labels]
+        return found, exact - found
 
-    def shares_of(self, logits: Any) -> tuple[Any, Any]:
-        """The softmax of `logits`, float32, and the logarithms of its denominators (tokens, 1)."""
-        import torch
 
-        largest = logits.amax(-1, keepdim=True).float()
-        shares = self.wide[: len(logits)]
-        if logits.data_ptr() != shares.data_ptr():
-            shares.copy_(logits)
-        torch.softmax(shares, -1, out=shares)
-        # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
-        return shares, largest - shares.amax(-1, keepdim=True).log()
+def _shares_of(block: _Block) -> tuple[Any, Any]:
+    """The softmax of the logits, in their place, and the logarithms of its denominators (tokens, 1)."""
+    import torch
 
-    def hidden_gradient(self, upper: Any) -> Any:
-        """That of the hidden states for `upper`, that of the logits before scale and softcap."""
-        weight = self.given[1]
-        return self.product[: len(upper)].copy_(upper) @ weight
+    shares = torch.softmax(block.logits, -1, out=block.logits)
+    # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
+    return shares, block.largest - shares.amax(-1, keepdim=True).log()
+
+
+def _put(block: _Block, upper: Any, scale: float) -> None:
+    """Sets the gradient of a block's logits, of which `upper` is that of what scale and softcap made of them,
+    and may be overwritten."""
+    if block.slope is not None:
+        upper *= block.slope
+    if scale != 1.0:
+        upper *= scale
+    if upper.data_ptr() != block.product.data_ptr():
+        block.product.copy_(upper)
 
 
 @lru_cache(maxsize=1)
@@ -117,25 +153,22 @@ def labelled_loss_class() -> type:
             gradient = torch.empty_like(hidden)
             total = torch.zeros((), dtype=torch.float32, device=hidden.device)
             correct = torch.zeros((), dtype=torch.int64, device=hidden.device)
-            chunks = _Chunks(hidden, weight, bias, scale, softcap, labels)
-            for logits, slope, answers, place in chunks:
-                chosen, lost = chunks.chosen(logits, answers, place)
-                correct += _likeliest(logits, answers, chosen).sum()
-                shares, rest = chunks.shares_of(logits)
+            blocks = _Blocks(hidden, weight, bias, scale, softcap, labels, gradient)
+            for block in blocks:
+                chosen, lost = blocks.chosen(block)
+                correct += _likeliest(block, chosen).sum()
+                shares, rest = _shares_of(block)
                 total -= _log_share(chosen, lost, rest).sum()
-                shares.scatter_add_(1, answers, torch.full_like(rest, -1.0))
-                if slope is not None:
-                    shares *= slope
-                gradient[place] = chunks.hidden_gradient(shares)
+                _put(block, shares.scatter_add_(1, block.labels, torch.full_like(rest, -1.0)), scale)
             context.save_for_backward(gradient)
-            context.factor = scale / count
+            context.count = count
             context.mark_non_differentiable(correct)
             return total / count, correct
 
         @staticmethod
         def backward(context: Any, upper: Any, _: Any) -> Any:
             (gradient,) = context.saved_tensors
-            return (gradient * (upper * context.factor), None, None, None, None, None, None)
+            return (gradient * (upper / context.count), None, None, None, None, None, None)
 
     return LabelledLoss
 
@@ -165,25 +198,20 @@ def log_probability_class() -> type:
             gradient = torch.empty_like(hidden) if wanted else None
             found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
-            chunks = _Chunks(hidden, weight, bias, scale, softcap, labels)
-            for logits, slope, answers, place in chunks:
-                chosen, lost = chunks.chosen(logits, answers, place)
-                figures[1, place] = logits.mean(-1, dtype=torch.float32)
-                figures[2, place] = _likeliest(logits, answers, chosen)[:, 0].float()
-                # `shares_of` overwrites logits of type float32.
-                given = logits.clone() if logits.dtype == torch.float32 else logits
-                shares, rest = chunks.shares_of(logits)
+            blocks = _Blocks(hidden, weight, bias, scale, softcap, labels, gradient)
+            for block in blocks:
+                place = block.place
+                chosen, lost = blocks.chosen(block)
+                figures[1, place] = block.logits.mean(-1)
+                figures[2, place] = _likeliest(block, chosen)[:, 0].float()
+                logits = block.logits.clone()
+                shares, rest = _shares_of(block)
                 found[place] = _log_share(chosen, lost, rest)[:, 0]
                 # Of the row, the logarithm of the sum less the mean of the logits by their shares.
-                mean = torch.bmm(shares[:, None], given[:, :, None].float())[:, 0, 0]
+                mean = torch.bmm(shares[:, None], logits[:, :, None])[:, 0, 0]
                 figures[0, place] = rest[:, 0] - mean
                 if wanted:
-                    shares.neg_().scatter_add_(1, answers, torch.ones_like(rest))
-                    if slope is not None:
-                        shares *= slope
-                    if scale != 1.0:
-                        shares *= scale
-                    gradient[place] = chunks.hidden_gradient(shares)
+                    _put(block, shares.neg_().scatter_add_(1, block.labels, torch.ones_like(rest)), scale)
             context.save_for_backward(gradient)
             context.mark_non_differentiable(figures)
             return found, figures
@@ -209,10 +237,10 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
         return log_probability_class().apply(hidden, *given)
     if frozen:
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
-        chunks = _Chunks(hidden, head.weight, head.bias, scale, softcap, labels)
-        for logits, _, answers, place in chunks:
-            chosen, lost = chunks.chosen(logits, answers, place)
-            found[place] = _log_share(chosen, lost, chunks.shares_of(logits)[1])[:, 0]
+        blocks = _Blocks(hidden, head.weight, head.bias, scale, softcap, labels)
+        for block in blocks:
+            chosen, lost = blocks.chosen(block)
+            found[block.place] = _log_share(chosen, lost, _shares_of(block)[1])[:, 0]
         return found, None
     logits = all_logits(inner, hidden)
     every = logits.log_softmax(-1)
@@ -240,17 +268,17 @@ def all_logits(inner: Any, hidden: Any) -> Any:
 def _log_share(chosen: Any, lost: Any, rest: Any) -> Any:
     """The logarithm of the share of the logit `chosen`, where `rest` is that of the denominator, with what
     rounding has `lost` of that logit put back into both: of all logits, its error alone is not averaged."""
-    found = chosen.float() - rest
+    found = chosen - rest
     return found if lost is None else found + lost - (found.exp() * lost.expm1()).log1p()
 
 
-def _likeliest(logits: Any, answers: Any, chosen: Any) -> Any:
-    """Whether each of `answers` (tokens, 1), whose logit is `chosen`, is the likeliest: of equal ones the
+def _likeliest(block: _Block, chosen: Any) -> Any:
+    """Whether each of the labels, whose logits are `chosen`, is the likeliest (tokens, 1): of equal ones the
     first."""
-    likeliest = logits.amax(-1, keepdim=True) == chosen
+    likeliest = block.largest == chosen
     # The place of the largest takes much longer to find than its value.
     (rows,) = likeliest[:, 0].nonzero(as_tuple=True)
-    likeliest[rows] = logits[rows].argmax(-1, keepdim=True) == answers[rows]
+    likeliest[rows] = block.logits[rows].argmax(-1, keepdim=True) == block.labels[rows]
     return likeliest
 
 
