@@ -13,6 +13,6 @@ export const scenario: Scenario = {
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', [input.size, 'messages'], input),
   sides: trainingSides('messages'),
-  comparisons: trainingComparisons,
+  comparisons: trainingComparisons({ rate: { times: 2.5 }, memory: { share: 1 }, operations: null }),
   check: checkSteps,
 };

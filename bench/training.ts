@@ -10,6 +10,8 @@ export const scenario: Scenario = {
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', [input.size, 'input-output'], input),
   sides: trainingSides('input-output'),
-  comparisons: trainingComparisons,
+  comparisons: trainingComparisons({
+    ...{ rate: { times: 4.5 }, memory: { share: 1 }, operations: { times: 0.75 } },
+  }),
   check: checkSteps,
 };

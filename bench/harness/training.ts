@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runMeasured } from './measured.ts';
 import { programs, python, pythonVersion, root } from './places.ts';
-import type { Comparison, Scenario, Side, Size, Trial } from './scenario.ts';
+import type { Comparison, Goal, Scenario, Side, Size, Trial } from './scenario.ts';
 
 /*
  * Supervised fine-tuning with LoRA on a CPU: real tokens (without padding) per second of the process's CPU time, from
@@ -182,18 +182,26 @@ export const matrixSide: Side = {
 };
 
 /** How much of that a side reaches, by the operations that its steps need at least. */
-export const shareOfProduct = (ours: string): Comparison => ({
+export const shareOfProduct = (ours: string, goal: Goal | null = null): Comparison => ({
   ...{ ours, peer: matrixSide.name, metric: `${ours}: operations, of those of bfloat16 products` },
-  ...{ figure: 'operations', unit: 'GFLOP/s', better: 'more', goal: null },
+  ...{ figure: 'operations', unit: 'GFLOP/s', better: 'more', goal },
 });
 
-export const trainingComparisons: Scenario['comparisons'] = [
+/** What is compared of `trainingSides`: tokens, memory and operations. */
+export const trainingComparisons = (goals: {
+  readonly rate: Goal;
+  readonly memory: Goal;
+  readonly operations: Goal | null;
+}): Scenario['comparisons'] => [
   {
     ...{ metric: 'tokens per CPU second', figure: 'rate', unit: 'tokens/s', better: 'more', peer: 'TRL' },
-    goal: { times: 2.5 },
+    goal: goals.rate,
   },
-  { metric: 'peak memory', figure: 'memory', unit: 'MiB', better: 'less', peer: 'TRL', goal: null },
-  shareOfProduct('hone'),
+  {
+    ...{ metric: 'peak memory', figure: 'memory', unit: 'MiB', better: 'less', peer: 'TRL' },
+    goal: goals.memory,
+  },
+  shareOfProduct('hone', goals.operations),
 ];
 
 /** Requires equal tokens and near losses in every step. */

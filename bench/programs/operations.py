@@ -3,7 +3,8 @@
 Per token that is trained on, 2 for each weight of the layers forward and 2 backward (to the inputs: the weights are
 frozen), and 6 for each weight of an adapter. In attention 4 forward and 8 backward for each pair of tokens of which one
 sees the other, each layer and each place of the heads. In the output layer 4 for each of its weights and each learned
-token. Padding, logits of prompts and what is computed a second time do not count. Of a preference, the prompt counts once;
+token. Padding, logits of prompts and what is computed a second time do not count; the last layer counts for all tokens,
+though those that are not learned need only its keys and values. Of a preference, the prompt counts once;
 its reference adds the forward part, without the adapter. A reward model has no reference, and one output.
 """
 
