@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from trainer.protocol.failures import Failure
 # Hidden size from which bfloat16 is faster than float32 on a CPU with native support. Tokens per second
 # relative to float32, measured with AVX-512 BF16: 128: 0.85, 192: 1.2, 256: 1.15, 384: 1.4.
 WIDE = 192
+
+# oneDNN keeps a program, and memory for it, for every shape of a product: 1,024 of them unless told
+# otherwise. Rows without padding have other shapes in every step. A training of twelve steps of about 850
+# tokens took 230 MB less with 128 of them, and no longer.
+KEPT_PROGRAMS = "128"
 
 
 @dataclass(frozen=True)
@@ -33,10 +39,12 @@ def choose(
 
     Defaults on a CPU: bfloat16 weights if the processor supports them natively and the model is wide enough
     to benefit, otherwise float32; no gradient checkpointing, which only costs time. On a GPU: bfloat16 if
-    supported, and gradient checkpointing.
+    supported, and gradient checkpointing. Limits the programs that oneDNN keeps in this process.
     """
     import torch
 
+    # Read at its first product.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KEPT_PROGRAMS)
     has = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     device = settings.device
     if device == "auto":

@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+import os
 from importlib import import_module
 
 import pytest
@@ -416,3 +417,14 @@ def test_the_model_s_own_template_is_used_unless_declined(models, tmp_path):
         spec = jobs.make(tmp_path / str(use), model, max_steps=1, use_chat_template=use)
         assert jobs.train(spec) == 0
         assert json.loads((spec.parent / "artifacts" / "template.json").read_text())["source"] == source
+
+
+def test_onednn_keeps_few_programs_unless_the_environment_says_how_many(monkeypatch, tmp_path, models):
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    settings = read_spec(jobs.make(tmp_path, models("llama"))).settings
+    for given, expected in ((None, "128"), ("512", "512")):
+        # So that it is removed again afterwards.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name) if given is None else monkeypatch.setenv(name, given)
+        choose(settings)
+        assert os.environ[name] == expected
