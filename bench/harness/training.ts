@@ -226,10 +226,11 @@ export function compareSteps(ours: readonly Step[], theirs: readonly Step[], nea
 
 function isNear(mine: Step, step: Step, near: number): boolean {
   const { margin = 0, gradient = 0 } = step;
+  // The first margins are about 0, where a share says nothing: there the loss of a pair changes by half of its margin.
+  const least = step.gradient === undefined ? 2 * Math.abs(step.loss) : 1;
   return (
     Math.abs(mine.loss - step.loss) <= near * Math.abs(step.loss) &&
-    // The first margins are about 0, where a share says nothing: the loss changes by up to half of a margin.
-    Math.abs((mine.margin ?? 0) - margin) <= near * Math.max(1, Math.abs(margin)) &&
+    Math.abs((mine.margin ?? 0) - margin) <= near * Math.max(least, Math.abs(margin)) &&
     Math.abs((mine.gradient ?? 0) - gradient) <= gradientNearness * gradient
   );
 }
