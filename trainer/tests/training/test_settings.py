@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from trainer.data import rows
 from trainer.describe import lr_scheduler_types, optimizers
-from trainer.model.hardware import choose, needs_gpu
+from trainer.model.hardware import choose, multiplies_bf16, needs_gpu
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Settings, read_spec
 from trainer.protocol.failures import Failure
@@ -409,6 +409,25 @@ def test_what_is_chosen_when_nothing_is_asked_for():
     )
     assert (narrow.weights, wide.weights) == ("float32", "bfloat16")
     assert not without.gradient_checkpointing and without.autocast is None
+
+
+@pytest.mark.parametrize(
+    ("words", "faster"),
+    [
+        ("GenuineIntel avx512f", False),
+        ("AuthenticAMD avx512f avx512_bf16", True),
+        ("GenuineIntel avx512_bf16", True),
+        # Measured: without AMX these multiply float32 faster.
+        ("GenuineIntel avx512_bf16 avx512_fp16", False),
+        ("GenuineIntel avx512_bf16 avx512_fp16 amx_bf16", True),
+    ],
+)
+def test_bfloat16_is_chosen_where_the_processor_multiplies_it_faster(tmp_path, words, faster):
+    info = tmp_path / "cpuinfo"
+    vendor, *flags = words.split()
+    info.write_text(f"vendor_id\t: {vendor}\nflags\t\t: fpu {' '.join(flags)}\n")
+    assert multiplies_bf16(info) is faster
+    assert not multiplies_bf16(tmp_path / "elsewhere")
 
 
 def test_the_model_s_own_template_is_used_unless_declined(models, tmp_path):
