@@ -122,7 +122,7 @@ def gated_class() -> type:
             kept = kept_of([*pair, last])
             context.save_for_backward(rows, low, down, gate, up, low_last, *kept)
             context.scalings, context.shape = scalings, x.shape
-            return answer.view(*x.shape[:-1], -1)
+            return answer.view(*x.shape[:-1], answer.shape[-1])
 
         @staticmethod
         def backward(context: Any, upper: Any) -> Any:

@@ -105,7 +105,7 @@ def low_rank_class() -> type:
             kept = kept_of(layers)
             context.save_for_backward(rows, low, down, *kept)
             context.scalings, context.shape = scalings, x.shape
-            return tuple(answer.view(*x.shape[:-1], -1) for answer in answers)
+            return tuple(answer.view(*x.shape[:-1], answer.shape[-1]) for answer in answers)
 
         @staticmethod
         def backward(context: Any, *uppers: Any) -> Any:

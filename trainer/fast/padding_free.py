@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
 from trainer.fast.last_layer import is_narrow
 from trainer.fast.layers import as_the_library, unfuse_layers
 from trainer.fast.loss import all_logits, labelled_loss_class, output_scale
+from trainer.fast.parts import divides, parts_of, sum_of_parts
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -160,6 +162,14 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
     # A token predicts the next one; the first token of a row is predicted by none.
     labels = inputs["labels"][0].masked_fill(inputs["position_ids"][0] == 0, IGNORED).roll(-1)
     chosen = (labels != IGNORED).nonzero()[:, 0]
+    if divides(inputs) and len(parts := parts_of(lengths)) > 1:
+        count = chosen.new_tensor(max(1, len(chosen))) if count is None else count
+        rows = {name: inputs[name][0].split(lengths) for name in ("input_ids", "labels", "position_ids")}
+        given = [
+            {name: torch.cat([every[row] for row in part])[None] for name, every in rows.items()}
+            for part in parts
+        ]
+        return sum_of_parts(inner, [partial(padding_free_loss, inner, part, count) for part in given])
     labels, hidden = labels[chosen], row_states(inner, inputs, chosen, row_lengths=lengths)
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count

@@ -37,8 +37,11 @@ export interface EstimateSettings {
   readonly sequenceLength: number;
   readonly loraRank: number;
   readonly gradientCheckpointing: boolean;
-  /** Whether logits are computed in parts, for labelled tokens only (trainer/fast/loss.py), instead of all at once. */
-  readonly logitsInParts: boolean;
+  /**
+   * Whether rows are one sequence without padding: its logits are computed in parts, for labelled tokens only
+   * (trainer/fast/loss.py), and on a CPU so is all else (trainer/fast/parts.py).
+   */
+  readonly paddingFree: boolean;
   readonly disk: DiskNeed;
   /** Whether the base model must be downloaded. */
   readonly download: boolean;
@@ -62,7 +65,10 @@ const activationElements = 17;
 /** Most models on the hub are stored in 16 bits. */
 const downloadBytesPerWeight = 2;
 
-/** Logits computed at a time (`LOGITS` there), with copies as computed, as float32 and as probabilities. */
+/** `TOKENS` in trainer/fast/parts.py. */
+const partTokens = 1280;
+
+/** Logits computed at a time (`LOGITS` in trainer/fast/loss.py), with copies as computed, as float32 and as probabilities. */
 const logitsPartBytes = 2 ** 23 * (4 + 4 + 4);
 
 /** Estimates memory and disk of a LoRA run from the model's shape. */
@@ -85,12 +91,14 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   const optimizer = 3 * adapter;
   const half = settings.precision === '16-bit' || (quantized && settings.gpu);
   const elementBytes = half ? 2 : 4;
-  const perLayer =
-    batchSize * sequenceLength * (activationElements * hidden + 3 * intermediate) * elementBytes;
-  const boundaries = layers * batchSize * sequenceLength * hidden * elementBytes;
+  const tokens = batchSize * sequenceLength;
+  const tokensAtOnce =
+    settings.paddingFree && !settings.gpu ? Math.min(tokens, Math.max(partTokens, sequenceLength)) : tokens;
+  const perLayer = tokensAtOnce * (activationElements * hidden + 3 * intermediate) * elementBytes;
+  const boundaries = layers * tokensAtOnce * hidden * elementBytes;
   const activations = settings.gradientCheckpointing ? boundaries + perLayer : layers * perLayer;
-  const wholeLogits = 2 * batchSize * sequenceLength * vocabulary * 4;
-  const logits = settings.logitsInParts ? Math.min(wholeLogits, logitsPartBytes) : wholeLogits;
+  const wholeLogits = 2 * tokens * vocabulary * 4;
+  const logits = settings.paddingFree ? Math.min(wholeLogits, logitsPartBytes) : wholeLogits;
   const runtime = importedBytes + (settings.gpu ? cudaBytes : 0);
   const { copies } = settings;
   return {

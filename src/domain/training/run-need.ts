@@ -40,7 +40,7 @@ export function runNeed(
           sequenceLength: settings.max_seq_length === -1 ? 1024 : settings.max_seq_length,
           loraRank: settings.lora_r,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
-          logitsInParts:
+          paddingFree:
             provider === 'standard' &&
             (strategy === 'sft' || strategy === 'qlora') &&
             (kind.architecture ?? 'ForCausalLM').endsWith('ForCausalLM'),

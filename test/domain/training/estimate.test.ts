@@ -42,7 +42,7 @@ const settings = {
   sequenceLength: 512,
   loraRank: 16,
   gradientCheckpointing: true,
-  logitsInParts: false,
+  paddingFree: false,
   disk: needOf(['Q8_0']),
   download: true,
   gpu: true,
@@ -84,15 +84,27 @@ test('rows and length cost activations, checkpointing saves them, rank costs the
 });
 
 test('logits that are made in parts do not grow with the batch', () => {
-  const parts = estimate(shape, { ...settings, logitsInParts: true });
-  const more = estimate(shape, { ...settings, logitsInParts: true, batchSize: 8 });
+  const parts = estimate(shape, { ...settings, paddingFree: true });
+  const more = estimate(shape, { ...settings, paddingFree: true, batchSize: 8 });
   assert.is(more.logitsBytes, parts.logitsBytes);
   assert.ok(parts.logitsBytes < estimate(shape, settings).logitsBytes);
   const few = { ...shape, vocabulary: 500 };
   assert.is(
-    estimate(few, { ...settings, logitsInParts: true }).logitsBytes,
+    estimate(few, { ...settings, paddingFree: true }).logitsBytes,
     estimate(few, settings).logitsBytes,
   );
+});
+
+test('a processor keeps the activations of one part of a large batch, or of one longer row', () => {
+  const cpu = { ...settings, gpu: false, gradientCheckpointing: false, paddingFree: true } as const;
+  const bytes = (more: object) => estimate(shape, { ...cpu, ...more }).activationsBytes;
+  assert.is(bytes({ batchSize: 2 }), 2 * bytes({}));
+  assert.is(bytes({ batchSize: 8 }), 2.5 * bytes({}));
+  assert.is(bytes({ batchSize: 64 }), bytes({ batchSize: 8 }));
+  assert.is(bytes({ batchSize: 8, sequenceLength: 2048 }), bytes({ sequenceLength: 2048 }));
+  for (const whole of [{ gpu: true }, { paddingFree: false }]) {
+    assert.is(bytes({ ...whole, batchSize: 8 }), 8 * bytes(whole));
+  }
 });
 
 test('a processor that trains in bfloat16 keeps half the bytes of one that does not', () => {

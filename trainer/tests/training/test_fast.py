@@ -84,6 +84,13 @@ def gradients(model, loss):
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
+def assert_same_gradients(ours, expected):
+    """Fails unless both, of `gradients`, are the same but for rounding."""
+    assert set(ours) == set(expected)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "gpt2", "mistral"])
 def test_rows_laid_end_to_end_have_the_loss_and_gradients_that_they_have_apart(kind):
     model, rows = some_model(kind), rows_of()
