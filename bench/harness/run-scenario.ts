@@ -76,7 +76,13 @@ export async function runScenario(
         answers[name] = answer;
         if (number >= warmUps) note(values.get(name) as Record<string, number[]>, figures, name);
       }
-      (scenario.check ?? checkEqual)(answers);
+      try {
+        (scenario.check ?? checkEqual)(answers);
+      } catch (error) {
+        // The figures of a long scenario help to find out why.
+        const measured = JSON.stringify(Object.fromEntries(values));
+        throw new Error(`${(error as Error).message}\n  measured: ${measured}`, { cause: error });
+      }
     }
   } finally {
     await rm(dir, { recursive: true, force: true });

@@ -23,6 +23,8 @@ export interface Step {
 }
 
 const steps: Record<Size, number> = { full: 12, quick: 6, test: 4 };
+/** Where many ways to train are measured. */
+export const fewerSteps: Record<Size, number> = { ...steps, full: 8 };
 export const learningRate = 1e-3;
 /** Steps that are not measured: kernels are selected in the first ones. */
 export const unmeasured = 2;
@@ -55,13 +57,15 @@ export type Rows = 'input-output' | 'messages' | 'preference' | 'question-answer
 /**
  * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `judged` and
  * `policy` preferences, and for `policy` a reward model, too; for `quantized` inputs and outputs; for `question` questions
- * with their contexts and answers, and a BERT. `preference-float32` is `preference` for a peer that computes in float32.
+ * with their contexts and answers, and a BERT. What ends with `-float32` is the same for a peer that computes in float32.
  */
 export type Shape =
   | Exclude<Rows, 'question-answer'>
   | 'summary'
   | 'judged'
   | 'preference-float32'
+  | 'judged-float32'
+  | 'policy-float32'
   | 'policy'
   | 'quantized'
   | 'question';
@@ -72,6 +76,8 @@ const rowsOf: Readonly<Record<Shape, Rows>> = {
     summary: 'input-output',
     judged: 'preference',
     'preference-float32': 'preference',
+    'judged-float32': 'preference',
+    'policy-float32': 'preference',
     policy: 'preference',
     quantized: 'input-output',
     question: 'question-answer',
@@ -121,17 +127,19 @@ export interface Family {
   readonly top: Readonly<Record<string, string>>;
 }
 
-/** Both sides of a family in the scenario's folder `folder`, which has its model and rows. */
+/** Both sides of a family in the scenario's folder `folder`, which has its model and rows; they train for `counts` steps. */
 export const familySides = (
   { ours, peer, shape, program, library, top }: Family,
   folder: string,
+  counts: Readonly<Record<Size, number>> = steps,
 ): readonly [Side, Side] => [
   {
     name: ours,
     about: 'python -m trainer, with the same settings as the peer',
     trial: ({ dir, size, number }) => {
       const inputs = join(dir, folder);
-      const changes = shape === 'policy' ? { reward_model: join(inputs, 'judge') } : {};
+      const judge = shape === 'policy' ? { reward_model: join(inputs, 'judge') } : {};
+      const changes = { max_steps: counts[size], ...judge };
       // Otherwise a reward model is tested on some of the rows, which are then not trained on.
       const rows = { name: 'rows.jsonl', path: join(inputs, 'rows.jsonl'), rows: 0, shape: rowsOf[shape] };
       const fields = shape === 'judged' ? { ...top, validation: rows } : top;
@@ -145,7 +153,7 @@ export const familySides = (
     trial: ({ dir, size, number }) =>
       trained(program, [
         join(dir, folder),
-        String(steps[size]),
+        String(counts[size]),
         String(learningRate),
         join(dir, `${peer}-${number}`),
         shape,
@@ -216,7 +224,7 @@ export function checkSteps(answers: Readonly<Record<string, unknown>>): void {
 export function compareSteps(ours: readonly Step[], theirs: readonly Step[], near = nearness): void {
   for (const [index, step] of theirs.entries()) {
     const mine = ours[index];
-    if (mine === undefined || !isNear(mine, step, near) || mine.tokens !== step.tokens) {
+    if (mine === undefined || !(distance(mine, step) <= near) || mine.tokens !== step.tokens) {
       throw new Error(
         `step ${index + 1} differs: ${JSON.stringify(mine)} here, ${JSON.stringify(step)} there`,
       );
@@ -224,13 +232,18 @@ export function compareSteps(ours: readonly Step[], theirs: readonly Step[], nea
   }
 }
 
-function isNear(mine: Step, step: Step, near: number): boolean {
+/** The largest relative difference of two steps. What gradients differ by counts as a share of what they may. */
+function distance(mine: Step, step: Step): number {
   const { margin = 0, gradient = 0 } = step;
   // The first margins are about 0, where a share says nothing: there the loss of a pair changes by half of its margin.
   const least = step.gradient === undefined ? 2 * Math.abs(step.loss) : 1;
-  return (
-    Math.abs(mine.loss - step.loss) <= near * Math.abs(step.loss) &&
-    Math.abs((mine.margin ?? 0) - margin) <= near * Math.max(least, Math.abs(margin)) &&
-    Math.abs((mine.gradient ?? 0) - gradient) <= gradientNearness * gradient
+  return Math.max(
+    Math.abs(mine.loss - step.loss) / Math.abs(step.loss),
+    Math.abs((mine.margin ?? 0) - margin) / Math.max(least, Math.abs(margin)),
+    (Math.abs((mine.gradient ?? 0) - gradient) / (gradient || 1)) * (nearness / gradientNearness),
   );
 }
+
+/** The largest of these differences of all steps. */
+export const furthest = (ours: readonly Step[], theirs: readonly Step[]): number =>
+  Math.max(...theirs.map((step, index) => distance(ours[index] as Step, step)));

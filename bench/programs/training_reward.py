@@ -1,6 +1,6 @@
-"""The peer of rlhf's reward model: TRL's RewardTrainer; see peer.py."""
+"""The peer of rlhf's reward model: TRL's RewardTrainer, with the shape `judged-float32` in float32; see peer.py."""
 
-from peer import SAME, SEED, folder, lora, rows, train
+from peer import SAME, SEED, folder, lora, rows, shape, train
 from peft import get_peft_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, set_seed
 from trl import RewardConfig, RewardTrainer
@@ -12,7 +12,7 @@ set_seed(SEED)  # as Hone does before LoRA is initialized
 train(
     RewardTrainer(
         model=get_peft_model(model, lora("SEQ_CLS", modules_to_save=["score"])),
-        args=RewardConfig(**SAME),
+        args=RewardConfig(**SAME, **({"bf16": False} if shape == "judged-float32" else {})),
         train_dataset=given,
         processing_class=AutoTokenizer.from_pretrained(f"{folder}/model"),
     )

@@ -1,7 +1,8 @@
-"""The peer of rlhf's policy: TRL's RLOOTrainer; see peer.py. Its answers are those of scripted_answers.py."""
+"""The peer of rlhf's policy: TRL's RLOOTrainer, with the shape `policy-float32` in float32; see peer.py. Its answers are those
+of scripted_answers.py."""
 
 import torch
-from peer import SAME, SEED, folder, lora, rows, train
+from peer import SAME, SEED, folder, lora, rows, shape, train
 from scripted_answers import Script, told_of_step
 from transformers import AutoTokenizer, set_seed
 from trl import RLOOConfig, RLOOTrainer
@@ -38,7 +39,12 @@ set_seed(SEED)  # LoRA is initialized before the trainer sets the seed
 trainer = Scripted(
     model=f"{folder}/model",
     reward_funcs=f"{folder}/judge",
-    args=RLOOConfig(**SAME, num_generations=script.copies, max_completion_length=script.longest),
+    args=RLOOConfig(
+        **SAME,
+        **({"bf16": False} if shape == "policy-float32" else {}),
+        num_generations=script.copies,
+        max_completion_length=script.longest,
+    ),
     train_dataset=asked,
     peft_config=lora("CAUSAL_LM"),
 )

@@ -137,6 +137,8 @@ test('sides that give different answers are not compared', async () => {
   });
   const error = await runScenario(scenario([side('hare', [10, 11, 10]), wrong]), 'full').catch((e) => e);
   assert.match(error.message, /did not do the same[\s\S]*42[\s\S]*asleep/);
+  // What was measured until then is told.
+  assert.ok(error.message.endsWith('{"hare":{"speed":[10]},"snail":{"speed":[1]}}'));
 });
 
 test('the usage of a program includes its descendants, and its failure is reported', async () => {
