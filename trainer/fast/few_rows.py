@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from trainer.fast.lora import plain_lora_layers
+from trainer.fast.lora import plain_lora_layers, type_of
 
 # oneDNN compiles, and keeps, a program for every number of rows: it is rounded up to a multiple of this.
 ROWS = 16
@@ -72,7 +72,7 @@ def _low_rank(module: Any) -> Callable[[Any], Any]:
     import torch
 
     base, linear = module.base_layer, torch.nn.functional.linear
-    dtype, scaling = base.weight.dtype, module.scaling["default"]
+    dtype, scaling = type_of(module), module.scaling["default"]
     down = module.lora_A["default"].weight.detach().float()
     up = module.lora_B["default"].weight.detach().float()
 

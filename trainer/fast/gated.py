@@ -12,7 +12,15 @@ from types import MethodType
 from typing import Any
 
 from trainer.fast import lora
-from trainer.fast.low_rank import gradients_of, joined_down, kept_of, layers_kept, layers_of, outputs_of
+from trainer.fast.low_rank import (
+    Constants,
+    gradients_of,
+    joined_down,
+    kept_of,
+    layers_kept,
+    layers_of,
+    outputs_of,
+)
 
 # Names of layers with the same input in attention, and of a gated feed-forward layer.
 SAME_INPUT = ("q_proj", "k_proj", "v_proj")
@@ -79,11 +87,11 @@ def _gates(module: Any, layers: list[Any]) -> bool:
     others = [part for name, part in module.named_children() if name not in GATED]
     if len(others) != 1 or type(others[0]).__name__ not in ("SiLU", "SiLUActivation"):
         return False
-    weight = layers[0].base_layer.weight
-    if weight.device.type != "cpu" or not all(map(lora.adds_low_rank, layers)):
+    base = layers[0].base_layer
+    if base.weight.device.type != "cpu" or not all(map(lora.adds_low_rank, layers)):
         return False
     made = torch.Generator().manual_seed(0)
-    x = torch.randn(1, 3, weight.shape[1], generator=made).to(weight.dtype)
+    x = torch.randn(1, 3, base.in_features, generator=made).to(lora.type_of(layers[0]))
     try:
         with torch.no_grad():
             expected, found = type(module).forward(module, x), forward(module, x)
@@ -98,8 +106,8 @@ def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     layers = [getattr(self, name) for name in GATED]
     if args or kwargs or lora.replaced(layers) or not all(map(lora.adds_low_rank, layers)):
         return type(self).forward(self, x, *args, **kwargs)
-    tensors, scalings = lora.tensors_of(layers)
-    return gated_class().apply(x.to(tensors[0].dtype), scalings, *tensors)
+    tensors, constants = lora.tensors_of(layers)
+    return gated_class().apply(x.to(lora.type_of(layers[0])), constants, *tensors)
 
 
 @lru_cache(maxsize=1)
@@ -110,24 +118,24 @@ def gated_class() -> type:
     silu = torch.nn.functional.silu
 
     class Gated(torch.autograd.Function):
-        """`apply(x, scalings, *tensors)`: down(SiLU(gate(x)) * up(x)), with gradients of x and of every A and
-        B; `tensors` are those of gate, up and down as `LowRank` takes them."""
+        """`apply(x, constants, *tensors)`: down(SiLU(gate(x)) * up(x)), with gradients of x and of every
+        A and B; `tensors` are those of gate, up and down as `LowRank` takes them."""
 
         @staticmethod
-        def forward(context: Any, x: Any, scalings: tuple[float, ...], *tensors: Any) -> Any:
-            *pair, last = layers_of(tensors, scalings)
+        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+            *pair, last = layers_of(tensors, constants)
             rows, down = x.reshape(-1, x.shape[-1]), joined_down(pair)
             low, (gate, up) = outputs_of(rows, pair, down)
             low_last, (answer,) = outputs_of(silu(gate).mul_(up), [last], last.down)
             kept = kept_of([*pair, last])
             context.save_for_backward(rows, low, down, gate, up, low_last, *kept)
-            context.scalings, context.shape = scalings, x.shape
+            context.constants, context.shape = constants, x.shape
             return answer.view(*x.shape[:-1], answer.shape[-1])
 
         @staticmethod
         def backward(context: Any, upper: Any) -> Any:
             rows, low, down, gate, up, low_last, *kept = context.saved_tensors
-            *pair, last = layers_kept(kept, context.scalings)
+            *pair, last = layers_kept(kept, context.constants)
             active = silu(gate)
             product = active * up
             of_product, of_last = gradients_of(

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
-from trainer.fast.low_rank import low_rank_class
+from trainer.fast.low_rank import Constants, low_rank_class
 
 
 def fuse_lora_layers(model: Any) -> int:
     """Replaces the forward pass of every plain LoRA layer of `model`; returns how many there are.
 
-    Layers with quantized or transposed weights, several adapters or a variant of LoRA keep the library's.
+    Layers with weights in 8 bits or transposed ones, several adapters or a variant of LoRA keep the
+    library's.
     """
     count = 0
     for module in plain_lora_layers(model):
@@ -22,16 +23,43 @@ def fuse_lora_layers(model: Any) -> int:
 
 
 def plain_lora_layers(model: Any) -> Iterator[Any]:
-    """The LoRA layers of `model` that are linear, with one adapter of the usual kind and without its bias."""
+    """The LoRA layers of `model` that are linear, with one adapter of the usual kind and without its bias;
+    on a CPU their weights may be in 4 bits."""
     import torch
     from peft.tuners.lora.layer import Linear
 
     for module in model.modules():
         plain = type(module) is Linear and type(module.base_layer) is torch.nn.Linear
-        if plain and list(module.lora_A) == ["default"] and not module.lora_variant:
+        if not (plain or _is_in_four_bits(module)):
+            continue
+        if list(module.lora_A) == ["default"] and not module.lora_variant:
             biased = module.lora_A["default"].bias is not None or module.lora_B["default"].bias is not None
             if not biased:
                 yield module
+
+
+def _is_in_four_bits(module: Any) -> bool:
+    """Whether `module` is PEFT's layer for a weight in 4 bits, on a CPU, that computes in the type that it
+    was quantized from. By its names: importing the classes takes bitsandbytes."""
+    base = getattr(module, "base_layer", None)
+    if (type(module).__name__, type(base).__name__) != ("Linear4bit", "Linear4bit"):
+        return False
+    quantization = quantization_of(base)
+    # On some processors bitsandbytes can pack weights in another order, for answers alone.
+    if quantization is None or getattr(quantization, "packing_format_for_cpu", False):
+        return False
+    return base.weight.device.type == "cpu" and base.compute_dtype == quantization.dtype
+
+
+def quantization_of(base: Any) -> Any:
+    """The state of the quantization of a linear layer's weight in 4 bits; None of other weights."""
+    return getattr(base.weight, "quant_state", None)
+
+
+def type_of(module: Any) -> Any:
+    """The type that a plain LoRA layer multiplies in."""
+    quantization = quantization_of(module.base_layer)
+    return module.base_layer.weight.dtype if quantization is None else quantization.dtype
 
 
 def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -57,12 +85,12 @@ def replaced(modules: list[Any]) -> bool:
 
 def together(modules: list[Any], x: Any) -> tuple[Any, ...]:
     """What each of `modules`, plain LoRA layers that `adds_low_rank`, makes of the same `x`."""
-    given, scalings = tensors_of(modules)
-    return low_rank_class().apply(x.to(given[0].dtype), scalings, *given)
+    given, constants = tensors_of(modules)
+    return low_rank_class().apply(x.to(type_of(modules[0])), constants, *given)
 
 
-def tensors_of(modules: list[Any]) -> tuple[list[Any], tuple[float, ...]]:
-    """Their tensors as `low_rank_class` takes them, and their scalings."""
+def tensors_of(modules: list[Any]) -> tuple[list[Any], tuple[Constants, ...]]:
+    """Their tensors as `low_rank_class` takes them, and what they have besides."""
     given = []
     for module in modules:
         base = module.base_layer
@@ -72,4 +100,6 @@ def tensors_of(modules: list[Any]) -> tuple[list[Any], tuple[float, ...]]:
             module.lora_A["default"].weight,
             module.lora_B["default"].weight,
         ]
-    return given, tuple(module.scaling["default"] for module in modules)
+    return given, tuple(
+        Constants(module.scaling["default"], quantization_of(module.base_layer)) for module in modules
+    )

@@ -1,6 +1,7 @@
 """Products of rows with the frozen weights and the LoRA of one layer, or of several with the same input.
 
-The low-rank part is added in place, and that of several layers is one product with all of their A.
+The low-rank part is added in place, and that of several layers is one product with all of their A. A weight
+in 4 bits is dequantized for each product: only the 4 bits are kept for the backward pass.
 """
 
 from __future__ import annotations
@@ -9,23 +10,47 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 
+class Constants(NamedTuple):
+    """What a layer has besides tensors: `scaling` of the product of A and B, and the state of the
+    quantization of a weight in 4 bits, otherwise None."""
+
+    scaling: float
+    quantization: Any
+
+
 class Layer(NamedTuple):
-    """A linear layer and its LoRA: weight (out, in), bias, A (rank, in) and B (out, rank), in the type of the
-    weight; `scaling` of the product of A and B."""
+    """A linear layer and its LoRA: weight (out, in), which may be in 4 bits, bias, A (rank, in) and B (out,
+    rank), in the type that it computes in."""
 
     weight: Any
     bias: Any
     down: Any
     up: Any
-    scaling: float
+    constants: Constants
+
+    def matrix(self) -> Any:
+        """The weight as a matrix to multiply with."""
+        return dequantized(self.weight, self.constants.quantization)
 
 
-def layers_of(tensors: tuple[Any, ...], scalings: tuple[float, ...]) -> list[Layer]:
-    """The layers whose `tensors` follow each other, four of each, with A and B in the type of the weight."""
+def dequantized(weight: Any, quantization: Any) -> Any:
+    """`weight`, dequantized where it is in 4 bits."""
+    if quantization is None:
+        return weight
+    from bitsandbytes.functional import dequantize_4bit
+
+    return dequantize_4bit(weight, quantization)
+
+
+def layers_of(tensors: tuple[Any, ...], constants: tuple[Constants, ...]) -> list[Layer]:
+    """The layers whose `tensors` follow each other, four of each, with A and B in the type that the weight
+    is multiplied in."""
     found = []
-    for at, scaling in enumerate(scalings):
+    for at, others in enumerate(constants):
         weight, bias, down, up = tensors[4 * at : 4 * at + 4]
-        found.append(Layer(weight, bias, down.to(weight.dtype), up.to(weight.dtype), scaling))
+        dtype = weight.dtype if others.quantization is None else others.quantization.dtype
+        bias = None if bias is None else bias.to(dtype)
+        found.append(Layer(weight, bias, down.to(dtype), up.to(dtype), others))
     return found
 
 
@@ -34,10 +59,10 @@ def kept_of(layers: list[Layer]) -> list[Any]:
     return [part for layer in layers for part in (layer.weight, layer.down, layer.up)]
 
 
-def layers_kept(kept: list[Any], scalings: tuple[float, ...]) -> list[Layer]:
+def layers_kept(kept: list[Any], constants: tuple[Constants, ...]) -> list[Layer]:
     """The layers, without bias, that `kept_of` comes from."""
     weights, downs, ups = kept[0::3], kept[1::3], kept[2::3]
-    return [Layer(weight, None, *rest) for weight, *rest in zip(weights, downs, ups, scalings, strict=True)]
+    return [Layer(weight, None, *rest) for weight, *rest in zip(weights, downs, ups, constants, strict=True)]
 
 
 def joined_down(layers: list[Layer]) -> Any:
@@ -55,8 +80,8 @@ def outputs_of(rows: Any, layers: list[Layer], down: Any) -> tuple[Any, list[Any
     found = []
     for layer, part in zip(layers, _parts(low, layers), strict=True):
         found.append(
-            torch.nn.functional.linear(rows, layer.weight, layer.bias).addmm_(
-                part, layer.up.t(), alpha=layer.scaling
+            torch.nn.functional.linear(rows, layer.matrix(), layer.bias).addmm_(
+                part, layer.up.t(), alpha=layer.constants.scaling
             )
         )
     return low, found
@@ -72,10 +97,12 @@ def gradients_of(
     found: list[Any] = []
     every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
     for layer, upper, part, part_upper in every:
-        part_upper.copy_(upper @ layer.up).mul_(layer.scaling)
+        scaling = layer.constants.scaling
+        part_upper.copy_(upper @ layer.up).mul_(scaling)
         if wanted:
-            of_rows = upper @ layer.weight if of_rows is None else of_rows.addmm_(upper, layer.weight)
-        found += [None, None, None, (upper.t() @ part).float().mul_(layer.scaling)]
+            matrix = layer.matrix()
+            of_rows = upper @ matrix if of_rows is None else of_rows.addmm_(upper, matrix)
+        found += [None, None, None, (upper.t() @ part).float().mul_(scaling)]
     if wanted:
         of_rows.addmm_(low_upper, down)
     found[2::4] = (low_upper.t() @ rows).float().split([layer.down.shape[0] for layer in layers])
@@ -93,24 +120,24 @@ def low_rank_class() -> type:
     import torch
 
     class LowRank(torch.autograd.Function):
-        """`apply(x, scalings, *tensors)`: for each of the layers x W' + b + scaling x A' B', with gradients
+        """`apply(x, constants, *tensors)`: for each of the layers x W' + b + scaling x A' B', with gradients
         of x, A and B; x (…, in), of each layer `tensors` has W, b, A and B. Computes in W's type, as autocast
-        would."""
+        would, or in the type that W was quantized from."""
 
         @staticmethod
-        def forward(context: Any, x: Any, scalings: tuple[float, ...], *tensors: Any) -> Any:
-            layers = layers_of(tensors, scalings)
+        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+            layers = layers_of(tensors, constants)
             rows, down = x.reshape(-1, x.shape[-1]), joined_down(layers)
             low, answers = outputs_of(rows, layers, down)
             kept = kept_of(layers)
             context.save_for_backward(rows, low, down, *kept)
-            context.scalings, context.shape = scalings, x.shape
+            context.constants, context.shape = constants, x.shape
             return tuple(answer.view(*x.shape[:-1], answer.shape[-1]) for answer in answers)
 
         @staticmethod
         def backward(context: Any, *uppers: Any) -> Any:
             rows, low, down, *kept = context.saved_tensors
-            layers = layers_kept(kept, context.scalings)
+            layers = layers_kept(kept, context.constants)
             flat = [upper.reshape(-1, upper.shape[-1]) for upper in uppers]
             of_rows, others = gradients_of(rows, low, layers, down, flat, context.needs_input_grad[0])
             return None if of_rows is None else of_rows.view(context.shape), None, *others

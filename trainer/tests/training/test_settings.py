@@ -438,10 +438,14 @@ def test_the_model_s_own_template_is_used_unless_declined(models, tmp_path):
         assert json.loads((spec.parent / "artifacts" / "template.json").read_text())["source"] == source
 
 
-def test_onednn_keeps_few_programs_unless_the_environment_says_how_many(monkeypatch, tmp_path, models):
-    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+@pytest.mark.parametrize(
+    ("name", "usual"), [("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128"), ("LRU_CACHE_CAPACITY", "64")]
+)
+def test_few_programs_are_kept_unless_the_environment_says_how_many(
+    name, usual, monkeypatch, tmp_path, models
+):
     settings = read_spec(jobs.make(tmp_path, models("llama"))).settings
-    for given, expected in ((None, "128"), ("512", "512")):
+    for given, expected in ((None, usual), ("512", "512")):
         # So that it is removed again afterwards.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name) if given is None else monkeypatch.setenv(name, given)
