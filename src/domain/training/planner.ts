@@ -1,4 +1,5 @@
 import type { Profile } from '../../contract/profiles.ts';
+import type { Settings } from '../../contract/settings.ts';
 import { sharedCache } from '../../hub/cached-model.ts';
 import { whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { reviewed } from '../base-models/model-size.ts';
@@ -146,7 +147,10 @@ export function createPlanner(
               isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
             };
       const shortage = await shortageOf(need, reserved);
-      const fits = bytes === null ? null : bytes <= available.memoryBytes && shortage === null;
+      const lacksMemory = bytes !== null && bytes > available.memoryBytes;
+      const fits = bytes === null ? null : !lacksMemory && shortage === null;
+      const bytesWith = (changes: Partial<Settings>) =>
+        runNeed(size, { ...choices, settings: { ...settings, ...changes } }, disk).fine?.totalBytes ?? null;
       return {
         parameters: size.parameters,
         simpleGb,
@@ -170,7 +174,7 @@ export function createPlanner(
         fits,
         advice: [
           ...exportAdvice(request, whyNone),
-          ...(fits === false ? fitAdvice(settings, gpu, shortage) : []),
+          ...(fits === false ? fitAdvice(choices, shortage, lacksMemory ? bytesWith : null) : []),
           ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),
         ],

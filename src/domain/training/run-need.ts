@@ -20,6 +20,9 @@ export interface RunNeed {
 
 const bytesPerGb = 2 ** 30;
 
+/** The longest sequence that is reckoned with, in tokens, where no limit is set as well. */
+export const lengthOf = ({ max_seq_length: length }: Settings): number => (length === -1 ? 1024 : length);
+
 export function runNeed(
   { parameters, shape, local, kind }: ModelSize,
   { strategy, provider, settings, context }: JudgedChoices,
@@ -37,7 +40,7 @@ export function runNeed(
       : estimate(shape, {
           precision,
           batchSize: shareOfStep(settings, settings.workers)?.size ?? settings.per_device_train_batch_size,
-          sequenceLength: settings.max_seq_length === -1 ? 1024 : settings.max_seq_length,
+          sequenceLength: lengthOf(settings),
           loraRank: settings.lora_r,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
           paddingFree:
