@@ -57,7 +57,7 @@ export type Rows = 'input-output' | 'messages' | 'preference' | 'question-answer
 /**
  * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `judged` and
  * `policy` preferences, and for `policy` a reward model, too; for `quantized` inputs and outputs; for `question` questions
- * with their contexts and answers, and a BERT. What ends with `-float32` is the same for a peer that computes in float32.
+ * with their contexts and answers, and a BERT. What ends with `-float32` is the same for sides that compute in float32.
  */
 export type Shape =
   | Exclude<Rows, 'question-answer'>
@@ -138,11 +138,12 @@ export const familySides = (
     about: 'python -m trainer, with the same settings as the peer',
     trial: ({ dir, size, number }) => {
       const inputs = join(dir, folder);
-      const judge = shape === 'policy' ? { reward_model: join(inputs, 'judge') } : {};
-      const changes = { max_steps: counts[size], ...judge };
+      const judge = shape.startsWith('policy') ? { reward_model: join(inputs, 'judge') } : {};
+      const exact = shape.endsWith('-float32') ? { bf16: false } : {};
+      const changes = { max_steps: counts[size], ...exact, ...judge };
       // Otherwise a reward model is tested on some of the rows, which are then not trained on.
       const rows = { name: 'rows.jsonl', path: join(inputs, 'rows.jsonl'), rows: 0, shape: rowsOf[shape] };
-      const fields = shape === 'judged' ? { ...top, validation: rows } : top;
+      const fields = shape.startsWith('judged') ? { ...top, validation: rows } : top;
       const spec = writeSpec(inputs, join(dir, `${ours}-${number}`), size, rowsOf[shape], changes, fields);
       return trained('training_hone.py', [spec]);
     },
@@ -243,7 +244,3 @@ function distance(mine: Step, step: Step): number {
     (Math.abs((mine.gradient ?? 0) - gradient) / (gradient || 1)) * (nearness / gradientNearness),
   );
 }
-
-/** The largest of these differences of all steps. */
-export const furthest = (ours: readonly Step[], theirs: readonly Step[]): number =>
-  Math.max(...theirs.map((step, index) => distance(ours[index] as Step, step)));
