@@ -7,7 +7,7 @@ import { runTool } from '../tool.mjs';
 export const addon = {
   name: 'addon',
   title: 'Native addon',
-  without: 'no live metrics, no GPU detection, no GGUF files smaller than Q8_0',
+  without: 'no live metrics, no GPU detection, no GGUF files smaller than Q8_0, slower training on a CPU',
   optional: true,
   makes: ['build/native/Release/hone.node'],
   needs: ['compiler', 'cmake', 'make'],

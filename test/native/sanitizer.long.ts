@@ -44,6 +44,18 @@ if (process.platform === 'linux') {
     });
   }
 
+  test("the tests of the trainer's kernels are clean under the sanitizers", () => {
+    const tests = join('trainer', 'tests', 'training', 'test_kernels.py');
+    const ran = spawnSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-m', 'pytest', tests], {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, ...sanitizedEnvironment(logs, 'kernels'), OMP_NUM_THREADS: '1' },
+    });
+    expectClean(logs, 'kernels');
+    assert.is(ran.status, 0, ran.stdout + ran.stderr);
+    assert.not.match(ran.stdout, /skipped/i);
+  });
+
   fuzz('uws', requests, {
     env: sanitizedEnvironment(logs, 'service'),
     // The sanitizer keeps what was freed for a while, to notice its use.

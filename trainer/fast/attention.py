@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+from trainer.fast import kernels
+from trainer.fast.kernel_attention import kernel_attention_class
 from trainer.fast.last_layer import used_queries
 from trainer.fast.row_attention import Kind, Row, row_attention_class
 
@@ -97,6 +99,8 @@ def attend(
     if query.device.type == "cpu":
         if last is not None and used is not None and causal:
             rows = used_queries(rows, used.tolist())
+        if bias is None and kind.plain and kernels.attends(query, key, value):
+            return kernel_attention_class().apply(query, key, value, rows, kind), None
         return row_attention_class().apply(query, key, value, bias, rows, kind), None
     return _by_kernel(query, key, value, bias, rows, kind), None
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import MethodType
 from typing import Any
 
-from trainer.fast import lora
+from trainer.fast import kernels, lora
 from trainer.fast.low_rank import (
     Constants,
     gradients_of,
@@ -103,8 +103,17 @@ def _gates(module: Any, layers: list[Any]) -> bool:
 
 def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The output of a gated feed-forward layer for `x`; as its class computes it where a part does more."""
+    import torch
+
     layers = [getattr(self, name) for name in GATED]
-    if args or kwargs or lora.replaced(layers) or not all(map(lora.adds_low_rank, layers)):
+    if args or kwargs or lora.replaced(layers):
+        return type(self).forward(self, x, *args, **kwargs)
+    if all(map(lora.is_disabled, layers)) and not torch.is_grad_enabled():
+        # Rounds as below, so that a reference is what an adapter of zeros gives.
+        gate, up, down = (layer.base_layer for layer in layers)
+        x = x.to(lora.type_of(layers[0]))
+        return down(_product(gate(x), up(x)))
+    if not all(map(lora.adds_low_rank, layers)):
         return type(self).forward(self, x, *args, **kwargs)
     tensors, constants = lora.tensors_of(layers)
     return gated_class().apply(x.to(lora.type_of(layers[0])), constants, *tensors)
@@ -115,8 +124,6 @@ def gated_class() -> type:
     """The autograd function, in a function because its base needs torch."""
     import torch
 
-    silu = torch.nn.functional.silu
-
     class Gated(torch.autograd.Function):
         """`apply(x, constants, *tensors)`: down(SiLU(gate(x)) * up(x)), with gradients of x and of every
         A and B; `tensors` are those of gate, up and down as `LowRank` takes them."""
@@ -126,7 +133,7 @@ def gated_class() -> type:
             *pair, last = layers_of(tensors, constants)
             rows, down = x.reshape(-1, x.shape[-1]), joined_down(pair)
             low, (gate, up) = outputs_of(rows, pair, down)
-            low_last, (answer,) = outputs_of(silu(gate).mul_(up), [last], last.down)
+            low_last, (answer,) = outputs_of(_product(gate, up), [last], last.down)
             kept = kept_of([*pair, last])
             context.save_for_backward(rows, low, down, gate, up, low_last, *kept)
             context.constants, context.shape = constants, x.shape
@@ -136,16 +143,34 @@ def gated_class() -> type:
         def backward(context: Any, upper: Any) -> Any:
             rows, low, down, gate, up, low_last, *kept = context.saved_tensors
             *pair, last = layers_kept(kept, context.constants)
-            active = silu(gate)
-            product = active * up
+            product = _product(gate, up)
             of_product, of_last = gradients_of(
                 product, low_last, [last], last.down, [upper.reshape(-1, upper.shape[-1])], True
             )
-            of_up = active.mul_(of_product)
-            of_gate = torch.mul(of_product, up, out=product)
-            torch.ops.aten.silu_backward.grad_input(of_gate, gate, grad_input=of_gate)
+            of_gate, of_up = _gradients(gate, up, of_product, product)
             wanted = context.needs_input_grad[0]
             of_rows, of_pair = gradients_of(rows, low, pair, down, [of_gate, of_up], wanted)
             return None if of_rows is None else of_rows.view(context.shape), None, *of_pair, *of_last
 
     return Gated
+
+
+def _product(gate: Any, up: Any) -> Any:
+    """SiLU(gate) * up."""
+    import torch
+
+    if kernels.computes(gate, up):
+        return kernels.gate(gate, up)
+    return torch.nn.functional.silu(gate).mul_(up)
+
+
+def _gradients(gate: Any, up: Any, of_product: Any, unused: Any) -> tuple[Any, Any]:
+    """The gradients of both from that of their `_product`; it and `unused`, of the same shape, may be
+    overwritten."""
+    import torch
+
+    if kernels.computes(gate, up, of_product):
+        return kernels.gate_gradients(gate, up, of_product, unused)
+    of_up = torch.nn.functional.silu(gate).mul_(of_product)
+    of_gate = torch.mul(of_product, up, out=unused)
+    return torch.ops.aten.silu_backward.grad_input(of_gate, gate, grad_input=of_gate), of_up

@@ -1,4 +1,4 @@
-"""Faster layers of a model with LoRA: its linear layers, norms, and layers with the same input."""
+"""Faster layers of a model with LoRA: its linear layers, norms, rotations, and layers with the same input."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from trainer.fast import lora
 from trainer.fast.gated import fuse_same_inputs
 from trainer.fast.last_layer import narrow_last_layer
 from trainer.fast.norm import fuse_norms
+from trainer.fast.rotation import fuse_rotations
 
 
 def fuse_layers(model: Any) -> None:
@@ -18,6 +19,7 @@ def fuse_layers(model: Any) -> None:
     lora.fuse_lora_layers(model)
     fuse_same_inputs(model)
     fuse_norms(model)
+    fuse_rotations(model)
     narrow_last_layer(model)
 
 

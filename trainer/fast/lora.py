@@ -78,6 +78,13 @@ def adds_low_rank(module: Any) -> bool:
     return not (module.disable_adapters or module.merged or drops)
 
 
+def is_disabled(module: Any) -> bool:
+    """Whether the adapter of a plain LoRA layer, which has no dropout, is disabled for now."""
+    import torch
+
+    return module.disable_adapters and not isinstance(module.lora_dropout["default"], torch.nn.Dropout)
+
+
 def replaced(modules: list[Any]) -> bool:
     """Whether something else than their forward pass here is to be called now, as within `few_rows`."""
     return any(not isinstance(vars(module).get("forward"), MethodType) for module in modules)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from trainer.fast import kernels
+
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
 # On a CPU, the most rows of a chunk: enough for a quick product of matrices. Of 32 to 511, 128 to 256 took
@@ -20,25 +22,36 @@ ROWS = 192
 BLOCK = 1 << 20
 
 
-class _Block(NamedTuple):
-    """Rows of a chunk: their `logits` `softcap(scale * (hidden @ weight.T + bias))`, float32, which
-    `_shares_of` overwrites; the `largest` of each row and the `slope` of the softcap at each (None without
-    one); `labels` (tokens, 1), and the `place` of the rows. `product` is what the logits were made of."""
+class _Told(NamedTuple):
+    """What the logits `softcap(scale * (hidden @ weight.T + bias))` of the rows at `place` say of their
+    labels, each (rows) in float32: the label's logit `chosen`, and what rounding has `lost` of it (None where
+    it took nothing or that is not known); the logarithm of the `sum` of exponentials; the `mean` of the
+    logits, and that `expected` by the softmax (both None unless asked for); and whether the label is the
+    `likeliest`, of equal ones the first, 1 or 0."""
 
-    logits: Any
-    largest: Any
-    slope: Any
-    labels: Any
     place: slice
-    product: Any
+    chosen: Any
+    lost: Any
+    sum: Any
+    mean: Any
+    expected: Any
+    likeliest: Any
+
+    def log_share(self) -> Any:
+        """The log-probabilities, with what rounding has lost of the label's logit put back into both that and
+        the sum: of all logits, its error alone is not averaged."""
+        found = self.chosen - self.sum
+        if self.lost is None:
+            return found
+        return found + self.lost - (found.exp() * self.lost.expm1()).log1p()
 
 
-class _Blocks:
-    """The rows of `hidden` with their `labels`, multiplied chunk by chunk and then a few at a time, in memory
-    that the next ones use again.
+class _Rows:
+    """The rows of `hidden` with their `labels`, multiplied chunk by chunk in memory that the next one uses
+    again. Iterating gives what is told of a chunk or a part of it.
 
-    With `gradient`, like `hidden`, that of the hidden states is written to it, from what `_put` has left of
-    each block.
+    With `gradient`, like `hidden`, that of the hidden states is written to it, where that of the logits is
+    `sign` times the softmax less 1 at the label. With `every` means are told.
     """
 
     def __init__(
@@ -50,83 +63,91 @@ class _Blocks:
         softcap: float | None,
         labels: Any,
         gradient: Any = None,
+        sign: float = 0.0,
+        every: bool = False,
     ) -> None:
+        self.given = hidden, weight, bias
+        self.scale, self.softcap, self.labels = scale, softcap, labels
+        self.gradient, self.sign, self.every = gradient, sign if gradient is not None else 0.0, every
+
+    def __iter__(self) -> Iterator[_Told]:
         import torch
 
-        self.given = hidden, weight, bias, scale, softcap, labels
-        self.gradient = gradient
-        on_cpu, words = weight.device.type == "cpu", weight.shape[0]
-        self.size = max(1, min(LOGITS // words, ROWS if on_cpu else LOGITS, len(labels)))
-        self.block = max(1, min(BLOCK // words, self.size)) if on_cpu else self.size
-        self.product = torch.empty((self.size, words), dtype=weight.dtype, device=weight.device)
-        # The same as float32.
-        self.wide = self.product[: self.block].float()
-
-    def __iter__(self) -> Iterator[_Block]:
-        import torch
-
-        hidden, weight, bias, *_, labels = self.given
-        for start in range(0, len(labels), self.size):
-            rows = slice(start, min(start + self.size, len(labels)))
-            product = self.product[: rows.stop - start]
+        hidden, weight, bias = self.given
+        labels, words = self.labels, weight.shape[0]
+        most = ROWS if weight.device.type == "cpu" else LOGITS
+        size = max(1, min(LOGITS // words, most, len(labels)))
+        memory = torch.empty((size, words), dtype=weight.dtype, device=weight.device)
+        told = self._by_kernel if self._has_kernel(memory) else self._by_torch
+        for start in range(0, len(labels), size):
+            rows = slice(start, min(start + size, len(labels)))
+            product = memory[: rows.stop - start]
             torch.mm(hidden[rows].to(weight.dtype), weight.t(), out=product)
             if bias is not None:
                 product += bias
-            for first in range(0, len(product), self.block):
-                yield self._block(product[first : first + self.block], start + first)
+            yield from told(product, rows)
             if self.gradient is not None:
                 self.gradient[rows] = product @ weight
 
-    def _block(self, product: Any, start: int) -> _Block:
-        """The block of the rows that begin at `start`."""
+    def _has_kernel(self, product: Any) -> bool:
+        return self.scale == 1.0 and self.softcap is None and kernels.computes(product)
+
+    def _by_kernel(self, product: Any, rows: slice) -> Iterator[_Told]:
+        chosen, *others = kernels.softmax(product, self.labels[rows], self.sign)
+        yield _Told(rows, chosen, self._lost(rows, chosen), *others)
+
+    def _by_torch(self, product: Any, rows: slice) -> Iterator[_Told]:
+        """A few rows at a time on a CPU."""
+        on_cpu, words = product.device.type == "cpu", product.shape[1]
+        size = max(1, min(BLOCK // words, len(product))) if on_cpu else len(product)
+        for first in range(0, len(product), size):
+            part = product[first : first + size]
+            yield self._of_block(part, slice(rows.start + first, rows.start + first + len(part)))
+
+    def _of_block(self, product: Any, place: slice) -> _Told:
         import torch
 
-        *_, scale, softcap, labels = self.given
-        place = slice(start, start + len(product))
-        logits = product if product.dtype == self.wide.dtype else self.wide[: len(product)].copy_(product)
-        slope = None
+        labels, scale, softcap = self.labels[place, None], self.scale, self.softcap
+        logits, slope = product.float(), None
         if scale != 1.0:
             logits *= scale
         if softcap is not None:
             torch.tanh(logits.div_(softcap), out=logits)
             slope = 1 - logits * logits
             logits *= softcap
-        return _Block(logits, logits.amax(-1, keepdim=True), slope, labels[place, None], place, product)
+        largest, chosen = logits.amax(-1, keepdim=True), logits.gather(1, labels)
+        likeliest = largest == chosen
+        # The place of the largest takes much longer to find than its value.
+        (some,) = likeliest[:, 0].nonzero(as_tuple=True)
+        likeliest[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
+        mean = logits.mean(-1) if self.every else None
+        kept = logits.clone() if self.every else None
+        shares = torch.softmax(logits, -1, out=logits)
+        # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
+        total = (largest - shares.amax(-1, keepdim=True).log())[:, 0]
+        expected = torch.bmm(shares[:, None], kept[:, :, None])[:, 0, 0] if self.every else None
+        if self.sign != 0.0:
+            upper = shares.scatter_add_(1, labels, torch.full_like(largest, -1.0)).mul_(self.sign * scale)
+            if slope is not None:
+                upper *= slope
+            if upper.data_ptr() != product.data_ptr():
+                product.copy_(upper)
+        chosen = chosen[:, 0]
+        lost = self._lost(place, chosen)
+        return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
 
-    def chosen(self, block: _Block) -> tuple[Any, Any]:
-        """The logits of the labels (tokens, 1), and what rounding took from each; None where it took nothing
-        or that is not known."""
+    def _lost(self, place: slice, chosen: Any) -> Any:
+        """What rounding took from the labels' logits."""
         import torch
 
-        found = block.logits.gather(1, block.labels)
-        hidden, weight, bias, scale, softcap, _ = self.given
-        if weight.dtype == torch.float32 or scale != 1.0 or softcap is not None:
-            return found, None
-        chosen = weight[block.labels[:, 0]].float()
-        exact = torch.einsum("th,th->t", hidden[block.place].float(), chosen)[:, None]
+        hidden, weight, bias = self.given
+        if weight.dtype == torch.float32 or self.scale != 1.0 or self.softcap is not None:
+            return None
+        labels = self.labels[place]
+        exact = torch.einsum("th,th->t", hidden[place].float(), weight[labels].float())
         if bias is not None:
-            exact += bias[block.labels]
-        return found, exact - found
-
-
-def _shares_of(block: _Block) -> tuple[Any, Any]:
-    """The softmax of the logits, in their place, and the logarithms of its denominators (tokens, 1)."""
-    import torch
-
-    shares = torch.softmax(block.logits, -1, out=block.logits)
-    # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
-    return shares, block.largest - shares.amax(-1, keepdim=True).log()
-
-
-def _put(block: _Block, upper: Any, scale: float) -> None:
-    """Sets the gradient of a block's logits, of which `upper` is that of what scale and softcap made of them,
-    and may be overwritten."""
-    if block.slope is not None:
-        upper *= block.slope
-    if scale != 1.0:
-        upper *= scale
-    if upper.data_ptr() != block.product.data_ptr():
-        block.product.copy_(upper)
+            exact += bias[labels]
+        return exact - chosen
 
 
 @lru_cache(maxsize=1)
@@ -152,16 +173,13 @@ def labelled_loss_class() -> type:
         ) -> Any:
             gradient = torch.empty_like(hidden)
             total = torch.zeros((), dtype=torch.float32, device=hidden.device)
-            correct = torch.zeros((), dtype=torch.int64, device=hidden.device)
-            blocks = _Blocks(hidden, weight, bias, scale, softcap, labels, gradient)
-            for block in blocks:
-                chosen, lost = blocks.chosen(block)
-                correct += _likeliest(block, chosen).sum()
-                shares, rest = _shares_of(block)
-                total -= _log_share(chosen, lost, rest).sum()
-                _put(block, shares.scatter_add_(1, block.labels, torch.full_like(rest, -1.0)), scale)
+            correct = torch.zeros((), dtype=torch.float32, device=hidden.device)
+            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, 1.0):
+                total -= rows.log_share().sum()
+                correct += rows.likeliest.sum()
             context.save_for_backward(gradient)
             context.count = count
+            correct = correct.long()
             context.mark_non_differentiable(correct)
             return total / count, correct
 
@@ -198,20 +216,10 @@ def log_probability_class() -> type:
             gradient = torch.empty_like(hidden) if wanted else None
             found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
-            blocks = _Blocks(hidden, weight, bias, scale, softcap, labels, gradient)
-            for block in blocks:
-                place = block.place
-                chosen, lost = blocks.chosen(block)
-                figures[1, place] = block.logits.mean(-1)
-                figures[2, place] = _likeliest(block, chosen)[:, 0].float()
-                logits = block.logits.clone()
-                shares, rest = _shares_of(block)
-                found[place] = _log_share(chosen, lost, rest)[:, 0]
-                # Of the row, the logarithm of the sum less the mean of the logits by their shares.
-                mean = torch.bmm(shares[:, None], logits[:, :, None])[:, 0, 0]
-                figures[0, place] = rest[:, 0] - mean
-                if wanted:
-                    _put(block, shares.neg_().scatter_add_(1, block.labels, torch.ones_like(rest)), scale)
+            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
+                found[rows.place] = rows.log_share()
+                entropy = rows.sum - rows.expected
+                figures[:, rows.place] = torch.stack([entropy, rows.mean, rows.likeliest])
             context.save_for_backward(gradient)
             context.mark_non_differentiable(figures)
             return found, figures
@@ -237,10 +245,8 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
         return log_probability_class().apply(hidden, *given)
     if frozen:
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
-        blocks = _Blocks(hidden, head.weight, head.bias, scale, softcap, labels)
-        for block in blocks:
-            chosen, lost = blocks.chosen(block)
-            found[block.place] = _log_share(chosen, lost, _shares_of(block)[1])[:, 0]
+        for rows in _Rows(hidden, head.weight, head.bias, scale, softcap, labels):
+            found[rows.place] = rows.log_share()
         return found, None
     logits = all_logits(inner, hidden)
     every = logits.log_softmax(-1)
@@ -263,23 +269,6 @@ def all_logits(inner: Any, hidden: Any) -> Any:
     if scale != 1.0:
         logits = logits * scale
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
-
-
-def _log_share(chosen: Any, lost: Any, rest: Any) -> Any:
-    """The logarithm of the share of the logit `chosen`, where `rest` is that of the denominator, with what
-    rounding has `lost` of that logit put back into both: of all logits, its error alone is not averaged."""
-    found = chosen - rest
-    return found if lost is None else found + lost - (found.exp() * lost.expm1()).log1p()
-
-
-def _likeliest(block: _Block, chosen: Any) -> Any:
-    """Whether each of the labels, whose logits are `chosen`, is the likeliest (tokens, 1): of equal ones the
-    first."""
-    likeliest = block.largest == chosen
-    # The place of the largest takes much longer to find than its value.
-    (rows,) = likeliest[:, 0].nonzero(as_tuple=True)
-    likeliest[rows] = block.logits[rows].argmax(-1, keepdim=True) == block.labels[rows]
-    return likeliest
 
 
 def output_scale(inner: Any) -> tuple[float, float | None]:

@@ -6,6 +6,8 @@ from functools import lru_cache
 from types import MethodType
 from typing import Any
 
+from trainer.fast import kernels
+
 # Rows and relative difference of the test whether a norm is computed alike.
 TRIED_ROWS = 4
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
@@ -74,6 +76,12 @@ def norm_class() -> type:
 
         @staticmethod
         def forward(context: Any, x: Any, weight: Any, added: float, epsilon: float) -> Any:
+            context.added = added
+            context.by_kernel = x.is_contiguous() and kernels.computes(x, weight)
+            if context.by_kernel:
+                answer, factor = kernels.norm(x, weight, added, epsilon)
+                context.save_for_backward(x, weight, factor)
+                return answer
             wide = x.float()
             factor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True).square_()
             factor.div_(x.shape[-1]).add_(epsilon).rsqrt_()
@@ -84,12 +92,13 @@ def norm_class() -> type:
             else:
                 answer = wide.mul_(weight.float() + added).to(x.dtype)
             context.save_for_backward(x, weight, factor)
-            context.added = added
             return answer
 
         @staticmethod
         def backward(context: Any, upper: Any) -> Any:
             x, weight, factor = context.saved_tensors
+            if context.by_kernel:
+                return kernels.norm_gradient(x, weight, context.added, factor, upper), None, None, None
             upper = upper.float() * (weight.float() + context.added)
             wide = x.float()
             shares = (upper * wide).mean(-1, keepdim=True).mul_(factor).mul_(factor)

@@ -39,6 +39,11 @@ class Kind:
     window: int | None
     dropout: float
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but later tokens is hidden, and nothing is dropped."""
+        return self.window is None and self.dropout == 0.0 and self.scaling > 0.0
+
 
 @lru_cache(maxsize=1)
 def row_attention_class() -> type:

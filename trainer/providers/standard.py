@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from trainer.fast import kernels
 from trainer.model.hardware import Hardware, quantization
 from trainer.model.targets import check_targets
 from trainer.protocol.failures import Failure
@@ -79,6 +80,8 @@ class Standard:
                 **options,
             )
             _keep_differentiable(model)
+            if hardware.device == "cpu":
+                print(f"The processor computes {kernels.told()}.", flush=True)
             return model
         except (ValueError, KeyError, RuntimeError) as error:
             if "out of memory" in str(error).lower() or isinstance(error, MemoryError):

@@ -92,7 +92,7 @@ def assert_same_gradients(ours, expected):
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "gpt2", "mistral"])
-def test_rows_laid_end_to_end_have_the_loss_and_gradients_that_they_have_apart(kind):
+def test_rows_laid_end_to_end_have_the_loss_and_gradients_that_they_have_apart(kind, computed_by):
     model, rows = some_model(kind), rows_of()
     usual = copy.deepcopy(model)
     fuse_layers(model)

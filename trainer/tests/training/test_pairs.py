@@ -17,6 +17,7 @@ from trainer.fast.pairs import (
 from trainer.model.hardware import Hardware
 from trainer.tests import jobs
 from trainer.tests.training.test_fast import PLAIN, gradients, some_model
+from trainer.tests.training.test_layers import ROTATED
 from trainer.tests.training.test_preferences import pairs as texts
 from trainer.tests.training.test_preferences import talks
 from trainer.training.references import References
@@ -60,7 +61,7 @@ def dpo_loss(answers):
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3", "gemma3", "gpt2", "mistral"])
-def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(kind):
+def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(kind, computed_by):
     model, pairs = some_model(kind), some_pairs()
     usual = copy.deepcopy(model)
     fuse_lora_layers(model)
@@ -80,7 +81,9 @@ def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(k
     assert entropy.min() > 0 and bool(((right == 0) | (right == 1)).all()) and bool(mean.isfinite().all())
 
 
-def test_bfloat16_is_as_near_as_its_rounding_with_scores_that_are_kept_and_that_are_not(monkeypatch):
+def test_bfloat16_is_as_near_as_its_rounding_with_scores_that_are_kept_and_that_are_not(
+    monkeypatch, computed_by
+):
     # Some of the rows have fewer tokens, some more.
     monkeypatch.setattr(row_attention, "LONGEST_KEPT", 34)
     model, pairs = some_model("llama"), some_pairs()
@@ -237,5 +240,5 @@ def test_layers_that_compute_something_else_for_the_pairs_stay_the_library_s():
         fuse_layers_for_pairs(model, some_pairs(), PLAIN)
         return {type(part).__name__ for part in model.modules() if "forward" in vars(part)}
 
-    assert fused(odd=False) == {"Linear", "LlamaRMSNorm", "LlamaMLP"}
+    assert fused(odd=False) == {"Linear", "LlamaRMSNorm", "LlamaMLP", *ROTATED["Llama"]}
     assert fused(odd=True) == {"Linear"}

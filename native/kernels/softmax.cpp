@@ -1,0 +1,95 @@
+/**
+ * @file
+ * The softmax of rows of logits with its gradient in their place, while a row is in the cache.
+ */
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <new>
+
+#include "buffer.h"
+#include "kernels.h"
+#include "lanes.h"
+
+namespace HONE_ISA {
+namespace {
+
+/** `logits`, as float32 with what has the smallest share up to whole vectors, in `wide`. */
+template <typename Number>
+void Widen(const Number* logits, size_t words, float* wide) {
+  size_t at = 0;
+  for (; at + kLanes <= words; at += kLanes) Store(wide + at, Load(logits + at));
+  if (at == words) return;
+  Store(wide + at, All(-std::numeric_limits<float>::infinity()));
+  StoreSome(wide + at, LoadSome(logits + at, words - at), words - at);
+}
+
+template <typename Number>
+void Row(const HoneSoftmax& given, size_t row, float* wide) {
+  const auto words = static_cast<size_t>(given.words);
+  const auto label = static_cast<size_t>(given.labels[row]);
+  auto* const logits = static_cast<Number*>(given.logits) + row * words;
+  Widen(logits, words, wide);
+  Lanes most = All(-std::numeric_limits<float>::infinity());
+  for (size_t at = 0; at < words; at += kLanes) most = Larger(Load(wide + at), most);
+  const float largest = Largest(most);
+  const float chosen = wide[label];
+  bool likeliest = chosen == largest;
+  for (size_t at = 0; likeliest && at < label; ++at) likeliest = wide[at] < largest;
+  Lanes total{}, all{}, weighted{};
+  const size_t whole = words / kLanes * kLanes;
+  for (size_t at = 0; at < whole; at += kLanes) {
+    const Lanes logit = Load(wide + at), share = Exp(logit - largest);
+    total += share;
+    all += logit;
+    weighted += share * logit;
+    Store(wide + at, share);
+  }
+  float sum = Sum(total), mean = Sum(all), expected = Sum(weighted);
+  if (whole < words) {
+    const Lanes logit = Load(wide + whole), share = Exp(logit - largest);
+    for (size_t lane = 0; lane < words - whole; ++lane) {
+      sum += share[lane];
+      mean += logit[lane];
+      expected += share[lane] * logit[lane];
+    }
+    Store(wide + whole, share);
+  }
+  given.chosen[row] = chosen;
+  given.sum[row] = largest + std::log(sum);
+  given.mean[row] = mean / static_cast<float>(words);
+  given.expected[row] = expected / sum;
+  given.likeliest[row] = likeliest ? 1.0f : 0.0f;
+  if (given.sign == 0) return;
+  const float factor = given.sign / sum;
+  const float of_label = wide[label] * factor - given.sign;
+  for (size_t at = 0; at < whole; at += kLanes) Store(logits + at, Load(wide + at) * factor);
+  if (whole < words) StoreSome(logits + whole, Load(wide + whole) * factor, words - whole);
+  StoreSome(logits + label, All(of_label), 1);
+}
+
+template <typename Number>
+void Rows(const HoneSoftmax& given) {
+  std::atomic<bool> lacks_memory{false};
+#pragma omp parallel num_threads(given.threads) if (given.threads > 1)
+  {
+    Buffer<float> wide;
+#pragma omp for
+    for (int64_t row = 0; row < given.rows; ++row) {
+      try {
+        Row<Number>(given, static_cast<size_t>(row), wide.Of(static_cast<size_t>(given.words) + kLanes));
+      } catch (const std::bad_alloc&) {
+        lacks_memory = true;
+      }
+    }
+  }
+  if (lacks_memory) throw std::bad_alloc();
+}
+
+}  // namespace
+
+void Softmax(const HoneSoftmax& given) {
+  given.type == kHoneFloat32 ? Rows<float>(given) : Rows<Half>(given);
+}
+
+}  // namespace HONE_ISA
