@@ -12,6 +12,9 @@
   namespace isa {                             \
   void Attention(const HoneAttention&, bool); \
   void Gate(const HoneGate&);                 \
+  void LowRankDown(const HoneLowRank&);       \
+  void LowRankUp(const HoneLowRank&);         \
+  void LowRankGradient(const HoneLowRank&);   \
   void Norm(const HoneNorm&);                 \
   void Rotation(const HoneRotation&);         \
   void Softmax(const HoneSoftmax&);           \
@@ -30,6 +33,9 @@ struct Kernels {
   const char* name;
   void (*attention)(const HoneAttention&, bool);
   void (*gate)(const HoneGate&);
+  void (*low_rank_down)(const HoneLowRank&);
+  void (*low_rank_up)(const HoneLowRank&);
+  void (*low_rank_gradient)(const HoneLowRank&);
   void (*norm)(const HoneNorm&);
   void (*rotation)(const HoneRotation&);
   void (*softmax)(const HoneSoftmax&);
@@ -46,8 +52,11 @@ int Told(Compute compute) {
   }
 }
 
-#define HONE_KERNELS(isa) \
-  Kernels { #isa, isa::Attention, isa::Gate, isa::Norm, isa::Rotation, isa::Softmax }
+#define HONE_KERNELS(isa)                                                                               \
+  Kernels {                                                                                             \
+    #isa, isa::Attention, isa::Gate, isa::LowRankDown, isa::LowRankUp, isa::LowRankGradient, isa::Norm, \
+        isa::Rotation, isa::Softmax                                                                     \
+  }
 
 /** Those that the processor can run, the best first. */
 std::vector<Kernels> Runnable() {
@@ -90,6 +99,22 @@ HONE_EXPORT const char* hone_use(size_t at) {
 
 HONE_EXPORT int hone_attention(const HoneAttention* given, int backward) {
   return Told([&] { used.attention(*given, backward != 0); });
+}
+
+/** `answer` (rows, rank) = scaling * left (rows, columns) * right (columns, rank), or right transposed. */
+HONE_EXPORT int hone_low_rank_down(const HoneLowRank* given) {
+  return Told([&] { used.low_rank_down(*given); });
+}
+
+/** `answer` (rows, columns) += scaling * left (rows, rank) * right (rank, columns), or right transposed. */
+HONE_EXPORT int hone_low_rank_up(const HoneLowRank* given) {
+  return Told([&] { used.low_rank_up(*given); });
+}
+
+/** `answer` (rank, columns), or transposed, float32 without gaps = scaling * left' * right, of which left is
+ * (rows, rank) and right (rows, columns) without gaps. */
+HONE_EXPORT int hone_low_rank_gradient(const HoneLowRank* given) {
+  return Told([&] { used.low_rank_gradient(*given); });
 }
 
 HONE_EXPORT int hone_softmax(const HoneSoftmax* given) {

@@ -105,3 +105,19 @@ struct HoneRotation {
   int32_t type;
   int32_t threads;
 };
+
+/** A product with the small matrix of a LoRA layer, in bfloat16 with sums in float32. `rank` and `columns`
+ * are multiples of 16, and all steps are even. */
+struct HoneLowRank {
+  /** Each function tells the shapes. `left` and, except for gradients, `answer` have steps between rows. */
+  const void* left;
+  int64_t left_step;
+  const void* right;
+  void* answer;
+  int64_t answer_step;
+  int64_t rows, rank, columns;
+  float scaling;
+  /** Whether `right`, or in `hone_low_rank_gradient` the answer, is transposed. */
+  int32_t transposed;
+  int32_t threads;
+};

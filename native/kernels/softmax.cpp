@@ -2,12 +2,10 @@
  * @file
  * The softmax of rows of logits with its gradient in their place, while a row is in the cache.
  */
-#include <atomic>
 #include <cmath>
 #include <limits>
-#include <new>
 
-#include "buffer.h"
+#include "chunks.h"
 #include "kernels.h"
 #include "lanes.h"
 
@@ -68,22 +66,15 @@ void Row(const HoneSoftmax& given, size_t row, float* wide) {
   StoreSome(logits + label, All(of_label), 1);
 }
 
+/** Rows that a thread takes at once. */
+constexpr size_t kRows = 8;
+
 template <typename Number>
 void Rows(const HoneSoftmax& given) {
-  std::atomic<bool> lacks_memory{false};
-#pragma omp parallel num_threads(given.threads) if (given.threads > 1)
-  {
-    Buffer<float> wide;
-#pragma omp for
-    for (int64_t row = 0; row < given.rows; ++row) {
-      try {
-        Row<Number>(given, static_cast<size_t>(row), wide.Of(static_cast<size_t>(given.words) + kLanes));
-      } catch (const std::bad_alloc&) {
-        lacks_memory = true;
-      }
-    }
-  }
-  if (lacks_memory) throw std::bad_alloc();
+  ForChunks(given.rows, kRows, given.threads, [&](auto& work, size_t first, size_t count) {
+    float* const wide = work.Of(static_cast<size_t>(given.words) + kLanes);
+    for (size_t row = first; row < first + count; ++row) Row<Number>(given, row, wide);
+  });
 }
 
 }  // namespace

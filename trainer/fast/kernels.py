@@ -48,6 +48,15 @@ class _Gate(Structure):
     ]
 
 
+class _LowRank(Structure):
+    _fields_ = [
+        *[("left", c_void_p), ("left_step", c_int64), ("right", c_void_p)],
+        *[("answer", c_void_p), ("answer_step", c_int64)],
+        *[(name, c_int64) for name in ("rows", "rank", "columns")],
+        *[("scaling", c_float), ("transposed", c_int32), ("threads", c_int32)],
+    ]
+
+
 class _Norm(Structure):
     _fields_ = [
         *[(name, c_void_p) for name in ("x", "weight", "factors", "answer", "upper")],
@@ -86,6 +95,8 @@ def library() -> Any:
         found.hone_use.restype, found.hone_use.argtypes = c_char_p, [c_size_t]
         found.hone_attention.restype, found.hone_attention.argtypes = c_int, [POINTER(_Attention), c_int]
         found.hone_gate.restype, found.hone_gate.argtypes = None, [POINTER(_Gate)]
+        for function in (found.hone_low_rank_down, found.hone_low_rank_up, found.hone_low_rank_gradient):
+            function.restype, function.argtypes = c_int, [POINTER(_LowRank)]
         found.hone_norm.restype, found.hone_norm.argtypes = None, [POINTER(_Norm)]
         found.hone_rotation.restype, found.hone_rotation.argtypes = None, [POINTER(_Rotation)]
         found.hone_softmax.restype, found.hone_softmax.argtypes = c_int, [POINTER(_Softmax)]
@@ -194,6 +205,58 @@ def _gate(gates: Any, ups: Any, product: Any, of_gates: Any) -> None:
     pointers = [part.data_ptr() for part in (gates, ups, product)]
     last = None if of_gates is None else of_gates.data_ptr()
     library().hone_gate(byref(_Gate(*pointers, last, gates.numel(), _type(gates), _threads())))
+
+
+def multiplies(rows: Any, ranks: list[int], *sizes: int) -> bool:
+    """Whether `down`, `add_up` and `gradient` can compute with `rows` (tokens, size), matrices of these
+    `ranks` and of `sizes`. Only in bfloat16, where the processor multiplies it and oneDNN would compile a
+    program for each shape."""
+    import torch
+
+    if rows.dtype != torch.bfloat16 or not computes(rows) or not rows.is_contiguous():
+        return False
+    fits = all(size % HEAD == 0 for size in (*ranks, *sizes, rows.shape[1]))
+    return fits and library().hone_kernels() == b"avx512_bf16"
+
+
+def down(left: Any, right: Any, transposed: bool, scaling: float, answer: Any) -> None:
+    """Sets `answer` (tokens, rank) to `scaling` * `left` (tokens, size) @ `right` (size, rank), or that
+    `transposed`."""
+    sizes = left.shape[0], answer.shape[1], left.shape[1]
+    _low_rank(library().hone_low_rank_down, left, right, answer, sizes, scaling, transposed)
+
+
+def add_up(answer: Any, left: Any, right: Any, transposed: bool, scaling: float) -> None:
+    """Adds `scaling` * `left` (tokens, rank) @ `right` (rank, size), or that `transposed`, to `answer`
+    (tokens, size)."""
+    sizes = left.shape[0], left.shape[1], answer.shape[1]
+    _low_rank(library().hone_low_rank_up, left, right, answer, sizes, scaling, transposed)
+
+
+def gradient(left: Any, right: Any, transposed: bool, scaling: float) -> Any:
+    """`scaling` * `left`' @ `right`, (rank, size) of (tokens, rank) and (tokens, size), or that `transposed`;
+    float32."""
+    import torch
+
+    rank, size = left.shape[1], right.shape[1]
+    answer = torch.empty((size, rank) if transposed else (rank, size))
+    sizes = left.shape[0], rank, size
+    _low_rank(library().hone_low_rank_gradient, left, right, answer, sizes, scaling, transposed)
+    return answer
+
+
+def _low_rank(
+    function: Any,
+    left: Any,
+    right: Any,
+    answer: Any,
+    sizes: tuple[int, ...],
+    scaling: float,
+    transposed: bool,
+) -> None:
+    matrices = left.data_ptr(), left.stride(0), right.data_ptr(), answer.data_ptr(), answer.stride(0)
+    if function(byref(_LowRank(*matrices, *sizes, scaling, transposed, _threads()))) != 0:
+        raise MemoryError("out of memory in a product of LoRA")
 
 
 def norm(x: Any, weight: Any, added: float, epsilon: float) -> tuple[Any, Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from trainer.fast import kernels
+
 
 class Constants(NamedTuple):
     """What a layer has besides tensors: `scaling` of the product of A and B, and the state of the
@@ -76,15 +78,28 @@ def outputs_of(rows: Any, layers: list[Layer], down: Any) -> tuple[Any, list[Any
     """`rows` A' with all A as `joined_down` has them, and what each layer makes of `rows`."""
     import torch
 
-    low = rows @ down.t()
+    by_kernel = _by_kernel(rows, layers)
+    if by_kernel:
+        low = rows.new_empty(len(rows), len(down))
+        kernels.down(rows, down, True, 1.0, low)
+    else:
+        low = rows @ down.t()
     found = []
     for layer, part in zip(layers, _parts(low, layers), strict=True):
-        found.append(
-            torch.nn.functional.linear(rows, layer.matrix(), layer.bias).addmm_(
-                part, layer.up.t(), alpha=layer.constants.scaling
-            )
-        )
+        answer = torch.nn.functional.linear(rows, layer.matrix(), layer.bias)
+        if by_kernel:
+            kernels.add_up(answer, part, layer.up, True, layer.constants.scaling)
+        else:
+            answer.addmm_(part, layer.up.t(), alpha=layer.constants.scaling)
+        found.append(answer)
     return low, found
+
+
+def _by_kernel(rows: Any, layers: list[Layer]) -> bool:
+    """Whether Hone's kernels compute the low-rank part of `layers` for `rows`."""
+    ranks = [layer.down.shape[0] for layer in layers]
+    plain = all(layer.down.is_contiguous() and layer.up.is_contiguous() for layer in layers)
+    return plain and kernels.multiplies(rows, ranks, *[layer.up.shape[0] for layer in layers])
 
 
 def gradients_of(
@@ -93,19 +108,28 @@ def gradients_of(
     """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
     takes the tensors of layers, theirs."""
     low_upper = low.new_empty(low.shape)
+    by_kernel = _by_kernel(rows, layers) and all(upper.is_contiguous() for upper in uppers)
     of_rows = None
     found: list[Any] = []
     every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
     for layer, upper, part, part_upper in every:
         scaling = layer.constants.scaling
-        part_upper.copy_(upper @ layer.up).mul_(scaling)
+        if by_kernel:
+            kernels.down(upper, layer.up, False, scaling, part_upper)
+            of_up = kernels.gradient(part, upper, True, scaling)
+        else:
+            part_upper.copy_(upper @ layer.up).mul_(scaling)
+            of_up = (upper.t() @ part).float().mul_(scaling)
         if wanted:
             matrix = layer.matrix()
             of_rows = upper @ matrix if of_rows is None else of_rows.addmm_(upper, matrix)
-        found += [None, None, None, (upper.t() @ part).float().mul_(scaling)]
-    if wanted:
+        found += [None, None, None, of_up]
+    of_down = kernels.gradient(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
+    if wanted and by_kernel:
+        kernels.add_up(of_rows, low_upper, down, False, 1.0)
+    elif wanted:
         of_rows.addmm_(low_upper, down)
-    found[2::4] = (low_upper.t() @ rows).float().split([layer.down.shape[0] for layer in layers])
+    found[2::4] = of_down.split([layer.down.shape[0] for layer in layers])
     return of_rows, found
 
 

@@ -8,6 +8,7 @@ from trainer.fast.attention import _by_kernel, _rows
 from trainer.fast.kernel_attention import kernel_attention_class
 from trainer.fast.layers import as_the_library
 from trainer.fast.loss import labelled_loss_class, log_probability_class
+from trainer.fast.low_rank import Constants, low_rank_class
 from trainer.fast.norm import norm_class
 from trainer.fast.rotation import _is_usual, fuse_rotations, rotation_class
 from trainer.fast.row_attention import Kind
@@ -216,6 +217,67 @@ def test_what_is_no_number_stays_none(instructions, dtype):
         .isnan()
         .all()
     )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("tokens", "size", "outputs"), [(1, 32, 48), (131, 64, 272), (96, 528, 16)])
+def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
+    rows, upper = (torch.randn(tokens, width).bfloat16() for width in (size, outputs))
+    # A part of the low-rank products of several layers.
+    low, found = torch.randn(tokens, 48).bfloat16()[:, 16:32], torch.zeros(tokens, 48).bfloat16()
+    small, large = torch.randn(16, size).bfloat16(), torch.randn(outputs, 16).bfloat16()
+    if not kernels.multiplies(rows, [16], outputs):
+        assert LIBRARY.hone_kernels() != b"avx512_bf16"
+        pytest.skip("this processor does not multiply bfloat16 with AVX-512")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        answer, of_rows = upper.clone(), rows.clone()
+        kernels.down(rows, small, True, 1.0, found[:, :16])
+        kernels.down(upper, large, False, 0.5, found[:, 32:])
+        kernels.add_up(answer, low, large, True, 2.0)
+        kernels.add_up(of_rows, low, small, False, 1.0)
+        of_large, of_small = kernels.gradient(low, upper, True, 2.0), kernels.gradient(low, rows, False, 1.0)
+    finally:
+        torch.set_num_threads(before)
+    rows, upper, low, small, large = (part.float() for part in (rows, upper, low, small, large))
+    rounded = {"rtol": 1e-2, "atol": 1e-2}
+    torch.testing.assert_close(found[:, :16].float(), rows @ small.t(), **rounded)
+    torch.testing.assert_close(found[:, 32:].float(), upper @ large * 0.5, **rounded)
+    assert not found[:, 16:32].any()
+    torch.testing.assert_close(answer.float(), upper + 2 * low @ large.t(), **rounded)
+    torch.testing.assert_close(of_rows.float(), rows + low @ small, **rounded)
+    # Gradients are not rounded.
+    torch.testing.assert_close(of_large, 2 * upper.t() @ low, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(of_small, low.t() @ rows, rtol=1e-5, atol=1e-4)
+
+
+def test_layers_of_a_low_rank_have_the_same_gradients_with_torch(computed_by):
+    torch.manual_seed(0)
+    x = torch.randn(2, 21, 64).bfloat16().requires_grad_()
+    layers = [[torch.randn(outputs, 64) / 8, None, torch.randn(16, 64) / 8] for outputs in (32, 96)]
+    tensors = [*layers[0], torch.randn(32, 16), *layers[1], torch.randn(96, 16)]
+    weights = [part if part is None else part.bfloat16() for part in tensors]
+    adapters = [weights[at].float().requires_grad_() for at in (2, 3, 6, 7)]
+    weights[2:4], weights[6:8] = adapters[:2], adapters[2:]
+    answers = low_rank_class().apply(x, (Constants(2.0, None),) * 2, *weights)
+    found = torch.autograd.grad(sum(answer.float().sin().sum() for answer in answers), [x, *adapters])
+    wide = x.detach().float().requires_grad_()
+    exact = [
+        wide @ weights[at].float().t() + 2 * wide @ weights[at + 2].t() @ weights[at + 3].t() for at in (0, 4)
+    ]
+    expected = torch.autograd.grad(sum(answer.sin().sum() for answer in exact), [wide, *adapters])
+    for ours, theirs in zip(found, expected, strict=True):
+        similar = torch.nn.functional.cosine_similarity(ours.float().flatten(), theirs.flatten(), 0)
+        assert similar > 0.999 and float(ours.float().norm() / theirs.norm()) == pytest.approx(1, rel=2e-2)
+
+
+def test_other_products_of_low_rank_are_left_to_torch():
+    rows = torch.ones(4, 32).bfloat16()
+    assert not kernels.multiplies(rows, [8], 32)
+    assert not kernels.multiplies(rows, [16], 20)
+    assert not kernels.multiplies(rows.t(), [16], 32)
+    assert not kernels.multiplies(rows.float(), [16], 32)
 
 
 def test_other_tensors_are_left_to_torch():
