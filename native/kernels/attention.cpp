@@ -59,7 +59,7 @@ class Group {
       const Element* const asked = PackQueries(given_.query, QueryStep(), head, row, first, count);
       const size_t columns = WholeVectors(seen);
       Multiply<Kind>({asked, HeadElements(), 1}, work_.keys_across.Of(0), whole, count, HeadElements(),
-                     columns, false, shares, whole);
+                     columns, Floats{shares, whole, false});
       for (size_t at = 0; at < count; ++at) {
         const size_t visible = Visible(row, first + at, seen);
         float* const scores = shares + at * whole;
@@ -70,7 +70,8 @@ class Group {
         Narrow<Kind>(scores, columns, narrow + at * (whole / kNumbers));
       }
       const size_t depth = (seen + kNumbers - 1) / kNumbers;
-      Multiply<Kind>({narrow, whole / kNumbers, 1}, values, wide_, count, depth, wide_, false, found, wide_);
+      Multiply<Kind>({narrow, whole / kNumbers, 1}, values, wide_, count, depth, wide_,
+                     Floats{found, wide_, false});
       for (size_t at = 0; at < count; ++at) {
         Put(found + at * wide_, 1 / sums_of_[at], AnswerOf(given_.answer, row, first + at, head));
       }
@@ -100,18 +101,18 @@ class Group {
       const size_t pairs = (count + kNumbers - 1) / kNumbers;
       const Element* asked = PackQueries(given_.query, QueryStep(), head, row, first, count);
       Multiply<Kind>({asked, HeadElements(), 1}, work_.keys_across.Of(0), whole, count, HeadElements(),
-                     columns, false, shares, whole);
+                     columns, Floats{shares, whole, false});
       for (size_t at = 0; at < count; ++at) {
         Soften(shares + at * whole, SumsOf(row, first + at)[head], Visible(row, first + at, seen), columns);
       }
       // Of values: the shares of all queries times what their answers' gradients are.
       Downwards<Kind>(shares, whole, count, columns, downwards);
       QueriesAcross(given_.upper, upper_step, head, row, first, count, across);
-      Multiply<Kind>({across, kBlock / kNumbers, 1}, downwards, whole, size_, pairs, columns, true, of_values,
-                     whole);
+      Multiply<Kind>({across, kBlock / kNumbers, 1}, downwards, whole, size_, pairs, columns,
+                     Floats{of_values, whole, true});
       const Element* const upper = PackQueries(given_.upper, upper_step, head, row, first, count);
       Multiply<Kind>({upper, HeadElements(), 1}, work_.values_across.Of(0), whole, count, HeadElements(),
-                     columns, false, slopes, whole);
+                     columns, Floats{slopes, whole, false});
       for (size_t at = 0; at < count; ++at) {
         const float mean = Dot(AnswerOf(given_.answer, row, first + at, head),
                                AnswerOf(given_.upper, row, first + at, head));
@@ -123,15 +124,15 @@ class Group {
         Narrow<Kind>(slope, columns, narrow + at * (whole / kNumbers));
       }
       const size_t depth = (seen + kNumbers - 1) / kNumbers;
-      Multiply<Kind>({narrow, whole / kNumbers, 1}, key_rows, wide_, count, depth, wide_, false, found,
-                     wide_);
+      Multiply<Kind>({narrow, whole / kNumbers, 1}, key_rows, wide_, count, depth, wide_,
+                     Floats{found, wide_, false});
       for (size_t at = 0; at < count; ++at) {
         Put(found + at * wide_, given_.scaling, AnswerOf(given_.query_gradient, row, first + at, head));
       }
       Downwards<Kind>(slopes, whole, count, columns, downwards);
       QueriesAcross(given_.query, QueryStep(), head, row, first, count, across);
-      Multiply<Kind>({across, kBlock / kNumbers, 1}, downwards, whole, size_, pairs, columns, true, of_keys,
-                     whole);
+      Multiply<Kind>({across, kBlock / kNumbers, 1}, downwards, whole, size_, pairs, columns,
+                     Floats{of_keys, whole, true});
     });
     AddAcross(of_keys, whole, keys, given_.scaling, given_.key_gradient);
     AddAcross(of_values, whole, keys, 1, given_.value_gradient);

@@ -55,44 +55,23 @@ const uint32_t* PackRight(const void* matrix, size_t depth, size_t columns, bool
   return to;
 }
 
+/** The product of `left` (rows, depth) and `right` (depth, columns), or what it is added to. */
+void Product(const HoneLowRank& given, size_t depth, size_t columns, bool add) {
+  Buffer<uint32_t> buffer;
+  const uint32_t* const right = PackRight(given.right, depth, columns, given.transposed != 0, buffer);
+  const Matrix left{static_cast<const Half*>(given.left), Size(given.left_step)};
+  const size_t step = Size(given.answer_step);
+  ForChunks(given.rows, kRows, given.threads, [&](auto&, size_t first, size_t count) {
+    const Scaled answer{static_cast<Half*>(given.answer) + first * step, step, given.scaling, add};
+    Multiply<Pairs>(left.Elements(first), right, columns, count, depth / 2, columns, answer);
+  });
+}
+
 }  // namespace
 
-void LowRankDown(const HoneLowRank& given) {
-  const size_t depth = Size(given.columns), rank = Size(given.rank);
-  Buffer<uint32_t> buffer;
-  const uint32_t* const right = PackRight(given.right, depth, rank, given.transposed != 0, buffer);
-  const Matrix left{static_cast<const Half*>(given.left), Size(given.left_step)};
-  ForChunks(given.rows, kRows, given.threads, [&](auto& work, size_t first, size_t count) {
-    float* const sums = work.Of(kRows * rank);
-    Multiply<Pairs>(left.Elements(first), right, rank, count, depth / 2, rank, false, sums, rank);
-    for (size_t row = 0; row < count; ++row) {
-      Half* const to = static_cast<Half*>(given.answer) + (first + row) * Size(given.answer_step);
-      for (size_t at = 0; at < rank; at += kLanes)
-        Store(to + at, Load(sums + row * rank + at) * given.scaling);
-    }
-  });
-}
+void LowRankDown(const HoneLowRank& given) { Product(given, Size(given.columns), Size(given.rank), false); }
 
-void LowRankUp(const HoneLowRank& given) {
-  const size_t columns = Size(given.columns), rank = Size(given.rank);
-  Buffer<uint32_t> buffer;
-  const uint32_t* const right = PackRight(given.right, rank, columns, given.transposed != 0, buffer);
-  const Matrix left{static_cast<const Half*>(given.left), Size(given.left_step)};
-  ForChunks(given.rows, kRows, given.threads, [&](auto& work, size_t first, size_t count) {
-    float* const sums = work.Of(kRows * kStrip);
-    for (size_t column = 0; column < columns; column += kStrip) {
-      const size_t some = std::min(kStrip, columns - column);
-      Multiply<Pairs>(left.Elements(first), right + column, columns, count, rank / 2, some, false, sums,
-                      kStrip);
-      for (size_t row = 0; row < count; ++row) {
-        Half* const to = static_cast<Half*>(given.answer) + (first + row) * Size(given.answer_step) + column;
-        for (size_t at = 0; at < some; at += kLanes) {
-          Store(to + at, Load(to + at) + Load(sums + row * kStrip + at) * given.scaling);
-        }
-      }
-    }
-  });
-}
+void LowRankUp(const HoneLowRank& given) { Product(given, Size(given.rank), Size(given.columns), true); }
 
 void LowRankGradient(const HoneLowRank& given) {
   const size_t columns = Size(given.columns), rank = Size(given.rank), rows = Size(given.rows);
@@ -106,8 +85,8 @@ void LowRankGradient(const HoneLowRank& given) {
     for (size_t row = 0; row < rows; row += kChunk) {
       const size_t some = std::min(kChunk, rows - row);
       PackRows({static_cast<const Half*>(given.right) + row * columns + first, columns}, some, count, right);
-      Multiply<Pairs>({left + row / 2 * rank, 1, rank}, right, count, rank, (some + 1) / 2, count, row > 0,
-                      sums, kStrip);
+      Multiply<Pairs>({left + row / 2 * rank, 1, rank}, right, count, rank, (some + 1) / 2, count,
+                      Floats{sums, kStrip, row > 0});
     }
     for (size_t at = 0; at < rank; ++at) {
       for (size_t column = 0; column < count; ++column) {

@@ -63,24 +63,43 @@ inline void KeepInRegister(Vector& value) {
 #endif
 }
 
-template <typename Kind>
+/** Where a product goes: (rows, columns) of float32, which it is or is added to. */
+struct Floats {
+  float* to;
+  size_t step;
+  bool add;
+  Lanes First(size_t row, size_t column) const { return add ? Load(to + row * step + column) : Lanes{}; }
+  void Last(size_t row, size_t column, Lanes total) const { Store(to + row * step + column, total); }
+};
+
+/** The same of bfloat16, which `scaling` times it is or is added to. */
+struct Scaled {
+  Half* to;
+  size_t step;
+  float scaling;
+  bool add;
+  Lanes First(size_t, size_t) const { return Lanes{}; }
+  void Last(size_t row, size_t column, Lanes total) const {
+    Half* const place = to + row * step + column;
+    Store(place, add ? Load(place) + total * scaling : total * scaling);
+  }
+};
+
+template <typename Kind, typename Answer>
 struct Tiles {
   Left<Kind> left;
   const typename Kind::Element* right;
   size_t right_step, depth;
-  bool add;
-  float* to;
-  size_t to_step;
+  Answer answer;
 
   template <int kRows, int kVectors>
   void Compute(size_t row, size_t column) const {
     Lanes total[kRows][kVectors];
-    float* const tile = to + row * to_step + column;
 #pragma GCC unroll 6
     for (int y = 0; y < kRows; ++y) {
 #pragma GCC unroll 4
       for (int x = 0; x < kVectors; ++x) {
-        total[y][x] = add ? Load(tile + static_cast<size_t>(y) * to_step + x * kLanes) : Lanes{};
+        total[y][x] = answer.First(row + static_cast<size_t>(y), column + static_cast<size_t>(x * kLanes));
       }
     }
     const auto* const elements = left.from + row * left.row_step;
@@ -101,8 +120,9 @@ struct Tiles {
 #pragma GCC unroll 6
     for (int y = 0; y < kRows; ++y) {
 #pragma GCC unroll 4
-      for (int x = 0; x < kVectors; ++x)
-        Store(tile + static_cast<size_t>(y) * to_step + x * kLanes, total[y][x]);
+      for (int x = 0; x < kVectors; ++x) {
+        answer.Last(row + static_cast<size_t>(y), column + static_cast<size_t>(x * kLanes), total[y][x]);
+      }
     }
   }
 
@@ -129,14 +149,14 @@ struct Tiles {
 };
 
 /**
- * `to` (rows, columns) is `left` (rows, depth) times `right` (depth, columns), or that is added to it.
+ * `answer` (rows, columns) gets `left` (rows, depth) times `right` (depth, columns).
  * @param depth in elements.
  * @param columns whole vectors.
  */
-template <typename Kind>
+template <typename Kind, typename Answer>
 void Multiply(Left<Kind> left, const typename Kind::Element* right, size_t right_step, size_t rows,
-              size_t depth, size_t columns, bool add, float* to, size_t to_step) {
-  const Tiles<Kind> tiles{left, right, right_step, depth, add, to, to_step};
+              size_t depth, size_t columns, Answer answer) {
+  const Tiles<Kind, Answer> tiles{left, right, right_step, depth, answer};
   constexpr size_t kWide = kTileVectors * kLanes;
   size_t column = 0;
   for (; column + kWide <= columns; column += kWide) tiles.template Column<kTileVectors>(rows, column);
