@@ -19,6 +19,8 @@ export interface Step {
   readonly tokens: number;
   /** What the steps so far needed at least; see operations.py. */
   readonly operations?: number;
+  /** Bytes of the frozen weights in layers. */
+  readonly weights?: number;
   readonly cpu_seconds: number;
 }
 
@@ -46,6 +48,7 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
       rate: (last.tokens - begun.tokens) / seconds,
       memory: peakBytes / 2 ** 20,
       operations: ((last.operations ?? 0) - (begun.operations ?? 0)) / seconds / 1e9,
+      weights: (last.weights ?? 0) / 2 ** 20,
     },
     answer: told,
   };

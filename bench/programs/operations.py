@@ -64,3 +64,17 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
     if learned == 0:
         return total
     return total + 2 * (passes + 1) * inner.get_output_embeddings().weight.numel() * learned
+
+
+def bytes_of_layers(model: Any) -> int:
+    """The bytes of the frozen matrices in the layers of `model`; of those in 4 bits, with what scales them."""
+    total = 0
+    for name, weights in model.named_parameters():
+        if weights.ndim != 2 or weights.requires_grad or not any(part in name for part in LAYERS):
+            continue
+        total += weights.nbytes
+        state = getattr(weights, "quant_state", None)
+        if state is not None:
+            inner = [state.state2.absmax, state.state2.code] if state.nested else []
+            total += sum(part.nbytes for part in (state.absmax, *inner))
+    return total

@@ -1,7 +1,7 @@
 """Our side of the training bench: `python training_hone.py SPEC`, the trainer as the service starts it.
 
 Prints the loss of every step (of pairs, the margin too; of a policy, what scripted_answers.py tells), with the tokens, the
-operations (see operations.py) and the CPU time of the process so far. A job of rlhf that trains a reward model ends with
+operations (see operations.py) and the CPU time of the process so far, and the bytes of the frozen weights in layers. A job of rlhf that trains a reward model ends with
 that, and its steps are those of the reward model.
 """
 
@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from operations import operations_of
+from operations import bytes_of_layers, operations_of
 from scripted_answers import Script, told_of_step
 from transformers import Trainer
 
@@ -20,6 +20,7 @@ from trainer.run import run
 
 steps = []
 operations = 0.0
+weights = 0
 write = Journal.write
 draw = Draws.__call__
 
@@ -32,7 +33,7 @@ def watched(self: Journal, type: str, **fields: object) -> None:
             told["margin"] = fields["extra"]["rewards/margins"]
         if "reward" in fields["extra"]:
             told |= told_of_step({**fields, **fields["extra"]})
-        told["operations"] = operations
+        told |= {"operations": operations, "weights": weights}
         steps.append({**told, "cpu_seconds": time.process_time()})
     write(self, type, **fields)
 
@@ -72,9 +73,11 @@ def script_answers(trainer: Trainer) -> bool:
 
 def counted(self: Trainer, model: object, inputs: dict, *rest: object) -> object:
     """Counts the operations of a step before it is computed."""
-    global operations
+    global operations, weights
     if not script_answers(self):
-        operations += operations_of(self.accelerator.unwrap_model(model), inputs)
+        unwrapped = self.accelerator.unwrap_model(model)
+        operations += operations_of(unwrapped, inputs)
+        weights = weights or bytes_of_layers(unwrapped)
     return train(self, model, inputs, *rest)
 
 
