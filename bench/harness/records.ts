@@ -14,7 +14,7 @@ export interface Record {
   /** Ours as a share of theirs, or how many times better, depending on the goal; `null` if not reported. */
   readonly ratio: number | null;
   readonly goal: string | null;
-  /** Whether the goal is met; `null` if there is none; a string explains why no ratio is reported. */
+  /** Whether the goal is met; `null` if there is none; a string explains why that is not known. */
   readonly met: boolean | string | null;
   /** The number of measured runs per side. */
   readonly runs: number;
@@ -81,14 +81,19 @@ function judge(
     throw new Error('A goal of our own figure needs a comparison without a peer');
   }
   const { spread, effect } = compareSpread(ours, theirs);
+  const share = ours.median / theirs.median;
+  const ratio = goal !== null && 'share' in goal ? share : better === 'more' ? share : 1 / share;
   if (spread > effect) {
+    // What cannot be told from 1 may still be far enough from the goal.
+    const [worst, best] = [ratio / (1 + spread), ratio * (1 + spread)].map(
+      (one) => goal !== null && meets(goal, one),
+    );
+    if (goal !== null && worst === best) return { ratio: null, met: worst as boolean };
     const percent = (share: number) => `${(share * 100).toFixed(0)} %`;
     const off =
       ours.runs < 2 ? `the assumed spread of a single run, ${percent(spread)},` : `spread ${percent(spread)}`;
     return { ratio: null, met: `inconclusive: ${off} is larger than the effect ${percent(effect)}` };
   }
-  const share = ours.median / theirs.median;
-  const ratio = goal !== null && 'share' in goal ? share : better === 'more' ? share : 1 / share;
   return { ratio, met: goal === null ? null : meets(goal, ratio) };
 }
 

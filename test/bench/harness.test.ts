@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { runMeasured } from '../../bench/harness/measured.ts';
 import { toRecords } from '../../bench/harness/records.ts';
 import { runScenario } from '../../bench/harness/run-scenario.ts';
-import type { Comparison, Scenario, Side } from '../../bench/harness/scenario.ts';
+import type { Comparison, Goal, Scenario, Side } from '../../bench/harness/scenario.ts';
 import { startServer } from '../../bench/harness/server.ts';
 import { compareSpread, summarize } from '../../bench/harness/statistics.ts';
 import { withTable } from '../../bench/harness/text.ts';
@@ -91,6 +91,19 @@ test('no ratio is reported if the spread is larger than the effect', async () =>
   const record = await recordOf(scenario([side('hare', [5, 10, 20]), side('snail', [6, 9, 18])]));
   assert.is(record?.ratio, null);
   assert.match(record?.met as string, /^inconclusive: spread \d+ % is larger than the effect \d+ %$/);
+});
+
+test('a goal that is further from the ratio than its spread is judged without one', async () => {
+  const judged = async (goal: Goal) => {
+    const sides = [side('hare', [10, 11, 12]), side('snail', [10, 11, 12])] as const;
+    const record = await recordOf(scenario(sides, { comparisons: [comparison({ goal })] }));
+    return [record?.ratio, record?.met];
+  };
+  assert.equal(await judged({ times: 0.8 }), [null, true]);
+  assert.equal(await judged({ times: 1.3 }), [null, false]);
+  assert.equal(await judged({ share: 1.3 }), [null, true]);
+  assert.equal(await judged({ share: 0.8 }), [null, false]);
+  assert.match((await judged({ times: 1.02 }))[1] as string, /^inconclusive/);
 });
 
 test('the ratio of a single run, whose spread is unknown, is reported only beyond a factor of two', async () => {
