@@ -82,6 +82,7 @@ void LowRankGradient(const HoneLowRank& given) {
   ForChunks(given.columns, kStrip, given.threads, [&](auto& work, size_t first, size_t count) {
     float* const sums = work.Of(rank * kStrip + kChunk / 2 * kStrip);
     auto* const right = reinterpret_cast<uint32_t*>(sums + rank * kStrip);
+    if (rows == 0) std::fill(sums, sums + rank * kStrip, 0.0f);
     for (size_t row = 0; row < rows; row += kChunk) {
       const size_t some = std::min(kChunk, rows - row);
       PackRows({static_cast<const Half*>(given.right) + row * columns + first, columns}, some, count, right);

@@ -220,7 +220,9 @@ def test_what_is_no_number_stays_none(instructions, dtype):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("tokens", "size", "outputs"), [(1, 32, 48), (131, 64, 272), (96, 528, 16)])
+@pytest.mark.parametrize(
+    ("tokens", "size", "outputs"), [(0, 32, 48), (1, 32, 48), (131, 64, 272), (96, 528, 16)]
+)
 def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
     rows, upper = (torch.randn(tokens, width).bfloat16() for width in (size, outputs))
     # A part of the low-rank products of several layers.
