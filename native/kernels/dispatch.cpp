@@ -84,6 +84,16 @@ Kernels used = All().front();
 
 #define HONE_EXPORT extern "C" __attribute__((visibility("default")))
 
+/** A number made of the sizes of all structures: with another one than the trainer's, they differ. */
+HONE_EXPORT uint64_t hone_layout() {
+  uint64_t found = 0;
+  for (const size_t size : {sizeof(HoneRow), sizeof(HoneAttention), sizeof(HoneGate), sizeof(HoneNorm),
+                            sizeof(HoneSoftmax), sizeof(HoneRotation), sizeof(HoneLowRank)}) {
+    found = found * 1009 + size;
+  }
+  return found;
+}
+
 /** The instruction set in use: the best that the processor has. */
 HONE_EXPORT const char* hone_kernels() { return used.name; }
 

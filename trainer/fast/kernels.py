@@ -8,8 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
-from functools import lru_cache
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +95,26 @@ class _Softmax(Structure):
     ]
 
 
+# In the order of `hone_layout`.
+STRUCTURES = (_Row, _Attention, _Gate, _Norm, _Softmax, _Rotation, _LowRank)
+
+
+def layout() -> int:
+    """What `hone_layout` of a library with the same structures returns."""
+    return reduce(lambda found, kind: found * 1009 + ctypes.sizeof(kind), STRUCTURES, 0) % 2**64
+
+
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The kernels, or None where they are not built or cannot be loaded."""
+    """The kernels, or None where they are not built, cannot be loaded or are those of another version."""
     # torch brings the OpenMP library that both then share.
     import torch  # noqa: F401
 
     try:
         found = ctypes.CDLL(str(FILE))
+        found.hone_layout.restype = c_uint64
+        if found.hone_layout() != layout():
+            return None
         found.hone_kernels.restype = c_char_p
         found.hone_use.restype, found.hone_use.argtypes = c_char_p, [c_size_t]
         found.hone_attention.restype, found.hone_attention.argtypes = c_int, [POINTER(_Attention), c_int]

@@ -1,5 +1,7 @@
 """Hone's kernels compute what torch computes, with every instruction set that this processor has."""
 
+import ctypes
+
 import pytest
 import torch
 
@@ -49,6 +51,21 @@ def dtype(request):
 def near(found, expected, dtype):
     for ours, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(ours.float(), theirs.float(), **NEAR[dtype])
+
+
+def test_a_library_of_another_version_is_not_used(monkeypatch):
+    class Larger(ctypes.Structure):
+        _fields_ = (("more", ctypes.c_int64 * 40),)
+
+    assert LIBRARY.hone_layout() == kernels.layout()
+    monkeypatch.setattr(kernels, "STRUCTURES", (*kernels.STRUCTURES[:-1], Larger))
+    kernels.library.cache_clear()
+    try:
+        assert kernels.library() is None
+    finally:
+        kernels.library.cache_clear()
+        monkeypatch.undo()
+    assert kernels.library() is not None
 
 
 def test_the_best_set_is_used():
