@@ -53,7 +53,7 @@ if (process.platform === 'linux') {
     });
     expectClean(logs, 'kernels');
     assert.is(ran.status, 0, ran.stdout + ran.stderr);
-    assert.match(ran.stdout, /\d{3} passed/);
+    assert.match(ran.stdout, /\d+ passed/);
   });
 
   fuzz('uws', requests, {
