@@ -31,10 +31,21 @@ function sanitizerLibrary(): string {
   throw new Error(`${compiler} has no AddressSanitizer library; install its package (libasan).`);
 }
 
-/** What a process needs to use that build. Its reports, and those of its children, are the files `logs/NAME.PID`. */
+/** The compiler's C++ library, if it lies beside it. */
+const standardLibrary = (): string => {
+  const file = execFileSync(compiler, ['-print-file-name=libstdc++.so.6'], { encoding: 'utf8' }).trim();
+  return isAbsolute(file) ? file : '';
+};
+
+/**
+ * What a process needs to use that build. Its reports, and those of its children, are the files `logs/NAME.PID`.
+ *
+ * The C++ library is loaded at the start, too: the sanitizer looks for `__cxa_throw` only then, and Python has none of its
+ * own, so that the first exception of a module (triton's at its import) would end the process.
+ */
 export const sanitizedEnvironment = (logs: string, name: string): NodeJS.ProcessEnv => ({
   HONE_NATIVE_BUILD: build,
-  LD_PRELOAD: sanitizerLibrary(),
+  LD_PRELOAD: [sanitizerLibrary(), standardLibrary()].filter(Boolean).join(' '),
   ASAN_OPTIONS: `log_path=${join(logs, name)}:exitcode=99`,
   UBSAN_OPTIONS: `print_stacktrace=1:log_path=${join(logs, name)}`,
   LSAN_OPTIONS: 'exitcode=0', // leaks are judged by `expectClean`
@@ -45,7 +56,9 @@ export function expectClean(logs: string, name: string): void {
   const reports = readdirSync(logs)
     .filter((log) => log.startsWith(`${name}.`))
     .map((log) => readFileSync(join(logs, log), 'utf8'));
-  const errors = reports.filter((report) => /ERROR: AddressSanitizer|runtime error:/.test(report));
+  const errors = reports.filter((report) =>
+    /ERROR: AddressSanitizer|AddressSanitizer: CHECK failed|runtime error:/.test(report),
+  );
   assert.is(errors.join('\n'), '');
   assert.equal(reports.flatMap(leaksOfAddon), []);
 }
