@@ -42,12 +42,24 @@ export const focused = (page: Page): Promise<Stop | null> =>
     return { name: `${element.localName} ${text}`.slice(0, 100), isSeen };
   });
 
+/**
+ * What has the focus now; `null` if nothing has. Whether it is seen is told after what moves it, such as an estimate above
+ * it, has been drawn.
+ */
+async function drawn(page: Page): Promise<Stop | null> {
+  const stop = await focused(page);
+  if (stop === null || stop.isSeen) return stop;
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  const now = await focused(page);
+  return now?.name === stop.name ? now : stop;
+}
+
 /** What the Tab key reaches from where the focus is until it leaves the page. */
 export async function walk(page: Page): Promise<Stop[]> {
   const reached: Stop[] = [];
   while (reached.length < mostStops) {
     await page.keyboard.press('Tab');
-    const stop = await focused(page);
+    const stop = await drawn(page);
     if (stop === null) return reached;
     reached.push(stop);
   }
@@ -96,20 +108,13 @@ export class Keyboard {
     // Twice around: what is wanted may appear meanwhile.
     while (passed.length < mostStops) {
       await this.press(key);
-      const stop = await focused(this.#page);
+      const stop = await drawn(this.#page);
       if (stop === null) continue;
-      if (!stop.isSeen && !(await this.#isSeenWhenDrawn(stop))) this.unseen.add(stop.name);
+      if (!stop.isSeen) this.unseen.add(stop.name);
       if (wanted.test(stop.name)) return;
       passed.push(stop.name);
     }
     throw new Error(`The Tab key does not reach ${wanted}: ${[...new Set(passed)].join(' | ')}`);
-  }
-
-  /** Whether a stop is seen after what moves it, such as an estimate above it, has been drawn. */
-  async #isSeenWhenDrawn({ name }: Stop): Promise<boolean> {
-    await this.#page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn))));
-    const now = await focused(this.#page);
-    return now?.name === name && now.isSeen;
   }
 
   /** Waits until the focus is on what is called so. */

@@ -162,6 +162,27 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   assert.equal(faults, []);
 });
 
+test('fields are shown when the model is known, so that nothing moves what has the focus', async () => {
+  const { page, context, faults } = await openPage(service.url, '/models');
+  let release = () => {};
+  const held = new Promise<void>((done) => {
+    release = done;
+  });
+  await page.route('**/lineage', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${service.url}/playground/${chatId}`);
+  await page.locator('aside .skeleton').first().waitFor();
+  assert.is(await page.getByLabel('Seed').count(), 0);
+  release();
+  await page.getByLabel('Seed').waitFor();
+  assert.is(await page.locator('aside .skeleton').count(), 0);
+  assert.is(await page.getByLabel('System prompt').count(), 1);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('two sides answer one prompt, say what they are, and stop together', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${chatId}`);
   const requests = requestsOf(page);

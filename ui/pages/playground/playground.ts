@@ -135,19 +135,30 @@ export class Playground extends LitElement {
 
   private _fields([a, b]: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const { compare } = this._parameters;
-    const letter = compare ? 'A' : '';
-    const converses = [a, b].some((side) => side?.facts?.hasChatTemplate);
     return html`
       ${modelField({
-        ...{ letter, id: 'playground-model', choices, modelId: this.modelId },
+        ...{ letter: compare ? 'A' : '', id: 'playground-model', choices, modelId: this.modelId },
         choose: (id) => router.go(`/playground/${id}`),
       })}
       ${a === undefined ? nothing : aboutLink(a)}
       <hone-preparing></hone-preparing>
+      ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(a, b, choices)}
+    `;
+  }
+
+  /** What follows the choice of the model. It waits until the model is known, so that nothing moves what has the focus. */
+  private _fieldsOf(
+    a: AnswererSide | undefined,
+    b: AnswererSide | undefined,
+    choices: readonly ModelChoice[],
+  ): TemplateResult {
+    const { compare } = this._parameters;
+    const converses = [a, b].some((side) => side?.facts?.hasChatTemplate);
+    return html`
       ${
         a?.facts == null
           ? nothing
-          : weightsFields(letter, a.facts, a.answerer, (part) => {
+          : weightsFields(compare ? 'A' : '', a.facts, a.answerer, (part) => {
               this._a = { ...this._a, ...part };
             })
       }
