@@ -143,6 +143,19 @@ def computes(*tensors: Any) -> bool:
     return library() is not None and on_cpu and len(types) == 1 and None not in types
 
 
+def _require(fits: bool, what: str) -> None:
+    """RuntimeError, as of torch, where sizes do not fit: the kernels themselves trust them."""
+    if not fits:
+        raise RuntimeError(f"the sizes or types of {what} do not fit together")
+
+
+def _lie_alike(*tensors: Any) -> bool:
+    """Whether `tensors` have the same shape and type, and no gaps."""
+    first = tensors[0]
+    same = all(part.shape == first.shape and part.dtype == first.dtype for part in tensors)
+    return same and all(part.is_contiguous() for part in tensors)
+
+
 def attends(query: Any, key: Any, value: Any) -> bool:
     """Whether `attention` can compute with `query`, `key` and `value` (1, heads, tokens, size)."""
     tensors = (query, key, value)
@@ -165,6 +178,15 @@ class Attention:
         scaling: float,
     ) -> None:
         self.given = query, key, value
+        heads, tokens, size = query.shape[1:]
+        groups, keys = key.shape[1:3]
+        alike = key.shape == value.shape and key.shape[3] == size and heads % groups == 0
+        _require(alike and len(query) == len(key) == 1, "queries, keys and values")
+        for asked, *seen in rows:
+            count = sum(part.stop - part.start for part in seen)
+            enough = not causal or asked.stop - asked.start <= count
+            within = all(0 <= part.start <= part.stop <= keys for part in seen)
+            _require(enough and within and 0 <= asked.start <= asked.stop <= tokens, "a row of attention")
         bounds = [[bound for part in row for bound in (part.start, part.stop - part.start)] for row in rows]
         self.rows = (_Row * len(rows))(*[_Row(*row) for row in bounds])
         self.causal, self.scaling = causal, scaling
@@ -213,6 +235,7 @@ def gate(gates: Any, ups: Any) -> Any:
     """SiLU(`gates`) * `ups`, both without gaps."""
     import torch
 
+    _require(_lie_alike(gates, ups), "a gate")
     product = torch.empty_like(gates)
     _gate(gates, ups, product, None)
     return product
@@ -221,6 +244,7 @@ def gate(gates: Any, ups: Any) -> Any:
 def gate_gradients(gates: Any, ups: Any, upper: Any, of_gates: Any) -> tuple[Any, Any]:
     """The gradients of `gates` and `ups` from that of `gate`, `upper`: in the memory of `of_gates` and of
     `upper`."""
+    _require(_lie_alike(gates, ups, upper, of_gates), "the gradients of a gate")
     _gate(gates, ups, upper, of_gates)
     return of_gates, upper
 
@@ -247,6 +271,7 @@ def down(left: Any, right: Any, transposed: bool, scaling: float, answer: Any) -
     """Sets `answer` (tokens, rank) to `scaling` * `left` (tokens, size) @ `right` (size, rank), or that
     `transposed`."""
     sizes = left.shape[0], answer.shape[1], left.shape[1]
+    _require_product(answer, left, right, transposed)
     _low_rank(library().hone_low_rank_down, left, right, answer, sizes, scaling, transposed)
 
 
@@ -254,6 +279,7 @@ def add_up(answer: Any, left: Any, right: Any, transposed: bool, scaling: float)
     """Adds `scaling` * `left` (tokens, rank) @ `right` (rank, size), or that `transposed`, to `answer`
     (tokens, size)."""
     sizes = left.shape[0], left.shape[1], answer.shape[1]
+    _require_product(answer, left, right, transposed)
     _low_rank(library().hone_low_rank_up, left, right, answer, sizes, scaling, transposed)
 
 
@@ -262,11 +288,19 @@ def gradient(left: Any, right: Any, transposed: bool, scaling: float) -> Any:
     float32."""
     import torch
 
+    _require(len(left) == len(right), "a gradient of LoRA")
     rank, size = left.shape[1], right.shape[1]
     answer = torch.empty((size, rank) if transposed else (rank, size))
     sizes = left.shape[0], rank, size
     _low_rank(library().hone_low_rank_gradient, left, right, answer, sizes, scaling, transposed)
     return answer
+
+
+def _require_product(answer: Any, left: Any, right: Any, transposed: bool) -> None:
+    """RuntimeError unless `answer` has the shape of `left` @ `right`, or that `transposed`."""
+    shape = tuple(reversed(right.shape)) if transposed else tuple(right.shape)
+    fits = shape == (left.shape[1], answer.shape[1]) and len(answer) == len(left)
+    _require(fits and answer.dtype == left.dtype, "a product of LoRA")
 
 
 def _low_rank(
@@ -278,6 +312,8 @@ def _low_rank(
     scaling: float,
     transposed: bool,
 ) -> None:
+    rows = all(part.stride(1) == 1 or part.shape[1] == 1 for part in (left, answer))
+    _require(rows and right.is_contiguous() and left.dtype == right.dtype, "a product of LoRA")
     matrices = left.data_ptr(), left.stride(0), right.data_ptr(), answer.data_ptr(), answer.stride(0)
     if function(byref(_LowRank(*matrices, *sizes, scaling, transposed, _threads()))) != 0:
         raise MemoryError("out of memory in a product of LoRA")
@@ -300,6 +336,8 @@ def norm_gradient(x: Any, weight: Any, added: float, factors: Any, upper: Any) -
 def _norm(x: Any, weight: Any, added: float, epsilon: float, factors: Any, upper: Any) -> Any:
     import torch
 
+    fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.is_contiguous()
+    _require(fits and _lie_alike(x, x if upper is None else upper), "a norm")
     answer = torch.empty_like(x)
     pointers = [part.data_ptr() for part in (x, weight, factors, answer)]
     last = None if upper is None else upper.data_ptr()
@@ -319,6 +357,7 @@ def rotates(x: Any, cosines: Any, sines: Any) -> bool:
 def rotation(x: Any, cosines: Any, sines: Any, backward: bool) -> Any:
     """The halves of the heads of `x` (1, heads, tokens, size), rotated by their positions, whose `cosines`
     and `sines` (1, tokens, size) are known; `backward` in the other direction, as for gradients."""
+    _require(rotates(x, cosines, sines), "a rotation")
     answer = x.new_empty(1, x.shape[2], x.shape[1], x.shape[3])
     steps = x.stride(2), x.stride(1)
     pointers = [part.data_ptr() for part in (cosines, sines, answer)]
@@ -333,14 +372,21 @@ def softmax(logits: Any, labels: Any, sign: float) -> Any:
     logit, the logarithm of the sum of exponentials, the mean of the logits, their mean by the softmax, and
     whether the label's is the first of the largest; float32 (5, rows).
 
-    Logits become `sign` times the softmax less 1 at the label, unless `sign` is 0.
+    Logits become `sign` times the softmax less 1 at the label, unless `sign` is 0. IndexError where a label
+    is none of the words.
     """
     import torch
 
-    found = torch.empty(5, len(logits))
+    rows, words = logits.shape
+    fits = labels.shape == (rows,) and labels.dtype == torch.int64 and logits.is_contiguous()
+    _require(fits, "logits and labels")
+    # A model may have fewer words than its tokenizer.
+    if rows > 0 and not 0 <= int(labels.min()) <= int(labels.max()) < words:
+        raise IndexError(f"a label is none of the model's {words} tokens")
+    found = torch.empty(5, rows)
     labels = labels.contiguous()
     figures = [figure.data_ptr() for figure in found]
-    others = *logits.shape, sign, _type(logits), _threads()
+    others = rows, words, sign, _type(logits), _threads()
     if library().hone_softmax(byref(_Softmax(logits.data_ptr(), labels.data_ptr(), *figures, *others))) != 0:
         raise MemoryError("out of memory in softmax")
     return found

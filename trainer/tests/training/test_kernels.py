@@ -299,6 +299,45 @@ def test_layers_of_a_low_rank_have_the_same_gradients_with_torch(computed_by):
         assert similar > 0.999 and float(ours.float().norm() / theirs.norm()) == pytest.approx(1, rel=2e-2)
 
 
+@pytest.mark.parametrize("label", [-100, -1, 7, 2**40])
+def test_a_label_that_the_model_does_not_have_is_refused(label):
+    logits = torch.randn(2, 7)
+    before = logits.clone()
+    with pytest.raises(IndexError, match="none of the model's 7 tokens"):
+        kernels.softmax(logits, torch.tensor([0, label]), 1.0)
+    assert torch.equal(logits, before)
+
+
+def test_sizes_that_do_not_fit_are_refused_as_torch_refuses_them():
+    ones, half = torch.ones, torch.bfloat16
+    whole, part = slice(0, 4), slice(0, 0)
+    given = [ones(1, heads, 4, 16) for heads in (4, 2, 2)]
+    for wrong in (
+        lambda: kernels.gate(ones(16), ones(17)),
+        lambda: kernels.gate(ones(4, 4), ones(4, 4).t()),
+        lambda: kernels.gate_gradients(ones(16), ones(16), ones(15), ones(16)),
+        lambda: kernels.norm(ones(2, 32), ones(16), 0.0, 1e-5),
+        lambda: kernels.norm_gradient(ones(2, 32), ones(32), 0.0, ones(2, 1), ones(1, 32)),
+        lambda: kernels.rotation(ones(1, 2, 4, 32), ones(1, 3, 32), ones(1, 3, 32), False),
+        lambda: kernels.softmax(ones(2, 7), torch.tensor([0]), 0.0),
+        lambda: kernels.Attention(*given, [(whole, part, slice(1, 5))], True, 1.0),
+        lambda: kernels.Attention(*given, [(slice(0, 5), part, whole)], False, 1.0),
+        lambda: kernels.Attention(*given, [(whole, part, slice(0, 3))], True, 1.0),
+        lambda: kernels.Attention(*given[:2], ones(1, 2, 5, 16), [(whole, part, whole)], True, 1.0),
+        lambda: kernels.Attention(ones(1, 3, 4, 16), *given[1:], [(whole, part, whole)], True, 1.0),
+        lambda: kernels.down(
+            ones(2, 32, dtype=half), ones(16, 48, dtype=half), True, 1.0, ones(2, 16, dtype=half)
+        ),
+        lambda: kernels.add_up(
+            ones(2, 48, dtype=half), ones(2, 16, dtype=half), ones(32, 48, dtype=half), False, 1.0
+        ),
+        lambda: kernels.gradient(ones(2, 16, dtype=half), ones(3, 32, dtype=half), False, 1.0),
+        lambda: kernels.gradient(ones(2, 16, dtype=half), ones(2, 32), False, 1.0),
+    ):
+        with pytest.raises(RuntimeError, match="do not fit together"):
+            wrong()
+
+
 def test_other_products_of_low_rank_are_left_to_torch():
     rows = torch.ones(4, 32).bfloat16()
     assert not kernels.multiplies(rows, [8], 32)
