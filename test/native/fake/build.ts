@@ -27,8 +27,8 @@ export function loopWatch(folder: string): string {
   return file;
 }
 
-/** Compiles a library that is preloaded into a process (`full-disk.c`, `hang.c`, `no-threads.c`) and gives its file. */
-export function shim(name: 'full-disk' | 'hang' | 'no-threads', folder: string): string {
+/** Compiles a library that is preloaded into a process (`full-disk.c`, …) and gives its file. */
+export function shim(name: 'full-disk' | 'hang' | 'no-threads' | 'thread-watch', folder: string): string {
   const file = join(folder, `${name}.so`);
   compile(`${name}.c`, file, ['-ldl']);
   return file;
@@ -37,13 +37,13 @@ export function shim(name: 'full-disk' | 'hang' | 'no-threads', folder: string):
 /** Compiles the program that starts threads as llama.cpp does (`ggml-threads.c`), under this name, and gives its file. */
 export function threadStarter(folder: string, name: string): string {
   const file = join(folder, name);
-  compile('ggml-threads.c', file, ['-pthread'], []);
+  compile('ggml-threads.c', file, ['-pthread', '-ldl'], []);
   return file;
 }
 
-/** LD_PRELOAD with this library behind what is preloaded here already, such as a sanitizer. */
-export function preloading(library: string): string {
-  return [process.env.LD_PRELOAD, library].filter(Boolean).join(':');
+/** LD_PRELOAD with these libraries behind what is preloaded here already, such as a sanitizer. */
+export function preloading(...libraries: readonly string[]): string {
+  return [process.env.LD_PRELOAD, ...libraries].filter(Boolean).join(':');
 }
 
 function compile(

@@ -1,9 +1,11 @@
 /*
  * Starts threads as llama.cpp does, as a program whose file is named as its library:  libggml-threads TRIALS
- * Several threads keep each processor but the first busy, so that the system starts new threads on the first. Prints how
- * many of the trials began on another processor than their caller's, and in how many the thread may use all of them.
+ * Several threads keep each processor but the first busy, so that the system would start new threads on the first. Prints
+ * how many of the trials were started on a chosen processor, as the library of `thread-watch.c` counts them, how many began
+ * on another than their caller's, and in how many the thread may use all of them.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -32,7 +34,8 @@ static void *look(void *found) {
 
 int main(int count, char **arguments) {
   cpu_set_t all;
-  if (count < 2 || sched_getaffinity(0, sizeof all, &all) != 0) return 1;
+  const int *const placed = dlsym(RTLD_DEFAULT, "placed_threads");
+  if (count < 2 || placed == NULL || sched_getaffinity(0, sizeof all, &all) != 0) return 1;
   pthread_t spinning[most_threads];
   static int processors[most_threads];
   int others = 0, own = -1;
@@ -48,6 +51,7 @@ int main(int count, char **arguments) {
     }
   }
   const int trials = atoi(arguments[1]);
+  const int before = *placed;
   int elsewhere = 0, free = 0;
   for (int trial = 0; trial < trials; ++trial) {
     int told[2] = {-1, 0};
@@ -60,6 +64,6 @@ int main(int count, char **arguments) {
   }
   ended = 1;
   for (int at = 0; at < others; ++at) pthread_join(spinning[at], NULL);
-  printf("{\"processors\":%d,\"elsewhere\":%d,\"free\":%d}\n", CPU_COUNT(&all), elsewhere, free);
+  printf("{\"placed\":%d,\"elsewhere\":%d,\"free\":%d}\n", *placed - before, elsewhere, free);
   return 0;
 }
