@@ -170,6 +170,12 @@ export const hasDataset = (page: Page, name: string) =>
 export const openFold = (page: Page, name: string | RegExp) =>
   page.locator('summary', { hasText: name }).first().click();
 
-/** Waits until the page shows a text. */
-export const sees = (page: Page, text: string | RegExp) =>
-  page.getByText(text).first().waitFor({ timeout: patienceMs });
+/** Waits until the page shows a text. @throws Error that says what it shows instead. */
+export async function sees(page: Page, text: string | RegExp): Promise<void> {
+  try {
+    await page.getByText(text).first().waitFor({ timeout: patienceMs });
+  } catch (cause) {
+    const shown = await page.locator('main').textContent({ timeout: 1_000 }).catch(String);
+    throw new Error(`"${text}" is not on ${page.url()}, which shows: ${shown}`, { cause });
+  }
+}

@@ -92,6 +92,54 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
   assert.equal([...found, ...faults], []);
 });
 
+/** Uploads a sheet with twelve rows and starts its import on the page. */
+async function startImport(page: Page, name: string): Promise<void> {
+  const rows = Array.from({ length: 12 }, (_, row) => `question ${row},answer ${row}`);
+  await choose(page, name, ['question,reply', ...rows].join('\n'));
+  await page.waitForURL(/\/datasets\/import\//);
+  await page.getByRole('button', { name: 'Start import' }).click();
+}
+
+const twelveImported = (page: Page) => page.locator('.check-line', { hasText: '12 rows imported' });
+
+test('an answer to the start that comes after the end does not hide the end', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  await page.route('**/start', async (route) => {
+    const response = await route.fetch();
+    await twelveImported(page).waitFor();
+    await route.fulfill({ response });
+  });
+  const answered = page.waitForResponse(/\/start$/);
+  await startImport(page, 'early.csv');
+  await (await answered).finished();
+  await page.evaluate(
+    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+  );
+  assert.is(await twelveImported(page).count(), 1);
+  assert.equal(faults, []);
+});
+
+test('an import that ends while the page has no connection is shown as ended afterwards', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  let disconnect: () => Promise<void> = async () => undefined;
+  await page.routeWebSocket(/\/ws\/training/, (socket) => {
+    disconnect = () => socket.close();
+    // What is sent while the connection is lost does not arrive.
+    socket.connectToServer().onMessage((frames) => {
+      if (!String(frames).includes('"type":"import"')) socket.send(frames);
+    });
+  });
+  await page.reload();
+  await startImport(page, 'lost.csv');
+  await until(async () => {
+    const { body } = await service.call('GET', '/api/imports');
+    return body.imports[0].source.name === 'lost.csv' && body.imports[0].state === 'completed';
+  }, 'the import ended');
+  await disconnect();
+  await twelveImported(page).waitFor();
+  assert.equal(faults, []);
+});
+
 test('faults are told by line and column, and the rows that have none can be imported without them', async () => {
   const { page, faults } = await openPage(service.url, '/training');
   const rows = csvRows(14);

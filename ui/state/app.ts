@@ -1,12 +1,5 @@
 import type { JobState } from '../../src/contract/jobs.ts';
-import type {
-  AnalysisFrame,
-  Frame,
-  HardwareSample,
-  ImportFrame,
-  ModelFrame,
-  QuantizeFrame,
-} from '../api/frames.ts';
+import type { AnalysisFrame, Frame, HardwareSample, ModelFrame, QuantizeFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
@@ -74,8 +67,6 @@ export const pushed = new Store<ModelFrame | null>(null);
 
 /** The imports since the start of the service. */
 export const imports = new Remote<Import[]>(service.imports);
-/** The latest frame of an import. */
-export const imported = new Store<ImportFrame | null>(null);
 
 /** The sweeps, newest first. */
 export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
@@ -140,16 +131,12 @@ function take(frame: Frame): void {
     sample.set(frame);
     return;
   }
-  if (frame.type === 'import') {
-    imported.set(frame);
-    return;
-  }
   if (frame.type === 'identity') {
     if (frame.job_id !== undefined) runs.get(frame.job_id)?.identify(frame);
     renamed.ask();
     return;
   }
-  if (frame.type === 'sweep' || frame.type === 'evaluation') return;
+  if (frame.type === 'sweep' || frame.type === 'evaluation' || frame.type === 'import') return;
   if (frame.type === 'analysis') {
     analysed.set(frame);
     return;

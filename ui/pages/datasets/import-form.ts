@@ -16,7 +16,7 @@ function jsonlName(text: string): string {
   return name === '' || /\.jsonl$/i.test(name) ? name : `${name}.jsonl`;
 }
 
-/** How an import reads its source: the target shape, the column of each field, and what three rows become. Fires `changed` with the record. */
+/** How an import reads its source: the target shape, the column of each field, and what three rows become. Fires `changed` when the record is another. */
 @customElement('hone-import-form')
 export class ImportForm extends LitElement {
   @property({ attribute: false }) record!: Import;
@@ -93,8 +93,8 @@ export class ImportForm extends LitElement {
     this._busy = true;
     this._error = null;
     try {
-      const record = await service.previewImport(this.record.id, mapping);
-      this.dispatchEvent(new CustomEvent('changed', { detail: record }));
+      await service.previewImport(this.record.id, mapping);
+      this.dispatchEvent(new CustomEvent('changed'));
     } catch (error) {
       this._error = asServiceError(error);
     } finally {
@@ -113,12 +113,12 @@ export class ImportForm extends LitElement {
     this._busy = true;
     this._error = null;
     try {
-      const record = await service.startImport(this.record.id, {
+      await service.startImport(this.record.id, {
         ...(mapping === null ? {} : { mapping }),
         ...(name === '' ? {} : { name }),
         ...(form.get('skip') === null ? {} : { skip_invalid: true }),
       });
-      this.dispatchEvent(new CustomEvent('changed', { detail: record }));
+      this.dispatchEvent(new CustomEvent('changed'));
     } catch (error) {
       this._error = asServiceError(error);
     } finally {

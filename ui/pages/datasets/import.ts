@@ -6,9 +6,9 @@ import type { Import } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
 import { empty, nameText, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { datasets, imported, router, toasts } from '../../state/app.ts';
+import { datasets, latest, router, toasts } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Remote } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedLine, importBadge, importShare } from '../../views/import-words.ts';
@@ -20,15 +20,16 @@ import './import-form.ts';
 @customElement('hone-import')
 export class ImportPage extends LitElement {
   @property() importId = '';
-  @state() private _record: Import | null = null;
-  @state() private _error: ServiceError | null = null;
+  @state() private _failure: ServiceError | null = null;
   @state() private _busy = false;
+  private readonly _import = new Remote<Import>(() => service.import(this.importId));
   private _of = '';
+  private _isCompleted = false;
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
-    new Watch(this, router);
+    new Watch(this, router, this._import);
     new KeepFocus(this);
   }
 
@@ -38,56 +39,51 @@ export class ImportPage extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this._unfollow = imported.subscribe(() => this._take());
+    this._unfollow = latest.subscribe(() => this._take());
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this._unfollow?.();
+    this._of = '';
   }
 
   protected override willUpdate(): void {
-    if (this._of === this.importId) return;
-    this._of = this.importId;
-    this._record = null;
-    this._error = null;
-    void this._read();
-  }
-
-  private async _read(): Promise<void> {
-    const { importId } = this;
-    try {
-      const record = await service.import(importId);
-      if (importId === this.importId) this._set(record);
-    } catch (error) {
-      if (importId === this.importId) this._error = asServiceError(error);
+    if (!this.isConnected) return;
+    if (this._of !== this.importId) {
+      this._of = this.importId;
+      this._failure = null;
+      this._isCompleted = false;
+      this._import.set({ value: null, error: null, loading: false });
+      void this._import.refresh();
     }
+    const isCompleted = this._import.value.value?.state === 'completed';
+    if (isCompleted && !this._isCompleted) void datasets.refresh();
+    this._isCompleted = isCompleted;
   }
 
-  /** Progress is in the frame; what else has changed is read. */
+  /** Progress is in the frame; what else has changed, also while the page was not connected, is read. */
   private _take(): void {
-    const frame = imported.value;
-    if (frame === null || frame.id !== this.importId || this._busy) return;
-    if (this._record !== null && frame.state === this._record.state)
-      this._record = { ...this._record, progress: frame.progress };
-    else void this._read();
-  }
-
-  private _set(record: Import): void {
-    if (record.state === 'completed' && this._record?.state !== 'completed') void datasets.refresh();
-    this._record = record;
+    const frame = latest.value;
+    const isOwn = frame?.type === 'import' && frame.id === this.importId;
+    if (this._busy || !(isOwn || frame?.type === 'snapshot')) return;
+    const { value } = this._import.value;
+    if (isOwn && value !== null && frame.state === value.state)
+      this._import.set({ ...this._import.value, value: { ...value, progress: frame.progress } });
+    else void this._import.refresh();
   }
 
   private async _remove(): Promise<void> {
     if (this._busy) return;
     this._busy = true;
-    const isRunning = this._record?.state === 'running' || this._record?.state === 'reading';
+    const { state } = this._import.value.value ?? {};
+    const isRunning = state === 'running' || state === 'reading';
     try {
       await service.removeImport(this.importId);
       if (isRunning) toasts.show('The import was cancelled. Nothing of it was stored.');
       router.go('/datasets', { replace: true });
     } catch (error) {
-      this._error = asServiceError(error);
+      this._failure = asServiceError(error);
     } finally {
       this._busy = false;
     }
@@ -98,8 +94,8 @@ export class ImportPage extends LitElement {
   }
 
   private _body(): TemplateResult {
-    const record = this._record;
-    if (this._error?.status === 404) {
+    const { value: record, error } = this._import.value;
+    if (error?.status === 404) {
       return html`<h1>Import not found</h1>
         <section class="card">
           ${empty('This import does not exist any more', html`Imports end with the service. <a href="/datasets">Show all datasets</a>`)}
@@ -108,7 +104,7 @@ export class ImportPage extends LitElement {
     if (record === null) {
       return html`<h1>Import</h1>
         <section class="card tall">
-          ${this._error === null ? skeleton(6) : serviceErrorPanel('Could not load the import', this._error)}
+          ${error === null ? skeleton(6) : serviceErrorPanel('Could not load the import', error)}
         </section>`;
     }
     return html`<header class="page-head">
@@ -125,7 +121,8 @@ export class ImportPage extends LitElement {
           }
         </div>
       </header>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not do this', this._error)}
+      ${error === null ? nothing : serviceErrorPanel('Could not read the import again', error)}
+      ${this._failure === null ? nothing : serviceErrorPanel('Could not remove the import', this._failure)}
       <section class="card" aria-label="Import">
         ${record.container === null ? nothing : html`<p class="wrap"><bdi>${detectedLine(record)}</bdi></p>`}
         ${this._content(record)}
@@ -160,7 +157,7 @@ export class ImportPage extends LitElement {
         isRead
           ? html`<hone-import-form
               .record=${record}
-              @changed=${({ detail }: CustomEvent<Import>) => this._set(detail)}
+              @changed=${() => void this._import.refresh()}
             ></hone-import-form>`
           : nothing
       }`;

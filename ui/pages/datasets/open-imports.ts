@@ -3,7 +3,7 @@ import { customElement } from 'lit/decorators.js';
 import type { Import } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { nameText, progressBar } from '../../elements/parts.ts';
-import { imported, imports } from '../../state/app.ts';
+import { imports, latest } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { importPath } from '../../state/router.ts';
 import { importBadge, importShare } from '../../views/import-words.ts';
@@ -24,7 +24,7 @@ export class OpenImports extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this._unfollow = imported.subscribe(() => this._take());
+    this._unfollow = latest.subscribe(() => this._take());
   }
 
   override disconnectedCallback(): void {
@@ -32,11 +32,12 @@ export class OpenImports extends LitElement {
     this._unfollow?.();
   }
 
-  /** Progress is in the frame; what else has changed is read. */
+  /** Progress is in the frame; what else has changed, also while the page was not connected, is read. */
   private _take(): void {
-    const frame = imported.value;
+    const frame = latest.value;
+    if (frame?.type === 'snapshot') void imports.refresh();
     const { value } = imports.value;
-    if (frame === null || value === null) return;
+    if (frame?.type !== 'import' || value === null) return;
     const isKnown = value.some(({ id, state }) => id === frame.id && state === frame.state);
     if (!isKnown) void imports.refresh();
     else {
