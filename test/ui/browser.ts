@@ -170,6 +170,13 @@ export const hasDataset = (page: Page, name: string) =>
 export const openFold = (page: Page, name: string | RegExp) =>
   page.locator('summary', { hasText: name }).first().click();
 
+/** Waits until the page has read the answers that have arrived, and drawn what follows from them. */
+export const settled = (page: Page): Promise<unknown> =>
+  page.evaluate(async () => {
+    await (await fetch('/')).text();
+    await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+  });
+
 /** Waits until the page shows a text. @throws Error that says what it shows instead. */
 export async function sees(page: Page, text: string | RegExp): Promise<void> {
   try {

@@ -26,6 +26,7 @@ import {
   keepPictures,
   openPage,
   sees,
+  settled,
 } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
@@ -112,9 +113,7 @@ test('an answer to the start that comes after the end does not hide the end', as
   const answered = page.waitForResponse(/\/start$/);
   await startImport(page, 'early.csv');
   await (await answered).finished();
-  await page.evaluate(
-    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
-  );
+  await settled(page);
   assert.is(await twelveImported(page).count(), 1);
   assert.equal(faults, []);
 });

@@ -16,7 +16,7 @@ import {
   until,
 } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
-import { axeViolations, closeBrowser, failuresOf, openPage, sees, typeModel } from './browser.ts';
+import { axeViolations, closeBrowser, failuresOf, openPage, sees, settled, typeModel } from './browser.ts';
 
 let service: TestService;
 let model: StoredModel;
@@ -130,6 +130,42 @@ test('a run that made no step can be started again, and waits where another one 
   await service.call('POST', `/api/jobs/${other}/stop`);
   await page.locator('.page-head .badge[data-state="running"]').waitFor();
   await service.call('POST', `/api/jobs/${one}/stop`);
+  assert.equal(faults, []);
+});
+
+test('a late answer about a run does not hide its end', async () => {
+  const other = await start();
+  await inState(other, 'running');
+  const id = await start({ queue: true });
+  const { page, faults } = await openPage(service.url, `/training/${id}`);
+  const badge = (state: string) => page.locator(`.page-head .badge[data-state="${state}"]`);
+  await badge('queued').waitFor();
+  const late: (() => Promise<void>)[] = [];
+  let asked = 0;
+  await page.route(`**/api/jobs/${id}`, async (route) => {
+    asked += 1;
+    const response = await route.fetch();
+    const isLate = (await response.json()).state === 'running';
+    if (isLate) late.push(() => route.fulfill({ response }));
+    else await route.fulfill({ response });
+    asked -= 1;
+  });
+  await service.call('POST', `/api/jobs/${other}/stop`);
+  await until(() => late.length > 0, 'the running job is read');
+  await service.call('POST', `/api/jobs/${id}/stop`);
+  await badge('stopped').waitFor();
+  await settled(page);
+  await until(() => asked === 0, 'the stopped job is read');
+  await settled(page);
+  for (const answer of late) {
+    const arrived = page.waitForResponse((response) => response.url().endsWith(`/api/jobs/${id}`));
+    await answer();
+    await (await arrived).finished();
+  }
+  await settled(page);
+  // The page of a run is drawn at most every 100 ms.
+  await page.waitForTimeout(500);
+  assert.is(await badge('stopped').count(), 1);
   assert.equal(faults, []);
 });
 

@@ -27,6 +27,8 @@ export class Run extends Store<RunRecord> {
   #loading: Promise<void> | null = null;
   /** Frames that arrived while the metrics were loading. */
   #waiting: Frame[] | null = null;
+  /** The newest request for the record; the answers of earlier ones are dropped. */
+  #newest = 0;
 
   constructor(jobId: string) {
     super({ job: null, error: null });
@@ -49,6 +51,7 @@ export class Run extends Store<RunRecord> {
 
   async #load(): Promise<void> {
     this.#waiting = [];
+    this.#newest += 1;
     try {
       // Asked first: of a run that does not exist, nothing else is asked.
       const job = await service.job(this.jobId);
@@ -74,11 +77,13 @@ export class Run extends Store<RunRecord> {
   }
 
   async #refreshJob(): Promise<void> {
+    this.#newest += 1;
+    const mine = this.#newest;
     try {
       const job = await service.job(this.jobId);
-      if (this.value.gone === undefined) this.set({ job, error: null });
+      if (mine === this.#newest && this.value.gone === undefined) this.set({ job, error: null });
     } catch (error) {
-      this.#fail(error);
+      if (mine === this.#newest) this.#fail(error);
     }
   }
 
