@@ -84,6 +84,8 @@ export class ImportPage extends LitElement {
       router.go('/datasets', { replace: true });
     } catch (error) {
       this._failure = asServiceError(error);
+      // Frames that came meanwhile were not followed.
+      void this._import.refresh();
     } finally {
       this._busy = false;
     }
