@@ -1,0 +1,1 @@
+"""Toys of every architecture that both transformers and llama.cpp's converter know."""

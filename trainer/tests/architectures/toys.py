@@ -1,0 +1,80 @@
+"""Makes a toy of an architecture: a model of a few hundred thousand random weights, as its hub repository
+has it.
+
+    python -m trainer.tests.architectures.toys [NAME DIRECTORY [--seed N]]
+
+Without arguments it lists the names, which are those of `toys.json`. Nothing is downloaded.
+
+`toys.json` has the `sizes` of all toys by the names that configurations have for them; a configuration gets
+those that it knows. Of each toy it has the class and `model_type` of transformers, the `sizes` in which it
+differs, so that it has all kinds of layers of its architecture, and `hub`: what its config.json has on the
+hub where transformers writes another name or value (null: the field is not there).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from trainer.tests import tiny
+
+TABLE = json.loads(Path(__file__).with_name("toys.json").read_text("utf-8"))
+TOYS: dict[str, dict[str, Any]] = TABLE["toys"]
+# Norms begin as ones and biases as zeros; noise of this size shows when one is lost or swapped.
+NOISE = 0.02
+
+
+def configuration(name: str, tokenizer: Any) -> Any:
+    """The configuration of the toy `name` for the vocabulary of `tokenizer`."""
+    from transformers import AutoConfig
+
+    toy = TOYS[name]
+    defaults = AutoConfig.for_model(toy["model_type"]).to_dict()
+    known = {field: size for field, size in TABLE["sizes"].items() if defaults.get(field) is not None}
+    tokens = {"vocab_size": len(tokenizer), **tiny.token_ids(tokenizer)}
+    common = {"initializer_range": 0.05, "tie_word_embeddings": False}
+    return AutoConfig.for_model(toy["model_type"], **{**common, **tokens, **known, **toy.get("sizes", {})})
+
+
+def build(name: str, directory: Path, seed: int = 7) -> Path:
+    """Writes the toy `name` with its tokenizer into `directory` and returns it."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = tiny.build_tokenizer(template="chatml")
+    tokenizer.model_max_length = 256
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(configuration(name, tokenizer))
+    assert type(model).__name__ == TOYS[name]["architecture"], type(model).__name__
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter), alpha=NOISE)
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    path = Path(directory) / "config.json"
+    hub = TOYS[name].get("hub", {})
+    config = {**json.loads(path.read_text("utf-8")), **hub}
+    kept = {field: value for field, value in config.items() if value is not None or field not in hub}
+    path.write_text(json.dumps(kept, indent=2), "utf-8")
+    return Path(directory)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of the module docstring."""
+    parser = argparse.ArgumentParser(prog="python -m trainer.tests.architectures.toys")
+    parser.add_argument("name", nargs="?", choices=sorted(TOYS))
+    parser.add_argument("directory", nargs="?", type=Path)
+    parser.add_argument("--seed", type=int, default=7)
+    args = parser.parse_args(argv)
+    if args.name is None or args.directory is None:
+        print("\n".join(sorted(TOYS)))
+        return 0
+    build(args.name, args.directory, args.seed)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
