@@ -43,6 +43,7 @@ const kindWords: Readonly<Record<string, string>> = {
   numbers: 'object of numbers',
   texts: 'object of strings',
   verification: 'object',
+  export: 'object',
 };
 
 /** A field's name, with what its value may be if that is not a plain number, string or boolean. */

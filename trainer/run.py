@@ -22,7 +22,7 @@ from trainer.model import check, download
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
-from trainer.protocol.contracts import PROTOCOL, ContractError, read_spec
+from trainer.protocol.contracts import PROTOCOL, ContractError, Spec, read_spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.protocol.heartbeat import Heartbeat
@@ -250,7 +250,7 @@ def _train(job: Job) -> dict[str, Any]:
 
 
 def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
-    """Saves the adapter with its tokenizer, the reference for the verification, and `trained.json`."""
+    """Saves the adapter with its tokenizer, what an export needs, and `trained.json`."""
     adapter = job.artifacts / "adapter"
     # Otherwise an adapted output layer is saved with its frozen weights.
     result["model"].save_pretrained(adapter, safe_serialization=True, save_embedding_layers=False)
@@ -259,39 +259,49 @@ def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
     (adapter / "README.md").unlink(missing_ok=True)
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
     write_json(adapter / "adapter_config.json", {**config, "base_model_name_or_path": job.spec.model.name})
-    if job.spec.export is not None and result["references"]:
-        from trainer.export.verification.reference import record
+    if job.family == "causal":
+        from trainer.export.kept import keep
 
-        def progress(done: int, total: int) -> None:
-            job.heartbeat.beat()
-
-        record(result["model"], result["references"], job.folder / "reference.safetensors", progress)
+        keep(job, result)
     size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
     job.artifact("adapter", adapter, size)
     saved_template = job.artifacts / "template.json"
     job.artifact("template", saved_template, saved_template.stat().st_size)
-    trained = {"version": 1, "step": result["step"], "metrics": result["metrics"]}
-    if job.spec.export is not None:
-        from trainer.model.config import complete_config
-
-        trained["config"] = complete_config(job.model_dir)
-        trained["golden"] = result.get("golden", [])
-    write_json(job.folder / TRAINED, trained)
+    write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
 
 
 def _become_export(context: JobContext) -> None:
     """Replaces this process by the export, which then starts with the memory of a fresh one; without an
     export the job is done."""
+    from trainer.export import outcome
+
     trained = json.loads((context.folder / TRAINED).read_text(encoding="utf-8"))
-    # A training without an export stores no configuration for the converter.
-    if context.spec.export is None or "config" not in trained:
-        context.done("completed", trained["step"], trained["metrics"])
-        return
-    if os.name == "nt":
-        download.forget_secrets()
-        _export(context)
-        return
-    download.replace_process("export", str(context.folder / "spec.json"))
+    quantizations: list[str] = []
+    try:
+        spec = read_spec(context.folder / "spec.json")
+        reason = _why_no_export(context.folder, spec)
+        if reason is None:
+            quantizations = spec.export.quantizations
+            if os.name == "nt":
+                download.forget_secrets()
+                _export(context)
+            else:
+                download.replace_process("export", str(context.folder / "spec.json"))
+            return
+        export = outcome.skipped(reason)
+    except Exception as error:
+        export = outcome.failed(error, quantizations)
+    context.done("completed", trained["step"], trained["metrics"], export=export)
+
+
+def _why_no_export(folder: Path, spec: Spec) -> str | None:
+    """Why the job in `folder` makes no GGUF, as a sentence; None when it makes one."""
+    if spec.export is None or not spec.export.quantizations:
+        return "No GGUF file was asked for."
+    possible, reason = check.exportable(
+        json.loads((folder / "model" / "config.json").read_text("utf-8")), spec
+    )
+    return None if possible else reason
 
 
 def _export(context: JobContext) -> None:

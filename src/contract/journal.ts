@@ -13,6 +13,7 @@ interface Kinds {
   numbers: Record<string, number | null>;
   texts: Record<string, string | null>;
   verification: Verification;
+  export: ExportOutcome;
 }
 export type FieldKind = keyof Kinds;
 /** A type, with `?` if nullable and `??` if it is also absent from older runs, or the list of allowed strings. */
@@ -34,6 +35,26 @@ export type Verification = {
     | null
     | undefined;
 } & { readonly [figure: string]: unknown };
+
+export const exportStates = ['done', 'skipped', 'failed'] as const;
+export type ExportState = (typeof exportStates)[number];
+
+/**
+ * What became of the GGUF files of a training that took its last step: `skipped` without a type that was asked for and
+ * possible, `failed` if any of `files` could not be made or is wrong. The others are published.
+ */
+export interface ExportOutcome {
+  readonly state: ExportState;
+  /** The code of the failure; `null` unless failed. */
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly advice: string | null;
+  readonly files: readonly {
+    readonly quantization: string;
+    readonly state: Exclude<ExportState, 'skipped'>;
+    readonly reason: string | null;
+  }[];
+}
 
 export const checkpointReasons = ['interval', 'stop', 'end', 'signal'] as const;
 export const artifactKinds = [
@@ -88,6 +109,8 @@ export const journalLines = {
     step: 'integer',
     metrics: 'numbers',
     verification: 'verification?',
+    /** Absent from runs that were stopped. */
+    export: 'export??',
   },
   failed: {
     code: failureCodes as readonly FailureCode[],

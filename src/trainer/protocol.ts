@@ -1,5 +1,7 @@
 import * as v from 'valibot';
 import {
+  type ExportOutcome,
+  exportStates,
   type Field,
   type FieldKind,
   type FieldValue,
@@ -29,6 +31,20 @@ export const verification: v.GenericSchema<Verification> = v.looseObject({
   ),
 });
 
+export const exportOutcome: v.GenericSchema<ExportOutcome> = v.object({
+  state: v.picklist(exportStates),
+  code: v.nullable(v.string()),
+  reason: v.nullable(v.string()),
+  advice: v.nullable(v.string()),
+  files: v.array(
+    v.object({
+      quantization: v.string(),
+      state: v.picklist(['done', 'failed']),
+      reason: v.nullable(v.string()),
+    }),
+  ),
+});
+
 const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {
   text: v.string(),
   integer: v.pipe(v.number(), v.integer()),
@@ -37,6 +53,7 @@ const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {
   numbers: v.record(v.string(), v.nullable(finite)),
   texts: v.record(v.string(), v.nullable(v.string())),
   verification,
+  export: exportOutcome,
 };
 
 function fieldSchema(field: Field): v.GenericSchema {

@@ -81,7 +81,7 @@ def _explain(what: str, status: int, complaints: str) -> Failure:
     ended = f"signal {-status}" if status < 0 else f"exit status {status}"
     evidence = "\n".join(complaints.splitlines()[-8:])[-2000:]
     if code == "disk_full":
-        return Failure("disk_full", message, "Free some disk space, then resume.", evidence)
+        return Failure("disk_full", message, "Free some disk space, then export the model again.", evidence)
     if code in ("addon_missing", "engine_missing", "engine_mismatch"):
         return Failure("dependency_missing", message, "Run `npm start` again.", evidence)
     if code == "unsupported_type":

@@ -23,15 +23,18 @@ def publish(
     adapter_gguf: Path | None,
     template: Template,
     tokenizer: Any,
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Publishes the files by quantization, the adapter, the Modelfile and the verification report; returns
-    the `verification` of `done`."""
+    the `verification` of `done`, None without a file."""
     published: list[tuple[str, Path, str | None]] = []
     for quantization, path in ggufs.items():
         published.append(("gguf", move(path, job.artifacts / path.name), quantization))
     if adapter_gguf is not None:
         published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
-    first = next(iter(results))
+    first = next(iter(results), None)
+    if first is None:
+        _report(job, published)
+        return None
     text = modelfile.write(
         f"model-{first}.gguf",
         template,
@@ -48,8 +51,7 @@ def publish(
         report, {"version": 1, "files": {name: figures.as_dict() for name, figures in results.items()}}
     )
     published.append(("verification", report, None))
-    for kind, path, quantization in published:
-        job.artifact(kind, path, path.stat().st_size, quantization)
+    _report(job, published)
     figures = next((result for result in results.values() if not result.passed), results[first])
     return {
         "passed": all(result.passed for result in results.values()),
@@ -61,6 +63,11 @@ def publish(
         "tokens_differ": asdict(figures.tokens_differ) if figures.tokens_differ else None,
         "reason": figures.reason or None,
     }
+
+
+def _report(job: JobContext, published: list[tuple[str, Path, str | None]]) -> None:
+    for kind, path, quantization in published:
+        job.artifact(kind, path, path.stat().st_size, quantization)
 
 
 def move(source: Path, destination: Path) -> Path:

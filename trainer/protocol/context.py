@@ -77,7 +77,20 @@ class JobContext:
         self.journal.write("artifact", kind=kind, path=where, bytes=size, quantization=quantization)
 
     def done(
-        self, outcome: str, step: int, metrics: dict[str, Any], verification: dict[str, Any] | None = None
+        self,
+        outcome: str,
+        step: int,
+        metrics: dict[str, Any],
+        verification: dict[str, Any] | None = None,
+        export: dict[str, Any] | None = None,
     ) -> None:
-        """Ends the journal: `completed` or `stopped`, with the latest metrics."""
-        self.journal.write("done", outcome=outcome, step=step, metrics=metrics, verification=verification)
+        """Ends the journal: `completed` or `stopped`, with the latest metrics. `export` is what became of the
+        GGUF files (`trainer.export.outcome`)."""
+        self.journal.write(
+            "done",
+            outcome=outcome,
+            step=step,
+            metrics=metrics,
+            verification=verification,
+            export=export,
+        )

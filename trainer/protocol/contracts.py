@@ -37,6 +37,7 @@ LINE_TYPES: dict[str, tuple[type, ...]] = {
     "numbers": (dict,),
     "texts": (dict,),
     "verification": (dict,),
+    "export": (dict,),
 }
 
 

@@ -24,6 +24,7 @@ const done = (outcome: 'completed' | 'stopped'): RunEnd => ({
     step: 12,
     metrics: { train_loss: 0.5 },
     verification: { passed: true },
+    export: null,
   } satisfies EndLine,
   logTail,
 });

@@ -99,7 +99,7 @@ def train_rank(reports: Reports, place: tuple[Any, ...], task: dict[str, Any]) -
         spec = spec_in(reports.folder, msgspec.json.decode(task["spec"], type=Spec))
         context = JobContext(spec, reports, reports, reports) if rank.first else silent_context(spec)
         result = train_on_node(context, rank, task["config"], task["resume"])
-        for name in ("trained.json", "reference.safetensors"):
+        for name in ("artifacts/export.json", "artifacts/reference.safetensors", "trained.json"):
             if rank.first and (reports.folder / name).exists():
                 reports.send(name)
         return result

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from trainer.export import node_tools
+from trainer.export.kept import REFERENCE
 from trainer.export.verification import reference
 from trainer.export.verification.compare import SAME, Figures, compare
 from trainer.export.verification.golden import Golden
@@ -15,9 +16,10 @@ from trainer.protocol.failures import Failure
 
 def load_reference(job: JobContext) -> reference.Reference:
     """The record that training left; empty, with a warning, where there is none."""
-    path = job.folder / "reference.safetensors"
-    if path.is_file():
-        return reference.read(path)
+    # An earlier release left it in the job folder.
+    for folder in (job.artifacts, job.folder):
+        if (folder / REFERENCE).is_file():
+            return reference.read(folder / REFERENCE)
     job.warn(
         "no_reference", "There is no record of the trained model's answers; only the tokens are compared."
     )

@@ -17,7 +17,7 @@ from trainer.export.verification import reference
 from trainer.model.config import complete_config
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
-from trainer.protocol.failures import Failure, explain
+from trainer.protocol.failures import explain
 from trainer.tests import export_fixture, jobs
 
 ROOT = export_fixture.ROOT
@@ -66,8 +66,10 @@ def make_job(
     return spec
 
 
-def export(spec: Path) -> None:
+def export(spec: Path) -> dict[str, Any]:
+    """Exports, and returns the last `done`."""
     run_export(JobContext.open(read_spec(spec)))
+    return jobs.journal(spec, "done")[-1]
 
 
 def made(spec: Path) -> list[str]:
@@ -157,11 +159,53 @@ def test_a_stop_between_two_tensors(tmp_path: Path, base: Path, monkeypatch: pyt
 def test_an_adapter_that_is_not_the_one_measured_fails(tmp_path: Path, base: Path) -> None:
     spec = make_job(tmp_path / "job", base, ["F16"])
     export_fixture.make_adapter(base, spec.parent / "artifacts" / "adapter", lora_alpha=64)
-    with pytest.raises(Failure) as failure:
-        export(spec)
-    assert failure.value.code == "verification_failed"
-    assert json.loads(failure.value.evidence)["max_logprob_difference"] > 0.05
-    assert made(spec) == []
+    done = export(spec)
+    assert (done["outcome"], done["verification"]) == ("completed", None)
+    assert (done["export"]["state"], done["export"]["code"]) == ("failed", "verification_failed")
+    assert done["export"]["files"][0]["state"] == "failed"
+    assert made(spec) == ["adapter.gguf", "base.json"]
+
+
+def test_a_type_that_fails_takes_no_other_with_it(tmp_path: Path, base: Path) -> None:
+    spec = make_job(tmp_path / "job", base, ["F16", "Q4_K_M", "Q6_K"])
+    value = json.loads(spec.read_text())
+    value["tools"]["quantize"] = [sys.executable, "-c", "raise SystemExit(3)"]
+    spec.write_text(json.dumps(value))
+    done = export(spec)
+    assert done["outcome"] == "completed" and done["verification"]["passed"]
+    told = done["export"]
+    assert (told["state"], told["code"]) == ("failed", "internal")
+    assert told["reason"].startswith("Q4_K_M: ") and "exit status 3" in told["reason"]
+    assert [(file["quantization"], file["state"]) for file in told["files"]] == [
+        ("F16", "done"),
+        ("Q4_K_M", "failed"),
+        ("Q6_K", "failed"),
+    ]
+    assert [line["quantization"] for line in jobs.journal(spec, "artifact") if line["kind"] == "gguf"] == [
+        "F16"
+    ]
+    assert "model-F16.gguf" in made(spec) and "Modelfile" in made(spec)
+
+
+@pytest.mark.parametrize(
+    "error", [AssertionError("shape"), MemoryError(), RuntimeError("bad"), KeyError("x")]
+)
+def test_whatever_fails_in_the_converter_the_training_is_completed(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    spec = make_job(tmp_path / "job", base, ["F16", "Q8_0"])
+    monkeypatch.setattr("trainer.export.gguf.converter_input.build", fail)
+    assert trainer.run.export(str(spec)) == 0
+    done = jobs.journal(spec, "done")[0]
+    assert (done["outcome"], done["step"], done["metrics"]) == ("completed", 8, {"final_loss": 1.5})
+    told = done["export"]
+    assert told["state"] == "failed" and told["reason"] and told["advice"]
+    assert told["code"] == ("out_of_memory_host" if isinstance(error, MemoryError) else "internal")
+    assert [file["state"] for file in told["files"]] == ["failed", "failed"]
+    assert jobs.journal(spec, "failed") == []
 
 
 def test_training_that_changed_nothing_is_said(tmp_path: Path, base: Path) -> None:
@@ -210,9 +254,12 @@ def test_a_full_disk_is_a_failure_and_leaves_nothing(tmp_path: Path, base: Path)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         return trainer.run.export(str(path))
 
-    assert jobs.forked(spec, export_small_files) == 1
-    assert jobs.journal(spec, "failed")[0]["code"] == "disk_full"
-    assert made(spec) == []
+    assert jobs.forked(spec, export_small_files) == 0
+    told = jobs.journal(spec, "done")[0]
+    assert told["outcome"] == "completed"
+    assert (told["export"]["state"], told["export"]["code"]) == ("failed", "disk_full")
+    assert "resume" not in told["export"]["advice"]
+    assert "model-F16.gguf" not in made(spec)
 
 
 def test_a_missing_program_and_a_crashed_one_are_told_apart(tmp_path: Path, base: Path) -> None:
@@ -224,10 +271,9 @@ def test_a_missing_program_and_a_crashed_one_are_told_apart(tmp_path: Path, base
     ):
         value["tools"]["score"] = argv
         spec.write_text(json.dumps(value))
-        with pytest.raises(Failure) as failure:
-            export(spec)
-        assert failure.value.code == code and said in failure.value.message
-        assert made(spec) == []
+        told = export(spec)["export"]
+        assert (told["state"], told["code"]) == ("failed", code) and said in told["reason"]
+        assert "model-F16.gguf" not in made(spec)
 
 
 @pytest.fixture(scope="module")

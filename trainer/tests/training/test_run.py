@@ -52,6 +52,20 @@ def forget_after(spec, step):
             shutil.rmtree(path)
 
 
+def test_a_run_without_an_export_says_so_and_keeps_what_one_needs(whole):
+    (done,) = jobs.journal(whole, "done")
+    assert done["export"] == {
+        "state": "skipped",
+        "code": None,
+        "reason": "No GGUF file was asked for.",
+        "advice": None,
+        "files": [],
+    }
+    kept = json.loads((whole.parent / "artifacts" / "export.json").read_text())
+    assert kept["config"]["model_type"] == "llama" and len(kept["texts"]) == len(kept["tokens"]) > 0
+    assert (whole.parent / "artifacts" / "reference.safetensors").is_file()
+
+
 def test_the_journal_tells_the_whole_run_in_order(whole):
     lines = jobs.journal(whole)
     assert [line["seq"] for line in lines] == list(range(len(lines)))

@@ -1,0 +1,82 @@
+"""What a model's folder keeps so that it can be exported again, when job folder and dataset are gone."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainer.protocol.contracts import Spec
+from trainer.protocol.durable import write_json
+from trainer.protocol.failures import Failure, explain
+
+FILE = "export.json"
+# The predictions of the trained model (`verification/reference.py`).
+REFERENCE = "reference.safetensors"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`config` is the base model's complete configuration, None if unknown; `golden` the prompts that the
+    first file is asked (`PromptAnswers.for_export`); `tokens` the ids that training gave to each of `texts`.
+    """
+
+    config: dict[str, Any] | None
+    golden: list[dict[str, Any]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    tokens: list[list[int]] = field(default_factory=list)
+
+    def write(self, artifacts: Path) -> None:
+        """Writes FILE."""
+        write_json(artifacts / FILE, {"version": 1, **asdict(self)})
+
+
+def read(artifacts: Path) -> Kept | None:
+    """What `artifacts` keeps; None where an earlier release exported. Failure `internal` if damaged."""
+    try:
+        text = (artifacts / FILE).read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        stored = json.loads(text)
+        return Kept(stored["config"], stored["golden"], stored["texts"], stored["tokens"])
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{FILE} in the model's folder is damaged: {type(error).__name__}: {error}."
+        raise Failure("internal", message, "Restore it from a backup, or train the model again.") from error
+
+
+def keep(job: Any, result: dict[str, Any]) -> None:
+    """Writes what `read` reads and REFERENCE for a Job whose training ended with `result`. What fails here
+    costs the comparison of the export, not the training: it is a warning."""
+    from trainer.export.verification.reference import record
+    from trainer.model.config import complete_config
+
+    try:
+        config = complete_config(job.model_dir)
+        gather(job.spec, config, result.get("golden", []), job.template, job.tokenizer).write(job.artifacts)
+        if result["references"]:
+            beat = job.heartbeat.beat
+            record(
+                result["model"],
+                result["references"],
+                job.artifacts / REFERENCE,
+                lambda done, total: beat(),
+            )
+    except Exception as error:
+        traceback.print_exc()
+        (job.artifacts / REFERENCE).unlink(missing_ok=True)
+        job.warn(
+            "no_reference",
+            "The trained model's answers could not be recorded, so no exported file is compared with them: "
+            f"{explain(error).message}",
+        )
+
+
+def gather(spec: Spec, config: dict[str, Any] | None, golden: list, template: Any, tokenizer: Any) -> Kept:
+    """What is kept of a training whose dataset is still there; without the texts where it is not."""
+    from trainer.export.verification.sample_texts import sample_texts
+
+    texts, tokens = sample_texts(spec, template, tokenizer) if Path(spec.dataset.path).exists() else ([], [])
+    return Kept(config, golden, texts, tokens)

@@ -1,0 +1,77 @@
+"""What became of the GGUF files of a training: the `export` of a `done` line (src/contract/journal.ts)."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainer.protocol.contracts import CONTRACT
+from trainer.protocol.failures import Failure, explain
+
+# Advice in place of the contract's for these codes, which is about trainings.
+ADVICE = {
+    "disk_full": "Free some disk space (old models, the hub cache), then export the model again.",
+    "out_of_memory_host": "Close other programs, then export the model again.",
+    "internal": "The adapter is kept. Export the model again; see the end of the job's log for the cause.",
+}
+
+
+@dataclass
+class Outcome:
+    """What became of each type, in the order in which they were made; None for one that is published."""
+
+    failures: dict[str, Failure | None] = field(default_factory=dict)
+
+    def note(self, quantization: str, error: BaseException | None = None) -> None:
+        """Keeps that a type is made, or why it is not; the log gets the traceback."""
+        self.failures[quantization] = None if error is None else logged(error)
+
+    def fields(self) -> dict[str, Any]:
+        """The value of `export`."""
+        failed = [(name, failure) for name, failure in self.failures.items() if failure is not None]
+        if not failed:
+            return {**_fields("done"), "files": self._files()}
+        name, failure = failed[0]
+        # One reason for all files is told once.
+        same = len({told.message for _, told in failed}) == 1 and len(failed) == len(self.failures)
+        reason = failure.message if same else f"{name}: {failure.message}"
+        return {**_fields("failed", failure, reason), "files": self._files()}
+
+    def _files(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "quantization": name,
+                "state": "done" if failure is None else "failed",
+                "reason": None if failure is None else failure.message,
+            }
+            for name, failure in self.failures.items()
+        ]
+
+
+def skipped(reason: str) -> dict[str, Any]:
+    """The value of `export` when there is nothing to make."""
+    return {**_fields("skipped", reason=reason), "files": []}
+
+
+def failed(error: BaseException, quantizations: list[str]) -> dict[str, Any]:
+    """The value of `export` when `error` kept all of the files from being made."""
+    return Outcome(dict.fromkeys(quantizations, logged(error))).fields()
+
+
+def logged(error: BaseException) -> Failure:
+    """The Failure that `error` is; its traceback goes to the log."""
+    traceback.print_exception(error)
+    return explain(error)
+
+
+def _fields(state: str, failure: Failure | None = None, reason: str | None = None) -> dict[str, Any]:
+    advice = failure.advice if failure else None
+    if failure and advice == CONTRACT["failures"][failure.code]["advice"]:
+        advice = ADVICE.get(failure.code, advice)
+    return {
+        "state": state,
+        "code": failure.code if failure else None,
+        "reason": reason,
+        "advice": advice,
+    }
