@@ -80,7 +80,8 @@ def _pattern_value(patterns: dict, module: str, default):
 def shares_embedding(config: dict, base: dict[str, StoredTensor]) -> bool:
     """Whether the output layer of the model with this config.json and these tensors shares the embedding's
     weights."""
-    return config.get("tie_word_embeddings", False) or not any(
+    tied = {**config, **(config.get("text_config") or {})}.get("tie_word_embeddings", False)
+    return tied or not any(
         name.endswith(("lm_head.weight", "embed_out.weight", "output.weight")) for name in base
     )
 

@@ -6,6 +6,8 @@ import ast
 from functools import lru_cache
 from pathlib import Path
 
+from trainer.model import text_part
+
 # Modules of the converter for models that are no causal language models: encoders, encoder-decoders,
 # diffusion models, speech.
 NOT_GENERATIVE_MODULES = frozenset({"bert", "t5", "dream", "llada", "wavtokenizer", "pockettts", "qwen3tts"})
@@ -41,7 +43,8 @@ def registrations(converter_dir: Path) -> dict[str, str]:
 def _generates(architecture: str, module: str) -> bool:
     if module in NOT_GENERATIVE_MODULES or any(word in architecture for word in NOT_GENERATIVE_NAMES):
         return False
-    return architecture.endswith(GENERATIVE_SUFFIXES) and "." not in architecture
+    generative = architecture.endswith(GENERATIVE_SUFFIXES) or architecture in text_part.architectures()
+    return generative and "." not in architecture
 
 
 def supported(converter_dir: Path | str) -> list[str]:
@@ -57,16 +60,16 @@ def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
     if not names:
         return False, "The model's config.json names no architecture, so it cannot be exported to GGUF."
     architecture = names[0]
+    if architecture in text_part.architectures():
+        if text_part.find(config) is None:
+            return False, f"{architecture} has no text part that is a language model of its own."
+        # The converter looks there first, too (get_model_architecture).
+        architecture = ((config.get("text_config") or {}).get("architectures") or names)[0]
     if config.get("is_encoder_decoder"):
         return False, (f"{architecture} is an encoder-decoder model, which llama.cpp cannot generate with.")
     table = registrations(Path(converter_dir))
     if architecture not in table:
         return False, (f"llama.cpp has no converter for {architecture}.")
-    if architecture.endswith("ForConditionalGeneration"):
-        return False, (
-            f"{architecture} is a model for images or sound, whose text part alone cannot be exported here; "
-            "its text-only version can."
-        )
     if not _generates(architecture, table[architecture]):
         return False, (f"{architecture} does not generate text in llama.cpp.")
     quantization = config.get("quantization_config")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainer.model import reduced, view
+from trainer.model import reduced, text_part, view
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 
@@ -112,11 +112,13 @@ def check_sizes(directory: Path, name: str) -> None:
 
 
 def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
-    """How the model is trained: `causal` (decoder), `seq2seq` (encoder-decoder) or `extractive` (predicts a
-    span); Failure `unsupported` when the task or the strategy does not support it."""
+    """How the model is trained: `causal` (decoder, also as the text part of a model that sees or hears),
+    `seq2seq` (encoder-decoder) or `extractive` (predicts a span); Failure `unsupported` when the task or the
+    strategy does not support it."""
     architecture = (config.get("architectures") or ["unknown"])[0]
     kind = "other"
-    if not config.get("is_encoder_decoder") and architecture.endswith(("ForCausalLM", "LMHeadModel")):
+    decodes = not config.get("is_encoder_decoder") and architecture.endswith(("ForCausalLM", "LMHeadModel"))
+    if decodes or text_part.find(config) is not None:
         kind = "causal"
     elif config.get("is_encoder_decoder") and config.get("model_type") in ENCODER_DECODERS:
         kind = "seq2seq"

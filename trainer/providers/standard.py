@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import kernels
+from trainer.model import text_part
 from trainer.model.hardware import Hardware, quantization
 from trainer.model.targets import check_targets
 from trainer.protocol.failures import Failure
@@ -70,7 +71,7 @@ class Standard:
         transformers.set_seed(job.settings.seed)
         before = logging.set_tqdm_hook(beating)
         try:
-            model = getattr(transformers, auto_class).from_pretrained(
+            model = text_part.loader(job.config, auto_class)(
                 job.model_dir,
                 dtype=getattr(torch, hardware.weights),
                 quantization_config=quantization(job.settings, hardware),

@@ -267,7 +267,29 @@ def test_the_verdict_names_the_architecture_and_the_reason() -> None:
         ),
         ({"architectures": ["BertForMaskedLM"]}, False, "does not generate"),
         ({"architectures": ["MadeUpForCausalLM"]}, False, "no converter for MadeUpForCausalLM"),
-        ({"architectures": ["LlavaForConditionalGeneration"]}, False, "images"),
+        (
+            {
+                "architectures": ["LlavaForConditionalGeneration"],
+                "model_type": "llava",
+                "text_config": {"model_type": "llama"},
+            },
+            True,
+            "",
+        ),
+        (
+            {
+                "architectures": ["LlavaForConditionalGeneration"],
+                "model_type": "llava",
+                "text_config": {"model_type": "llama", "architectures": ["MadeUpForCausalLM"]},
+            },
+            False,
+            "no converter for MadeUpForCausalLM",
+        ),
+        (
+            {"architectures": ["BlipForConditionalGeneration"], "model_type": "blip"},
+            False,
+            "no text part",
+        ),
         ({"architectures": []}, False, "names no architecture"),
         (
             {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "gptq"}},
