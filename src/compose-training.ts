@@ -52,6 +52,7 @@ export function composeTraining(
   const tools = {
     quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
     score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
+    render: [process.execPath, join(config.installDir, 'dist', 'compare-renderings.js')],
     converter: config.converterDir,
   };
   const imports = createImports({

@@ -12,6 +12,7 @@ from trainer.data import rows, template
 from trainer.data.conversations import learned_turns
 from trainer.data.encode import IGNORED, Encoded
 from trainer.data.lengths import choose_length
+from trainer.data.renderings import compare_renderings
 from trainer.data.sequences import sequences_of, split_warning
 from trainer.model import check, download
 from trainer.model.view import make_view
@@ -75,6 +76,9 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
 def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     job = open_job(spec_path, ["preview", spec_path, "--rows", str(count)], downloaded)
     sampled = list(islice(rows.read_rows(job.spec.dataset.path, job.fields), SAMPLED_ROWS))
+    stored = job.folder / "template.json"
+    template.save(job.template, job.spec.task, stored)
+    compare_renderings(job, sampled, stored)
     encoded = rows.in_rows(sampled, lambda batch: sequences_of(job, batch))
     everything = [sequence for sequences in encoded for sequence in sequences]
     length = choose_length(job, [len(sequence.input_ids) for sequence in everything])

@@ -15,6 +15,8 @@ import msgspec
 
 from trainer import imports
 from trainer.data import template
+from trainer.data.renderings import compare_renderings
+from trainer.data.rows import job_rows
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
 from trainer.engines.rank import Rank, WorkerLost
@@ -161,7 +163,10 @@ def load_tokenizer(job: Job) -> None:
         job.template = template.plain(job.tokenizer, job.config)
     if job.rank.first:
         job.artifacts.mkdir(exist_ok=True)
-        template.save(job.template, job.spec.task, job.artifacts / "template.json")
+        stored = job.artifacts / "template.json"
+        template.save(job.template, job.spec.task, stored)
+        job.phase("load", None, "comparing the rows' text with the playground's")
+        compare_renderings(job, job_rows(job), stored)
 
 
 def train_along(context: JobContext, rank: Rank) -> None:

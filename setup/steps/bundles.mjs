@@ -11,6 +11,7 @@ const PROGRAMS = {
   'inference-worker': 'src/inference/worker.ts',
   'try-uws': 'src/http/engines/try-uws.ts',
   score: 'src/inference/score.ts',
+  'compare-renderings': 'src/inference/compare-renderings.ts',
   quantize: 'src/quantize-program.ts',
   backup: 'src/backup-program.ts',
   demo: 'src/demo/main.ts',

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { Template } from '@huggingface/jinja';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
+import { compileTemplate } from './python-jinja.ts';
 
 const storedTemplate = v.object({
   chat_template: v.string(),
@@ -32,10 +32,10 @@ export interface StoredTemplate {
 /** Reads a `template.json` of the trainer. @throws AppError `invalid` when it is missing or damaged. */
 export async function readTemplate(path: string): Promise<StoredTemplate> {
   let stored: v.InferOutput<typeof storedTemplate>;
-  let template: Template;
+  let template: ReturnType<typeof compileTemplate>;
   try {
     stored = v.parse(storedTemplate, JSON.parse(await readFile(path, 'utf8')));
-    template = new Template(stored.chat_template);
+    template = compileTemplate(stored.chat_template);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AppError('invalid', `Could not read the model's template ${basename(path)}: ${reason}`, {
@@ -44,7 +44,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
   }
   const rendered = (messages: readonly Message[], isPrompt: boolean): string => {
     try {
-      return template.render({
+      return template({
         messages: messages.map(({ role, content }) => ({ role, content })),
         add_generation_prompt: isPrompt,
         bos_token: stored.bos_token ?? '',

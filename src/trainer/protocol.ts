@@ -123,6 +123,8 @@ export interface JobSpec {
   readonly tools: {
     readonly quantize: readonly string[];
     readonly score: readonly string[];
+    /** Absent in older job folders. */
+    readonly render: readonly string[];
     readonly converter: string;
   };
   /** The disk space that the run needs, per weight of the base model and per trained weight. */

@@ -130,7 +130,7 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
     whole = render(template, messages, False)
     start = len(prompt) if whole.startswith(prompt) else _answer_start(template, messages, prompt, whole)
     if start is None:
-        at = _common_length(prompt, whole)
+        at = common_length(prompt, whole)
         raise Failure(
             "bad_tokenizer",
             "The model's chat template renders a prompt differently when it has an answer, so the playground "
@@ -155,9 +155,9 @@ def _answer_start(template: Template, messages: list[dict[str, str]], prompt: st
         return None
     *earlier, question, answer = messages
     answered = [render(template, [*earlier, question, {**answer, "content": text}], False) for text in "01"]
-    before = whole[: _common_length(*answered)]
+    before = whole[: common_length(*answered)]
     asked = [render(template, [*earlier, {**question, "content": text}], True)[::-1] for text in "01"]
-    tail = prompt[-_common_length(*asked) - len(question["content"].strip()) :]
+    tail = prompt[-common_length(*asked) - len(question["content"].strip()) :]
     if not answered[0].startswith(before):
         return None
     while not before.endswith(tail):
@@ -167,7 +167,7 @@ def _answer_start(template: Template, messages: list[dict[str, str]], prompt: st
     return len(before)
 
 
-def _common_length(one: str, other: str) -> int:
+def common_length(one: str, other: str) -> int:
     """The length of the beginning that two texts have in common."""
     shorter = min(len(one), len(other))
     return next((at for at in range(shorter) if one[at] != other[at]), shorter)
@@ -269,11 +269,21 @@ def _compile(text: str) -> Any:
     def refuse(message: str) -> None:
         raise jinja2.TemplateError(message)
 
+    def to_json(
+        value: Any,
+        ensure_ascii: bool = False,
+        indent: Any = None,
+        separators: Any = None,
+        sort_keys: bool = False,
+    ) -> str:
+        # jinja2's own escapes HTML.
+        return json.dumps(
+            value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
+
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
     )
-    environment.filters["tojson"] = lambda value, indent=None: json.dumps(
-        value, ensure_ascii=False, indent=indent
-    )
+    environment.filters["tojson"] = to_json
     environment.globals["raise_exception"] = refuse
     return environment.from_string(text)

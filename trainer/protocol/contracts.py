@@ -104,11 +104,13 @@ class Disk(Strict):
 
 
 class Tools(Strict):
-    """Argument vectors of the programs that reach llama.cpp, and the folder of its converter."""
+    """Argument vectors of the programs that reach llama.cpp and the playground's renderer, and the folder of
+    llama.cpp's converter."""
 
     quantize: list[str]
     score: list[str]
     converter: str
+    render: list[str] = []
 
 
 class Spec(Strict):

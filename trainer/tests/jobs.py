@@ -50,6 +50,7 @@ def make(
         export=None,
         tensorboard_dir=None,
     )
+    spec["tools"]["render"] = ["node", str(ROOT / "dist" / "compare-renderings.js")]
     spec.update(top or {})
     spec["settings"].update(
         num_train_epochs=1,
