@@ -3,6 +3,7 @@
 python -m trainer describe [--converter DIR]   prints tasks, strategies, providers … as JSON
 python -m trainer run SPEC                     trains one job, then becomes `export`
 python -m trainer export SPEC                  makes the GGUF files of a trained job
+python -m trainer reexport SPEC FOLDER TYPES   makes GGUF files of a finished model, as JSON lines
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
 python -m trainer evaluate SPEC                scores the rows of a dataset with a model
@@ -49,6 +50,9 @@ def main(argv: list[str]) -> int:
     run_verb = verbs.add_parser("run")
     run_verb.add_argument("spec")
     verbs.add_parser("export").add_argument("spec")
+    reexport = verbs.add_parser("reexport")
+    for name in ("spec", "folder", "types"):
+        reexport.add_argument(name)
     preview = verbs.add_parser("preview")
     preview.add_argument("spec")
     preview.add_argument("--rows", type=int, default=5)
@@ -123,6 +127,10 @@ def main(argv: list[str]) -> int:
 
         named = arguments.named
         return prepare(arguments.spec, arguments.step, arguments.template, arguments.bases, named)
+    if arguments.verb == "reexport":
+        from trainer.export.again import export_again
+
+        return export_again(arguments.spec, arguments.folder, arguments.types)
     if arguments.verb == "base":
         from trainer.export.base_note import describe
 

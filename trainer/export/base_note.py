@@ -25,9 +25,6 @@ def describe(spec_path: str, template: str, trained: float) -> int:
         from trainer.model.view import make_view
 
         directory = base_directory(spec)
-        if not directory.is_dir():
-            gone = f"The base model is no longer in {directory}."
-            raise Failure("model_not_accessible", gone, "Put it back, and ask again.")
         if _changed(directory) > trained:
             changed = "The base model's files have changed since the training."
             raise Failure("bad_model", changed, "Train it again.")

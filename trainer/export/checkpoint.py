@@ -8,7 +8,6 @@ with it.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -23,8 +22,8 @@ from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
+from trainer.export.make import choose_options, lossless_type
 from trainer.export.publish import move
-from trainer.export.run import choose_options, lossless_type
 from trainer.export.shared_base import NOTE, base_directory, base_type, end_of_turn, note
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
@@ -71,7 +70,7 @@ def _prepare(
     scratch = spec.folder / "checkpoint.partial"
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        view = make_view(_present(base_directory(spec)), scratch / "model")
+        view = make_view(base_directory(spec), scratch / "model")
         config = _config(spec, view)
         possible, reason = verdict(config, converter)
         if not possible:
@@ -200,14 +199,6 @@ def _check_disk(spec: Spec, parts: dict[str, float]) -> None:
     """Failure `disk_full` unless the parts (bytes) fit beside what is kept free."""
     advice = "(old models and checkpoints, the hub cache), and ask again."
     disk_budget.refuse_beyond_free(spec.folder, parts, spec.disk.spare_bytes if spec.disk else 0, advice)
-
-
-def _present(folder: Path) -> Path:
-    if not os.path.isdir(folder):
-        raise Failure(
-            "model_not_accessible", f"The base model is no longer in {folder}.", "Put it back, and ask again."
-        )
-    return folder
 
 
 def _config(spec: Spec, view: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -35,21 +36,22 @@ def publish(
     if first is None:
         _report(job, published)
         return None
-    text = modelfile.write(
-        f"model-{first}.gguf",
-        template,
-        lambda messages, generation: render(template, messages, generation),
-        _adds_bos(tokenizer),
-    )
-    written = scratch / "Modelfile"
-    written.write_text(text, "utf-8")
-    published.append(("modelfile", move(written, job.artifacts / "Modelfile"), None))
+    if not (job.artifacts / "Modelfile").exists():
+        text = modelfile.write(
+            f"model-{first}.gguf",
+            template,
+            lambda messages, generation: render(template, messages, generation),
+            _adds_bos(tokenizer),
+        )
+        written = scratch / "Modelfile"
+        written.write_text(text, "utf-8")
+        published.append(("modelfile", move(written, job.artifacts / "Modelfile"), None))
     if any(result.tokens_differ for result in results.values()):
         warn_of_token_differences(job, next(result for result in results.values() if result.tokens_differ))
     report = job.artifacts / "verification.json"
-    write_json(
-        report, {"version": 1, "files": {name: figures.as_dict() for name, figures in results.items()}}
-    )
+    files = json.loads(report.read_text("utf-8"))["files"] if report.exists() else {}
+    files.update({name: figures.as_dict() for name, figures in results.items()})
+    write_json(report, {"version": 1, "files": files})
     published.append(("verification", report, None))
     _report(job, published)
     figures = next((result for result in results.values() if not result.passed), results[first])

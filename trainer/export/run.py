@@ -1,36 +1,14 @@
-"""The export from top to bottom: merge, convert, quantize, verify, publish."""
+"""The export at the end of a training."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from trainer.data.template import Template
-from trainer.data.template import load as load_template
-from trainer.export import adapter as adapters
-from trainer.export import kept, node_tools, outcome, shared_base, weights
-from trainer.export.architectures import verdict
-from trainer.export.gguf import converter_input
-from trainer.export.gguf.adapter_gguf import write_adapter
-from trainer.export.gguf.convert import DIRECT_TYPES, convert
-from trainer.export.kept import Kept
-from trainer.export.publish import publish
-from trainer.export.shared_base import base_directory, end_of_turn
-from trainer.export.tokenizer import options as tokenizer_options
-from trainer.export.tokenizer.load import load_tokenizer
-from trainer.export.verification.golden import Golden
-from trainer.export.verification.verify import load_reference, verify
-from trainer.model.config import complete_config
-from trainer.model.view import make_view
+from trainer.export import outcome
+from trainer.export.make import make
 from trainer.protocol.context import JobContext
-from trainer.protocol.durable import write_json
-from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
-from trainer.training import disk_budget
 
 
 def run_export(job: JobContext) -> None:
@@ -42,198 +20,12 @@ def run_export(job: JobContext) -> None:
     """
     trained = json.loads((job.folder / "trained.json").read_text("utf-8"))
     wanted = job.spec.export.quantizations if job.spec.export else []
+    verification: dict[str, Any] | None = None
     try:
         export, verification = make(job, wanted, trained)
     except Stopped:
         job.done("stopped", trained["step"], trained["metrics"])
         return
+    except Exception as error:
+        export = outcome.failed(error, [name.upper() for name in wanted])
     job.done("completed", trained["step"], trained["metrics"], verification, export)
-
-
-def make(
-    job: JobContext, wanted: list[str], trained: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Makes and publishes the files of the types `wanted`; returns `export` and `verification` of `done`.
-
-    `trained` is what the job folder's `trained.json` has. Raises nothing but Stopped.
-    """
-    quantizations = list(dict.fromkeys(name.upper() for name in wanted))
-    scratch = job.folder / "export.partial"
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        job.beat_or_stop()
-        scratch.mkdir()
-        return _make(job, quantizations, scratch, trained)
-    except Stopped:
-        raise
-    except Exception as error:
-        return outcome.failed(_full_disk(error, job.folder) or error, quantizations), None
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _make(
-    job: JobContext, quantizations: list[str], scratch: Path, trained: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    spec = job.spec
-    if spec.tools is None or not quantizations:
-        raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
-    converter = Path(spec.tools.converter)
-
-    job.phase("merge", 0.0, "reading the adapter")
-    base = make_view(base_directory(spec), job.folder / "model")
-    template = load_template(job.artifacts / "template.json")
-    tokenizer = load_tokenizer(job.artifacts / "adapter")
-    known = _known(job, base, template, tokenizer, trained)
-    config = known.config
-    possible, reason = verdict(config, converter)
-    if not possible:
-        raise Failure("unsupported", reason, "Use the adapter with its base model.")
-    tensors = weights.index_checkpoint(base)
-    adapter = adapters.load(job.artifacts / "adapter", tensors, adapters.shares_embedding(config, tensors))
-    _check_disk(job, tensors)
-    source = scratch / "converter-input"
-    source.mkdir()
-    converter_input.build(base, source, template, config)
-    job.phase("merge", 1.0, f"{len(adapter.updates)} tensors change")
-
-    convert_model = partial(
-        convert,
-        converter_dir=converter,
-        source=source,
-        name=f"{spec.model.name.rsplit('/', 1)[-1]} {spec.job_id}",
-        end_of_turn=end_of_turn(template, tokenizer),
-    )
-    texts, expected = known.texts, known.tokens
-
-    job.phase("convert", 0.0, "choosing the tokenizer's options")
-    options = choose_options(
-        spec.tools.score, base, texts, expected, convert_model, scratch, job.beat_or_stop
-    )
-
-    def merge_into(destination: Path, quantization: str) -> None:
-        convert_model(
-            tensors=tensors,
-            adapter=adapter,
-            destination=destination,
-            quantization=quantization,
-            options=options,
-            on_progress=job.track("convert", f"merging into {quantization}"),
-        )
-
-    reference = load_reference(job)
-    ggufs, results = {}, {}
-    made = outcome.Outcome()
-    intermediate: Path | None = None
-    # Types that the converter writes come first: the others are quantized from one of them.
-    for name in sorted(quantizations, key=lambda name: name not in DIRECT_TYPES):
-        path = scratch / f"model-{name}.gguf"
-        try:
-            if name in DIRECT_TYPES:
-                merge_into(path, name)
-            else:
-                if intermediate is None:
-                    intermediate = next((ggufs[kind] for kind in ("F32", "F16") if kind in ggufs), None)
-                if intermediate is None:
-                    merge_into(scratch / "intermediate.gguf", lossless_type(tensors))
-                    intermediate = scratch / "intermediate.gguf"
-                progress = job.track("quantize", name)
-                node_tools.quantize(spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
-            # The first file is the one that the playground answers with.
-            golden = None if results else Golden(known.golden, trained["step"], template, tokenizer)
-            results[name] = verify(job, path, name, reference, texts, expected, golden)
-        except Stopped:
-            raise
-        except Exception as error:
-            path.unlink(missing_ok=True)
-            made.note(name, _full_disk(error, job.folder) or error)
-        else:
-            ggufs[name] = path
-            made.note(name)
-
-    adapter_gguf = scratch / "adapter.gguf"
-    job.beat_or_stop()
-    try:
-        obstacle = write_adapter(
-            converter_dir=converter, source=source, tensors=tensors, adapter=adapter, destination=adapter_gguf
-        )
-    except Exception as error:
-        obstacle = outcome.logged(error).message
-    if obstacle is not None:
-        job.warn("no_adapter_gguf", f"The playground cannot compare this model with its base: {obstacle}.")
-    job.stop.raise_if_requested()
-    if obstacle is None:
-        write_json(job.artifacts / shared_base.NOTE, shared_base.note(spec, template, tokenizer))
-    verification = publish(
-        job, scratch, ggufs, results, adapter_gguf if obstacle is None else None, template, tokenizer
-    )
-    return made.fields(), verification
-
-
-def _known(job: JobContext, base: Path, template: Template, tokenizer: Any, trained: dict[str, Any]) -> Kept:
-    """What the training kept; of one that an earlier release trained, what can still be found out."""
-    found = kept.read(job.artifacts)
-    if found is None:
-        found = kept.gather(job.spec, trained.get("config"), trained.get("golden", []), template, tokenizer)
-    if found.config is None:
-        found = Kept(complete_config(base), found.golden, found.texts, found.tokens)
-    return found
-
-
-def choose_options(
-    score: list[str],
-    base: Path,
-    texts: list[str],
-    expected: list[list[int]],
-    convert_model: Callable[..., None],
-    scratch: Path,
-    beat: Callable[[], None],
-) -> tokenizer_options.TokenizerOptions:
-    """The options with which llama.cpp splits most of `texts` into the `expected` tokens.
-
-    `convert_model` is `convert` for this model; it makes vocabularies in `scratch`. `beat` is called often.
-    """
-
-    def tokenize(options: tokenizer_options.TokenizerOptions) -> list[list[int]]:
-        path = scratch / "vocabulary.gguf"
-        convert_model(
-            tensors={},
-            adapter=adapters.Adapter(),
-            destination=path,
-            quantization="F32",
-            options=options,
-            on_progress=lambda share: beat(),
-        )
-        request = {"gguf": str(path), "vocabularyOnly": True, "sequences": [], "texts": texts}
-        return node_tools.score(score, request, beat)["texts"]
-
-    return tokenizer_options.choose(base, expected, tokenize)
-
-
-def lossless_type(tensors: dict[str, weights.StoredTensor]) -> str:
-    """The smallest type that loses nothing between merging and quantizing."""
-    stored = {tensor.dtype for tensor in tensors.values() if len(tensor.shape) > 1}
-    return "BF16" if stored == {"BF16"} else "F16"
-
-
-def _check_disk(job: JobContext, tensors: dict[str, weights.StoredTensor]) -> None:
-    """Failure `disk_full` before anything is written that cannot be finished."""
-    disk = job.spec.disk
-    if disk is None:
-        return
-    count = sum(tensor.size // weights.DTYPE_BYTES[tensor.dtype] for tensor in tensors.values())
-    parts = {"GGUF files": disk.export_per_weight * count}
-    advice = "(old models and checkpoints, the hub cache), then export the model again."
-    disk_budget.refuse_beyond_free(job.folder, parts, disk.spare_bytes, advice)
-
-
-def _full_disk(error: Exception, folder: Path) -> Failure | None:
-    """Failure `disk_full` for numpy's short write, which has no errno ("n requested and m written")."""
-    if not isinstance(error, OSError) or error.errno is not None or "requested and" not in str(error):
-        return None
-    return Failure(
-        "disk_full",
-        "The disk is full: the model file could not be written to its end.",
-        outcome.ADVICE["disk_full"],
-        f"{error}; {shutil.disk_usage(folder).free} bytes are free",
-    )

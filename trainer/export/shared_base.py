@@ -13,6 +13,7 @@ from trainer.data.template import Template
 from trainer.export.gguf.convert import DIRECT_TYPES
 from trainer.model.download import find_downloaded
 from trainer.protocol.contracts import Spec
+from trainer.protocol.failures import Failure
 
 # The file of a model's folder, and of a job's, that says what its base is.
 NOTE = "base.json"
@@ -23,10 +24,15 @@ ENDINGS = (".safetensors", ".json", ".model", ".txt", ".jinja")
 
 
 def base_directory(spec: Spec) -> Path:
-    """The base model's directory. It was downloaded before training; nothing is fetched here."""
-    if spec.model.path is not None:
-        return Path(spec.model.path)
-    return find_downloaded(spec.model.name)
+    """The base model's directory. It was downloaded before training; nothing is fetched here. Failure
+    `model_not_accessible` when it is gone."""
+    if spec.model.path is None:
+        return find_downloaded(spec.model.name)
+    directory = Path(spec.model.path)
+    if not directory.is_dir():
+        gone = f"The base model is no longer in {directory}."
+        raise Failure("model_not_accessible", gone, "Put it back, and ask again.")
+    return directory
 
 
 def identity(directory: Path) -> str:

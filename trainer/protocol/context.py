@@ -41,6 +41,11 @@ class JobContext:
         """The folder of the files that the job produces."""
         return self.folder / "artifacts"
 
+    @property
+    def root(self) -> Path:
+        """The folder that the paths of artifacts are relative to."""
+        return self.folder
+
     def beat_or_stop(self) -> None:
         """Beats; raises Stopped when a stop was requested. Call it from the loop of every long phase."""
         self.heartbeat.beat()
@@ -73,7 +78,7 @@ class JobContext:
 
     def artifact(self, kind: str, path: Path, size: int, quantization: str | None = None) -> None:
         """Reports a finished file or folder."""
-        where = path.relative_to(self.folder).as_posix()
+        where = path.relative_to(self.root).as_posix()
         self.journal.write("artifact", kind=kind, path=where, bytes=size, quantization=quantization)
 
     def done(

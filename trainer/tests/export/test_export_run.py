@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import trainer.run
+from trainer.export import kept
 from trainer.export.run import run_export
 from trainer.export.verification import reference
 from trainer.model.config import complete_config
@@ -48,21 +49,13 @@ def make_job(
     template.save(chosen, "text-generation", artifacts / "template.json")
     prompts = [template.render(chosen, talk, True) for talk in export_fixture.CONVERSATIONS]
     sequences = tokenizer(prompts, add_special_tokens=False).input_ids
-    reference.record(tuned, sequences, folder / "reference.safetensors", lambda done, total: None)
-    (folder / "trained.json").write_text(
-        json.dumps(
-            {
-                "version": 1,
-                "step": 8,
-                "metrics": {"final_loss": 1.5},
-                "config": complete_config(base),
-                "golden": [
-                    {"prompt": "Where?", "reference": "Here.", "tokens": ids, "max_tokens": 12}
-                    for ids in sequences[:1]
-                ],
-            }
-        )
-    )
+    golden = [
+        {"prompt": "Where?", "reference": "Here.", "tokens": ids, "max_tokens": 12} for ids in sequences[:1]
+    ]
+    kept.gather(read_spec(spec), complete_config(base), golden, chosen, tokenizer).write(artifacts)
+    reference.record(tuned, sequences, artifacts / kept.REFERENCE, lambda done, total: None)
+    trained = {"version": 1, "step": 8, "metrics": {"final_loss": 1.5}}
+    (folder / "trained.json").write_text(json.dumps(trained))
     return spec
 
 
@@ -74,7 +67,7 @@ def export(spec: Path) -> dict[str, Any]:
 
 def made(spec: Path) -> list[str]:
     """The names below `artifacts/` that an export makes, and whatever else it left in the job folder."""
-    before = {"adapter", "template.json"}
+    before = {"adapter", "template.json", kept.FILE, kept.REFERENCE}
     return sorted(
         [path.name for path in (spec.parent / "artifacts").iterdir() if path.name not in before]
         + [path.name for path in spec.parent.iterdir() if "partial" in path.name]
@@ -214,9 +207,10 @@ def test_training_that_changed_nothing_is_said(tmp_path: Path, base: Path) -> No
     spec = make_job(tmp_path / "job", base, ["F16"])
     path = spec.parent / "artifacts" / "adapter" / "adapter_model.safetensors"
     save_file({name: tensor * 0 for name, tensor in load_file(path).items()}, path)
-    known = load_file(spec.parent / "reference.safetensors")
+    record = spec.parent / "artifacts" / kept.REFERENCE
+    known = load_file(record)
     known["adapter"] = known["base"].clone()
-    save_file(known, spec.parent / "reference.safetensors", {"precision": "float32", "quantized": "0"})
+    save_file(known, record, {"precision": "float32", "quantized": "0"})
     export(spec)
     assert "no_difference_from_base" in [line["code"] for line in jobs.journal(spec, "warning")]
 

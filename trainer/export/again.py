@@ -1,0 +1,109 @@
+"""Exports a finished model again, or in other types, from what its folder keeps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trainer.export.gguf.convert import DIRECT_TYPES
+from trainer.export.make import make
+from trainer.export.outcome import logged
+from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import CONTRACT, Export, Spec, read_spec
+from trainer.protocol.failures import Failure
+from trainer.protocol.stop import Stop, Stopped
+
+# Exit status after SIGTERM, as of a shell.
+CANCELLED = 143
+
+
+def export_again(spec_path: str, folder: str, types: str) -> int:
+    """Makes the GGUF files of the `types` (separated by commas) in the model's `folder`, in place of those
+    that are there.
+
+    The specification has the shape of a job's; job folder and dataset may be gone. Prints JSON lines:
+    `{"phase", "progress", "detail"}`, `{"artifact": …}` for each published file with its path relative to
+    `folder`, and at the end `{"export": …, "verification": …}` as in `done`. Returns exit status 0 then, 1
+    after `{"failed": …}` when nothing could be tried, CANCELLED after SIGTERM. Nothing partial is left.
+    """
+    try:
+        again = Again.open(read_spec(spec_path), Path(folder), types)
+    except Exception as error:
+        _print({"failed": logged(error).fields()})
+        return 1
+    try:
+        export, verification = make(again, again.spec.export.quantizations, None)
+        _print({"export": export, "verification": verification})
+        return 0
+    except Stopped:
+        return CANCELLED
+    except Exception as error:
+        _print({"failed": logged(error).fields()})
+        return 1
+    finally:
+        shutil.rmtree(again.folder, ignore_errors=True)
+
+
+class Lines:
+    """Prints as JSON lines what a job writes to its journal, and the rest to the log."""
+
+    def write(self, type: str, **fields: Any) -> None:
+        """Prints a line of the journal."""
+        if type == "phase":
+            _print(fields)
+        elif type == "artifact":
+            _print({"artifact": fields})
+        else:
+            print(f"{type}: {fields}", file=sys.stderr, flush=True)
+
+
+class NoHeartbeat:
+    """Nobody watches for one."""
+
+    def beat(self) -> None:
+        """Does nothing."""
+
+
+@dataclass
+class Again(JobContext):
+    """The export of the model in `model`, with a folder inside it for what is not published."""
+
+    model: Path
+
+    @classmethod
+    def open(cls, spec: Spec, model: Path, types: str) -> Again:
+        """Makes the folder; Failure when `model` is no model's folder, or when a type is unknown."""
+        if not (model / "adapter").is_dir():
+            raise Failure("internal", f"There is no adapter in {model}.", "Train the model again.")
+        quantizations = [name.strip().upper() for name in types.split(",") if name.strip()]
+        for name in quantizations:
+            if name not in CONTRACT["quantizations"] and name not in DIRECT_TYPES:
+                known = ", ".join(CONTRACT["quantizations"])
+                raise Failure("unsupported", f"{name} is no type of GGUF files.", f"Choose of {known}.")
+        stop = Stop(model)
+        stop.listen()
+        folder = model.resolve() / "export.partial"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        spec = msgspec.structs.replace(spec, job_dir=str(folder), export=Export(quantizations))
+        return cls(spec, Lines(), NoHeartbeat(), stop, model.resolve())  # type: ignore[arg-type]
+
+    @property
+    def artifacts(self) -> Path:
+        """The model's folder."""
+        return self.model
+
+    @property
+    def root(self) -> Path:
+        """The model's folder."""
+        return self.model
+
+
+def _print(value: dict[str, Any]) -> None:
+    print(json.dumps(value, ensure_ascii=False), flush=True)
