@@ -24,6 +24,8 @@ TABLE = json.loads(Path(__file__).with_name("toys.json").read_text("utf-8"))
 TOYS: dict[str, dict[str, Any]] = TABLE["toys"]
 # Norms begin as ones and biases as zeros; noise of this size shows when one is lost or swapped.
 NOISE = 0.02
+# Tokens: a multiple of what some architectures pad the embedding to.
+VOCABULARY = 512
 
 
 def configuration(name: str, tokenizer: Any) -> Any:
@@ -43,7 +45,7 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     import torch
     from transformers import AutoModelForCausalLM
 
-    tokenizer = tiny.build_tokenizer(template="chatml")
+    tokenizer = tiny.build_tokenizer(VOCABULARY, template="chatml")
     tokenizer.model_max_length = 256
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(configuration(name, tokenizer))
