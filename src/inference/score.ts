@@ -32,9 +32,23 @@ export interface ScoreAnswer {
   continuations: number[][];
 }
 
+/** How long llama.cpp's log may take to arrive here, in milliseconds. */
+const logMs = 200;
+
+/** The errors that llama.cpp has logged. The reason for "Failed to load model" is only there. */
+const complaints: string[] = [];
+
 /** Answers one request. Throws when the file cannot be loaded. */
 export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
-  const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
+  const llama = await getLlama({
+    gpu: false,
+    build: 'never',
+    logLevel: LlamaLogLevel.error,
+    logger(_level, message) {
+      complaints.push(message.trim());
+      process.stderr.write(`${message.trim()}\n`);
+    },
+  });
   const { size } = await stat(request.gguf);
   const threads = threadsFor({ bytes: size, tokens: 1, cores: llama.cpuMathCores, trainingActive: false });
   llama.maxThreads = threads;
@@ -131,8 +145,11 @@ async function main(): Promise<void> {
 
 main().then(
   () => process.exit(0),
-  (error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
+  async (error: unknown) => {
+    await new Promise((resolve) => setTimeout(resolve, logMs));
+    const reason = complaints[0]?.replace(/^\w+: (error loading model: )*/, '');
+    const said = error instanceof Error ? error.message : String(error);
+    const message = reason === undefined ? said : `${said}: ${reason}`;
     process.stderr.write(`${JSON.stringify({ code: 'score_failed', message })}\n`, () => process.exit(1));
   },
 );

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import selectors
 import subprocess
 import tempfile
@@ -15,6 +16,8 @@ from trainer.protocol.failures import Failure
 
 # Longest time between two checks for a stop request.
 LOOK_SECONDS = 0.5
+# What a library says that aborts: a failed assertion, or an exception that nothing caught.
+ABORTED = re.compile(r"GGML_ASSERT\(.*|GGML_ABORT.*|what\(\):.*")
 # Time for a program to exit after SIGTERM.
 GRACE_SECONDS = 5
 
@@ -78,6 +81,8 @@ def _explain(what: str, status: int, complaints: str) -> Failure:
             continue
         if isinstance(value, dict) and "message" in value:
             code, message = str(value.get("code", "")), str(value["message"])
+    if not message and (aborted := ABORTED.search(complaints)):
+        message = aborted[0].removeprefix("what():").strip()
     ended = f"signal {-status}" if status < 0 else f"exit status {status}"
     evidence = "\n".join(complaints.splitlines()[-8:])[-2000:]
     if code == "disk_full":

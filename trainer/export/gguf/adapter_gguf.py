@@ -11,7 +11,7 @@ import importlib
 from pathlib import Path
 
 from trainer.export.adapter import Adapter
-from trainer.export.gguf.convert import load_converter, load_hparams, model_class
+from trainer.export.gguf.convert import load_converter, load_hparams, model_class, tensor_source
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.weights import StoredTensor
 
@@ -33,15 +33,12 @@ def write_adapter(
     with stubbed_transformers():
         pair_type = importlib.import_module("convert_lora_to_gguf").LoraTorchTensor
     hparams = load_hparams(conversion, source)
-    base = model_class(conversion, hparams)
+    base = model_class(conversion, hparams, source)
     gguf = conversion.base.gguf
 
     class AdapterModel(base):  # type: ignore[misc, valid-type]
         model_arch = base.model_arch
-
-        def index_tensors(self, remote_hf_model_id=None):
-            del remote_hf_model_id
-            return {name: lambda: None for name in tensors}
+        no_mtp = True
 
         def set_vocab(self):
             pass
@@ -70,8 +67,12 @@ def write_adapter(
                 yield f"{new_name}.lora_a", a.contiguous()
                 yield f"{new_name}.lora_b", b.contiguous()
 
+    def items(model):
+        del model
+        return ((name, lambda: None) for name in tensors)
+
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), tensor_source(conversion, items):
             instance = AdapterModel(
                 source,
                 gguf.LlamaFileType.ALL_F32,

@@ -1,19 +1,22 @@
 """Runs llama.cpp's converter over merged tensors, with one tensor in memory at a time.
 
 The converter is lazy: it plans every tensor by its shape and computes it when it is written. Here its file
-reader is replaced by one that reads a base tensor and adds the adapter's update, so that there is never a
-merged copy of the model.
+reader, below all that its classes do with names and tensors, is replaced by one that reads a base tensor and
+adds the adapter's update, so that there is never a merged copy of the model.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import logging
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
@@ -69,17 +72,41 @@ def load_hparams(conversion, source: Path) -> dict:
     return hparams
 
 
-def model_class(conversion, hparams: dict):
-    """The converter's class for the architecture in `hparams`; Failure `unsupported` when there is none."""
+@contextmanager
+def tensor_source(conversion, items: Callable[[Any], Iterable[tuple[str, Callable]]]) -> Iterator[None]:
+    """Makes the converter's classes read the tensors `items(model)`, pairs of a name and a function that
+    returns the tensor, instead of files. What a class does before and after reading stays its own."""
+    original = conversion.ModelBase.index_tensors
+
+    def index_tensors(self, remote_hf_model_id=None):
+        del remote_hf_model_id
+        return dict(filter(None, map(self.filter_tensors, items(self))))
+
+    conversion.ModelBase.index_tensors = index_tensors
+    try:
+        yield
+    finally:
+        conversion.ModelBase.index_tensors = original
+
+
+def model_class(conversion, hparams: dict, source: Path):
+    """The converter's class for the architecture in `hparams`, whose input is in `source`; Failure
+    `unsupported` when there is none."""
     architecture = conversion.get_model_architecture(hparams, conversion.ModelType.TEXT)
     try:
-        return conversion.get_model_class(architecture)
+        found = conversion.get_model_class(architecture)
     except NotImplementedError as error:
         raise Failure(
             "unsupported",
             f"llama.cpp has no converter for {architecture}.",
             "Choose another model, or set export to none.",
         ) from error
+    # A class that chooses another one by the configuration (Mistral 3) hands everything on to its object.
+    if "impl" in inspect.get_annotations(found):
+        with tensor_source(conversion, lambda model: ()):
+            file_type = conversion.base.gguf.LlamaFileType.ALL_F32
+            return type(found(source, file_type, source / "model.gguf", hparams=hparams).impl)
+    return found
 
 
 def _file_type(conversion, quantization: str):
@@ -141,36 +168,34 @@ def convert(
 
     conversion = load_converter(converter_dir)
     hparams = load_hparams(conversion, source)
-    base = model_class(conversion, hparams)
+    base = model_class(conversion, hparams, source)
 
     # Large tensors without an update, by the id of their placeholder; `kept` prevents the reuse of ids.
     untouched: dict[int, StoredTensor] = {}
     kept: list = []
 
+    def items(model) -> Iterator[tuple[str, Callable]]:
+        for tensor_name, stored in tensors.items():
+            update = adapter.updates.get(tensor_name)
+
+            def load(stored=stored, update=update):
+                return stored.read() if update is None else update.apply(stored.read())
+
+            def generate(stored=stored, load=load, update=update):
+                if not model.lazy:
+                    return load()
+                lazy = lazy_tensor(conversion, stored, load)
+                if update is None and stored.floating and _large(stored):
+                    untouched[id(lazy)] = stored
+                    kept.append(lazy)
+                return lazy
+
+            yield tensor_name, generate
+
     class Merged(base):  # type: ignore[misc, valid-type]
         model_arch = base.model_arch
-
-        def index_tensors(self, remote_hf_model_id=None):
-            del remote_hf_model_id
-            found = {}
-            for tensor_name, stored in tensors.items():
-                update = adapter.updates.get(tensor_name)
-
-                def load(stored=stored, update=update):
-                    return stored.read() if update is None else update.apply(stored.read())
-
-                def generate(stored=stored, load=load, update=update):
-                    if not self.lazy:
-                        return load()
-                    lazy = lazy_tensor(conversion, stored, load)
-                    if update is None and stored.floating and _large(stored):
-                        untouched[id(lazy)] = stored
-                        kept.append(lazy)
-                    return lazy
-
-                if item := self.filter_tensors((tensor_name, generate)):
-                    found[item[0]] = item[1]
-            return found
+        # transformers neither loads nor trains the layers that predict further tokens.
+        no_mtp = True
 
         def modify_tensors(self, data_torch, name, bid):
             stored = untouched.get(id(data_torch))
@@ -186,10 +211,13 @@ def convert(
         def set_vocab(self):
             try:
                 super().set_vocab()
-            except (FileNotFoundError, ValueError) as error:
-                # The architecture expects a SentencePiece file, and the model has a byte-level tokenizer.
-                if "tokenizer.model" not in str(error):
+            except (FileNotFoundError, KeyError, ValueError):
+                # The class expects another kind of tokenizer, or tokens of the published one.
+                if not pretokenizer.is_byte_level(source / "tokenizer.json"):
                     raise
+                values = self.gguf_writer.kv_data[0]
+                for key in [key for key in values if key.startswith("tokenizer.")]:
+                    del values[key]
                 self._set_vocab_gpt2()
 
         def get_vocab_base_pre(self, tokenizer) -> str:
@@ -206,7 +234,7 @@ def convert(
                 return known
 
     try:
-        with torch.inference_mode(), stubbed_transformers():
+        with torch.inference_mode(), stubbed_transformers(), tensor_source(conversion, items):
             instance = Merged(
                 source,
                 _file_type(conversion, quantization),

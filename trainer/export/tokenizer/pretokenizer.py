@@ -66,6 +66,15 @@ def _steps(node: dict | None) -> list[str] | None:
     return None
 
 
+def is_byte_level(tokenizer_json: Path) -> bool:
+    """Whether there is a tokenizer.json, of a byte-level BPE tokenizer."""
+    if not tokenizer_json.is_file():
+        return False
+    document = json.loads(tokenizer_json.read_text("utf-8"))
+    splits = json.dumps([document.get("pre_tokenizer"), document.get("decoder")])
+    return document.get("model", {}).get("type") == "BPE" and '"ByteLevel"' in splits
+
+
 def derive(tokenizer_json: Path) -> str | None:
     """llama.cpp's `tokenizer.ggml.pre` for this tokenizer, or None when there is none."""
     document = json.loads(tokenizer_json.read_text("utf-8"))
