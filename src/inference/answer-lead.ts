@@ -8,7 +8,7 @@ const answer = { role: 'assistant', content: 'answer' };
  * `[/INST] answer`, and the space that tokenizers of SentencePiece put before a text (`▁answer`).
  */
 export function answerLead(
-  template: Pick<StoredTemplate, 'render' | 'renderAnswered'>,
+  template: Pick<StoredTemplate, 'render' | 'renderAnswered' | 'normalize'>,
   tokenize: (text: string) => number[],
   bytesOf: (token: number) => Uint8Array,
 ): string {
@@ -22,6 +22,8 @@ export function answerLead(
     return '';
   }
   if (!whole.startsWith(prompt)) return '';
+  prompt = template.normalize(prompt);
+  whole = template.normalize(whole);
   const before = tokenize(prompt);
   const tokens = tokenize(whole);
   // As in training (trainer/data/encode.py): apart from the prompt where the tokenizer would join the two.

@@ -3,8 +3,8 @@
  *
  *     node dist/compare-renderings.js TEMPLATE.json
  *
- * Reads lines `{messages, generation, text}` on stdin, where `text` is the trainer's rendering, up to the start of an
- * answer with `generation`. Writes one line: `{"compared": N}`, or at the first difference `{"different": INDEX, "text"}`
+ * Reads lines `{messages, generation, text}` on stdin, where `text` is the trainer's rendering after the tokenizer's
+ * normalizer, up to the start of an answer with `generation`. Writes one line: `{"compared": N}`, or at the first difference `{"different": INDEX, "text"}`
  * or `{"different": INDEX, "error"}`. On an error it writes `{code, message}` to stderr and exits with code 1.
  */
 import { createInterface } from 'node:readline';
@@ -22,7 +22,9 @@ async function compare(path: string): Promise<object> {
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
     const { messages, generation, text } = JSON.parse(line) as Rendering;
     try {
-      const served = generation ? template.render(messages) : template.renderAnswered(messages);
+      const served = template.normalize(
+        generation ? template.render(messages) : template.renderAnswered(messages),
+      );
       if (served !== text) return { different: compared, text: served };
     } catch (error) {
       return { different: compared, error: error instanceof Error ? error.message : String(error) };

@@ -115,8 +115,10 @@ function createLoadedModel(
   }
 
   function promptOf(order: Order, template: StoredTemplate): Token[] {
-    if (order.input.kind === 'messages') return model.tokenize(template.render(order.input.messages), true);
-    const tokens = model.tokenize(order.input.text, true);
+    const { input } = order;
+    const text = input.kind === 'messages' ? template.render(input.messages) : input.text;
+    const tokens = model.tokenize(template.normalize(text), true);
+    if (input.kind === 'messages') return tokens;
     const { bos } = model.tokens;
     // raw text gets the same beginning-of-text token as in training, unless it already has one
     if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
@@ -139,8 +141,11 @@ function createLoadedModel(
       prepare(1);
     },
     async embed({ inputs, templatePath }, signal) {
-      const { longest } = await templateAt(templatePath);
-      return embeddings.embed(inputs, longest, signal);
+      const { template, longest } = await templateAt(templatePath);
+      const normalized = inputs.map((input) =>
+        typeof input === 'string' ? template.normalize(input) : input,
+      );
+      return embeddings.embed(normalized, longest, signal);
     },
     async generate(order, signal, onText, onBegun) {
       const cameAt = performance.now();

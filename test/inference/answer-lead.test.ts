@@ -8,6 +8,7 @@ function lead(before: string, { mark = '', prompt = '[/INST]', whole = '' } = {}
   const pieces: string[] = [];
   const template = {
     render: ([question]: readonly Message[]) => `${question?.content}${prompt}`,
+    normalize: (text: string) => text,
     renderAnswered: ([question, answer]: readonly Message[]) => {
       if (answer === undefined) throw new Error('There is no answer.');
       return `${question?.content}${whole || prompt}${before}${answer.content}</s>`;

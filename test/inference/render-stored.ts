@@ -7,5 +7,8 @@ const asked = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
   template: string;
   messages: { role: string; content: string }[];
 }[];
-const texts = asked.map(async ({ template, messages }) => (await readTemplate(template)).render(messages));
+const texts = asked.map(async ({ template, messages }) => {
+  const stored = await readTemplate(template);
+  return stored.normalize(stored.render(messages));
+});
 process.stdout.write(JSON.stringify(await Promise.all(texts)));

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import pairs, rows
 from trainer.data.conversations import learned_turns, to_last_answer
+from trainer.data.normalizer import normalize
 from trainer.data.template import common_length, render
 from trainer.protocol.failures import Failure
 
@@ -100,7 +101,7 @@ def _renderings(job: Job, row: dict[str, Any]) -> list[dict[str, Any]]:
         plain = to_last_answer(conversation)
         for at in learned_turns(conversation):
             for messages, generation in ((plain[:at], True), (plain[: at + 1], False)):
-                text = render(job.template, messages, generation)
+                text = normalize(job.template.normalizer, render(job.template, messages, generation))
                 made.append({"messages": messages, "generation": generation, "text": text})
     return made
 
@@ -135,8 +136,8 @@ def _different(job: Job, number: int, within: int, found: dict[str, Any]) -> Fai
     at = max(0, first - BEFORE)
     return Failure(
         "bad_tokenizer",
-        f"{where}: the model's chat template makes one text in training and another in the playground. "
-        f"Trained: {trained[at : at + SHOWN]!r}. Asked: {served[at : at + SHOWN]!r}.",
+        f"{where}: the model's chat template or normalizer makes one text in training and another in the "
+        f"playground. Trained: {trained[at : at + SHOWN]!r}. Asked: {served[at : at + SHOWN]!r}.",
         ADVICE,
         f"The texts differ from character {first + 1:,} on.",
     )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from trainer.data import normalizer
 from trainer.protocol.failures import Failure
 
 # Short, because a small model's context is: the user's text, a line that prose does not contain, the answer,
@@ -40,6 +41,8 @@ class Template:
     stop: list[str]
     source: str
     context_length: int | None
+    # As `normalizer.describe` gives it.
+    normalizer: dict[str, Any] | None = None
 
 
 # Encoder-decoders and encoders get the text without a template.
@@ -93,6 +96,7 @@ def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | Non
         stop=[],
         source="model" if use_own else "hone",
         context_length=context_length(tokenizer, config),
+        normalizer=normalizer.describe(tokenizer),
     )
     return dataclasses.replace(template, stop=_stop_strings(tokenizer, template))
 
@@ -184,7 +188,8 @@ def save(template: Template, task: str, path: Path) -> None:
 def load(path: Path) -> Template:
     """The template that `save` wrote."""
     value = json.loads(path.read_text(encoding="utf-8"))
-    return Template(**{field.name: value[field.name] for field in dataclasses.fields(Template)})
+    names = (field.name for field in dataclasses.fields(Template))
+    return Template(**{name: value[name] for name in names if name in value})
 
 
 def context_length(tokenizer: Any, config: dict[str, Any]) -> int | None:

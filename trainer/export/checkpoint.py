@@ -77,6 +77,9 @@ def _prepare(
             raise Failure("unsupported", reason)
         tensors = weights.index_checkpoint(view)
         chosen = templates.load(template)
+        unknown = (chosen.normalizer or {}).get("unsupported")
+        if unknown is not None:
+            raise Failure("unsupported", f"llama.cpp cannot normalize texts with {unknown}.")
         source = scratch / "converter-input"
         source.mkdir()
         converter_input.build(view, source, chosen, config)

@@ -79,7 +79,8 @@ def derive(tokenizer_json: Path) -> str | None:
     """llama.cpp's `tokenizer.ggml.pre` for this tokenizer, or None when there is none."""
     document = json.loads(tokenizer_json.read_text("utf-8"))
     model = document.get("model", {})
-    if model.get("type") != "BPE" or document.get("normalizer") not in (None, {"type": "NFC"}):
+    # The service normalizes texts before llama.cpp reads them (trainer/data/normalizer.py).
+    if model.get("type") != "BPE":
         return None
     steps = _steps(document.get("pre_tokenizer"))
     if not steps:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from trainer.data import conversations, pairs
+from trainer.data.normalizer import normalize
 from trainer.data.rows import read_rows
 from trainer.data.template import Template, split
 from trainer.protocol.contracts import Spec
@@ -19,8 +20,8 @@ LONGEST = 20_000
 
 
 def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[str], list[list[int]]]:
-    """Prompts and whole conversations, or texts, of the first rows, as text and as token ids, without
-    duplicates.
+    """Prompts and whole conversations, or texts, of the first rows, as the text that the engine gets and as
+    token ids, without duplicates.
 
     No answer is compared alone: a request is always a prompt, which earlier answers are part of.
     """
@@ -38,7 +39,8 @@ def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[s
     found = [text for text in texts if text]
     if not found:
         return [], []
-    return found, [list(ids) for ids in tokenizer(found, add_special_tokens=False).input_ids]
+    ids = [list(row) for row in tokenizer(found, add_special_tokens=False).input_ids]
+    return [normalize(template.normalizer, text) for text in found], ids
 
 
 def _messages(spec: Spec, row: dict[str, Any]) -> list[dict[str, str]]:
