@@ -20,7 +20,7 @@ from trainer.data.rows import job_rows
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
 from trainer.engines.rank import Rank, WorkerLost
-from trainer.model import check, download
+from trainer.model import check, download, quantized
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -126,6 +126,7 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     job.family = check.family(job.config, job.task, job.strategy)
     check.refuse_shape(job.config, job.family, job.shape)
     job.provider.refuse(job.config, job.family, job.settings)
+    quantized.refuse(job.config, job.settings)
     _decide_export(job, downloaded)
     model = download.find_weights(job, downloaded)
     reward = download.find_reward_model(job, downloaded) if job.spec.strategy == "rlhf" else None

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import kernels
-from trainer.model import text_part
-from trainer.model.hardware import Hardware, quantization
+from trainer.model import load_report, quantized, text_part
+from trainer.model.hardware import Hardware
 from trainer.model.targets import check_targets
 from trainer.protocol.failures import Failure
 
@@ -57,7 +57,7 @@ class Standard:
         """The frozen base model, loaded with transformers' class `auto_class` and `options` of its
         configuration; beats while it loads.
 
-        Failure `bad_model` when the files do not fit that class.
+        Failure `bad_model` when the files do not fit that class: it never trains on made-up weights.
         """
         import torch
         import transformers
@@ -71,15 +71,20 @@ class Standard:
         transformers.set_seed(job.settings.seed)
         before = logging.set_tqdm_hook(beating)
         try:
-            model = text_part.loader(job.config, auto_class)(
+            model, report = text_part.loader(job.config, auto_class)(
                 job.model_dir,
                 dtype=getattr(torch, hardware.weights),
-                quantization_config=quantization(job.settings, hardware),
                 use_safetensors=True,
                 trust_remote_code=False,
                 local_files_only=True,
+                # Decided by the report, with the tensors' names.
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+                **quantized.load_arguments(job.config, job.settings, hardware),
                 **options,
             )
+            load_report.check(model, report, job.config)
+            quantized.check_trainable(model)
             _keep_differentiable(model)
             if hardware.device == "cpu":
                 print(f"The processor computes {kernels.told()}.", flush=True)
@@ -89,11 +94,13 @@ class Standard:
                 raise
             raise Failure(
                 "bad_model",
-                f"The model's files cannot be loaded as {auto_class.removeprefix('AutoModelFor')}.",
-                "Choose another model; or, if its files may be damaged, delete them from the hub cache and "
-                "start again.",
+                f"The model's files cannot be loaded as {auto_class.removeprefix('AutoModelFor')}: "
+                f"{_first_line(error)}",
+                "Choose another model, or correct its config.json if it does not belong to these weights.",
                 f"{type(error).__name__}: {error}"[:2000],
             ) from error
+        except ImportError as error:
+            raise Failure("dependency_missing", _first_line(error), evidence=str(error)[:2000]) from error
         finally:
             logging.set_tqdm_hook(before)
 
@@ -144,6 +151,12 @@ class _Beating:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: None
+
+
+def _first_line(error: Exception) -> str:
+    """What the library says, up to the end of its first line."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
 
 
 def _keep_differentiable(model: Any) -> None:

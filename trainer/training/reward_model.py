@@ -10,6 +10,7 @@ from trainer.data import rows
 from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.fast.layers import fuse_layers
 from trainer.fast.padding_free import without_adapter
+from trainer.model import load_report, view
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
@@ -156,13 +157,16 @@ def _load(job: Job, hardware: Hardware) -> Any:
 
     options = {"trust_remote_code": False, "local_files_only": True}
     tokenizer = AutoTokenizer.from_pretrained(job.reward_dir, **options)
-    model = AutoModelForSequenceClassification.from_pretrained(
+    model, report = AutoModelForSequenceClassification.from_pretrained(
         job.reward_dir,
         num_labels=1,
         use_safetensors=True,
         dtype=getattr(torch, hardware.weights),
+        ignore_mismatched_sizes=True,
+        output_loading_info=True,
         **options,
     )
+    load_report.check(model, report, view.read_json(job.reward_dir, "config.json"), new_head=False)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id

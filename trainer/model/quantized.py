@@ -1,0 +1,118 @@
+"""Models whose weights are stored quantized: which of them can be trained here, and how they are loaded."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from trainer.model.hardware import Hardware, quantization
+from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.contracts import Settings
+
+# What transformers needs to load weights by `quant_method` of a config.json, as import names (its
+# quantizers' `validate_environment`). The first group becomes 16- or 32-bit weights while it is loaded.
+DEQUANTIZED = ("fp8", "mxfp8", "mxfp4")
+PACKAGES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(DEQUANTIZED, ("accelerate",)),
+    "bitsandbytes": ("accelerate", "bitsandbytes"),
+    "gptq": ("optimum", "gptqmodel"),
+    "awq": ("gptqmodel",),
+    "compressed-tensors": ("compressed_tensors",),
+    "hqq": ("hqq",),
+    "torchao": ("torchao",),
+    "aqlm": ("aqlm",),
+    "auto-round": ("auto_round",),
+    "vptq": ("vptq",),
+}
+
+
+def stored_quantization(config: dict[str, Any]) -> dict[str, Any] | None:
+    """The quantization that a config.json names for the weights in the files, or None."""
+    for part in (config, config.get("text_config") or {}):
+        found = part.get("quantization_config") or part.get("compression_config")
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def method_of(config: dict[str, Any]) -> str | None:
+    """The method of `stored_quantization`: the names of PACKAGES, or another one; None for plain weights."""
+    found = stored_quantization(config)
+    if found is None:
+        return None
+    if found.get("load_in_4bit") or found.get("load_in_8bit"):
+        return "bitsandbytes"
+    return str(found.get("quant_method") or "unknown")
+
+
+def why_not(method: str) -> str | None:
+    """Why weights that are stored by `method` cannot be trained here; None when they can."""
+    if method not in PACKAGES:
+        return f"its weights are stored quantized ({method}), in a form that is for answering only"
+    absent = [name for name in PACKAGES[method] if find_spec(name) is None]
+    if not absent:
+        return None
+    return (
+        f"its weights are stored quantized ({method}), and the package that reads them is not installed: "
+        f"{', '.join(absent)}"
+    )
+
+
+def methods() -> dict[str, str | None]:
+    """Each known method and why it cannot be trained here, for the service."""
+    return {name: why_not(name) for name in PACKAGES}
+
+
+def refuse(config: dict[str, Any], settings: Settings) -> None:
+    """Failure `dependency_missing` or `unsupported` for a model whose weights are stored in a way that cannot
+    be loaded or trained here, or that `settings` would quantize a second time."""
+    method = method_of(config)
+    if method is None:
+        return
+    reason = why_not(method)
+    if reason is not None:
+        code = "dependency_missing" if method in PACKAGES else "unsupported"
+        advice = "Choose the 16-bit version of the model, from which it was made."
+        raise Failure(code, f"The model cannot be trained here: {reason}.", advice)
+    wanted = "use_4bit" if settings.use_4bit else "use_8bit" if settings.use_8bit else None
+    stored = stored_quantization(config) or {}
+    if wanted and not (method == "bitsandbytes" and stored.get(wanted.replace("use", "load_in"))):
+        raise Failure(
+            "unsupported",
+            f"{wanted} would quantize weights a second time: they are stored quantized ({method}).",
+            f"Leave {wanted} out, or choose the 16-bit version of the model.",
+        )
+
+
+def load_arguments(config: dict[str, Any], settings: Settings, hardware: Hardware) -> dict[str, Any]:
+    """What `from_pretrained` is told about quantization; nothing where the files or the library decide.
+
+    An explicit None would make transformers forget what config.json says, and take codes for weights.
+    """
+    method = method_of(config)
+    if method in DEQUANTIZED:
+        import transformers
+
+        # Where a GPU could compute with them as they are, they could not be trained.
+        kind = transformers.Mxfp4Config if method == "mxfp4" else transformers.FineGrainedFP8Config
+        return {"quantization_config": kind(dequantize=True)}
+    if method is not None:
+        return {}
+    wanted = quantization(settings, hardware)
+    return {} if wanted is None else {"quantization_config": wanted}
+
+
+def check_trainable(model: Any) -> None:
+    """Failure `unsupported` for a loaded model whose quantized layers have no gradient."""
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is None or getattr(quantizer.quantization_config, "dequantize", False):
+        return
+    if not quantizer.is_trainable:
+        raise Failure(
+            "unsupported",
+            f"Weights stored quantized ({quantizer.quantization_config.quant_method.value}) can answer, but "
+            "have no gradient to train with.",
+            "Choose the 16-bit version of the model, from which it was made.",
+        )
