@@ -20,7 +20,7 @@ from trainer.data.rows import job_rows
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
 from trainer.engines.rank import Rank, WorkerLost
-from trainer.model import check, download, quantized
+from trainer.model import check, download, quantized, vocabulary
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -158,6 +158,7 @@ def load_tokenizer(job: Job) -> None:
     job.beat_or_stop()
     job.provider.prepare(job)
     job.tokenizer = job.provider.tokenizer(job)
+    vocabulary.check(job.tokenizer, job.config)
     if job.family == "causal":
         job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
         _refuse_normalizer(job)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import imports
 from trainer.data import conversations, pairs
+from trainer.model import vocabulary
 from trainer.protocol.failures import Failure
 from trainer.training.steps import held_out_rows
 
@@ -128,6 +129,7 @@ def _write_dataset(
     left_out = 0
     writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
     rows = job_rows(job)
+    produce = vocabulary.checked(job.tokenizer, job.config, produce)
     done = 0
     while batch := list(islice(rows, BATCH_ROWS)):
         job.beat_or_stop()
