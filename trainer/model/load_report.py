@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from trainer.model import text_part
 from trainer.protocol.failures import Failure
 
 # Tensors that a message names.
@@ -24,17 +25,22 @@ def check(model: Any, report: dict[str, Any], config: dict[str, Any], new_head: 
 
     `report` is transformers' own (`output_loading_info`), which already leaves out tied weights and what a
     class is known to ignore; `config` is the model's config.json. With `new_head` a head that the
-    checkpoint's own class does not have is to be trained, such as that of a reward model.
+    checkpoint's own class does not have is to be trained, such as that of a reward model. Of a text part, the
+    tensors of the other parts are left out.
     """
     kind = type(model)
-    own = _own_names(kind, model.config, config)
+    is_part = text_part.find(config) is not None
+    own = None if is_part else _own_names(kind, model.config, config)
 
     def is_new(name: str) -> bool:
         return new_head and own is not None and _plain(name, kind.base_model_prefix) not in own
 
     missing = sorted(name for name in report["missing_keys"] if not is_new(name))
     wrong = sorted(report["mismatched_keys"])
-    surplus = sorted(_surplus(model, report["unexpected_keys"], config, own))
+    unexpected = report["unexpected_keys"]
+    if is_part:
+        unexpected = {name for name in unexpected if not text_part.is_left_out(model, name)}
+    surplus = sorted(_surplus(model, unexpected, config, own))
     if not missing and not wrong and not surplus:
         return
     parts = []
