@@ -34,7 +34,8 @@ export function composeTraining(
   const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
-  const selection = createSelection({ store: store.session, registry, hub });
+  const sizeOf = createModelSizes(hub);
+  const selection = createSelection({ store: store.session, registry, hub, sizeOf });
   const starterDirs = [config.cacheDir, config.dataDir];
   const { defaultBatchSize } = config;
   const settingsContext = createSettingsContext({
@@ -43,7 +44,7 @@ export function composeTraining(
     defaultBatchSize,
     cluster: config.cluster !== null,
   });
-  const judges = { registry, datasets, settingsContext, sizeOf: createModelSizes(hub) };
+  const judges = { registry, datasets, settingsContext, sizeOf };
   const planner = createPlanner({
     ...judges,
     ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },

@@ -63,8 +63,8 @@ def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
     if architecture in text_part.architectures():
         if text_part.find(config) is None:
             return False, f"{architecture} has no text part that is a language model of its own."
-        # The converter looks there first, too (get_model_architecture).
-        architecture = ((config.get("text_config") or {}).get("architectures") or names)[0]
+    # The converter looks there first, too (get_model_architecture).
+    architecture = ((config.get("text_config") or {}).get("architectures") or names)[0]
     if config.get("is_encoder_decoder"):
         return False, (f"{architecture} is an encoder-decoder model, which llama.cpp cannot generate with.")
     table = registrations(Path(converter_dir))

@@ -54,9 +54,11 @@ def architectures() -> list[str]:
 
 
 def kinds() -> list[str]:
-    """The values of `model_type` of text parts that can be trained, sorted."""
+    """The values of `model_type`, of a text part or a whole model, for which `find` finds a text part, sorted
+    (src/domain/base-models/model-pair.ts compares with them)."""
     tables = _tables()
-    return sorted({*tables.causal, *tables.headless})
+    causal = (kind for kind, name in tables.causal.items() if name not in tables.whole)
+    return sorted({*causal, *tables.headless})
 
 
 def loader(config: dict[str, Any], auto_class: str) -> Callable[..., Any]:

@@ -31,6 +31,7 @@ def test_describe_imports_nothing_heavy_and_is_json():
         "engines",
         "combinations",
         "export_architectures",
+        "text_parts",
         "lr_scheduler_types",
         "optimizers",
         "optimizer_state_bytes",

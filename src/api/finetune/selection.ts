@@ -60,7 +60,9 @@ export function selectionRoutes({ machine, registry, selection }: Services) {
         502: noHub,
       },
       handle: async ({ body }) => {
-        const info = await underName(['body', 'repo_name'], () => selection.checkModel(body.repo_name));
+        const { hub: info } = await underName(['body', 'repo_name'], () =>
+          selection.checkModel(body.repo_name),
+        );
         return {
           valid: true,
           repo_name: body.repo_name,

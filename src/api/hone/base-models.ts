@@ -39,11 +39,11 @@ export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
       responses: { 200: { description: 'The verdict', schema: s.checkedModel }, 400: refused },
       handle: async ({ body }) => {
         try {
-          const found = await selection.checkModel(body.model);
+          const { hub: found, notes } = await selection.checkModel(body.model);
           const hub = found && { downloads: found.downloads, likes: found.likes };
-          return { usable: true, problem: null, hub };
+          return { usable: true, problem: null, hub, notes: [...notes] };
         } catch (error) {
-          return { usable: false, problem: problemOf(error), hub: null };
+          return { usable: false, problem: problemOf(error), hub: null, notes: [] };
         }
       },
     }),

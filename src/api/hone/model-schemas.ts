@@ -44,6 +44,8 @@ export const checkedModel = v.object({
   usable: v.boolean(),
   problem: v.nullable(problem),
   hub: v.nullable(v.object({ downloads: v.nullable(v.number()), likes: v.nullable(v.number()) })),
+  /** What is to be known before its training, such as that only its text part is trained. */
+  notes: v.array(v.string()),
 });
 export const hubAccount = v.object({
   name: v.nullable(v.string()),

@@ -540,7 +540,12 @@ export const examples: Readonly<Record<string, unknown>> = {
       { model: 'Qwen/Qwen3-0.6B', kind: 'hub' },
     ],
   },
-  'POST /api/base_models/check': { usable: true, problem: null, hub: { downloads: 1_204_377, likes: 512 } },
+  'POST /api/base_models/check': {
+    usable: true,
+    problem: null,
+    hub: { downloads: 1_204_377, likes: 512 },
+    notes: [],
+  },
   'GET /api/hub/account': { name: 'ada', organizations: ['analytical'], problem: null },
   'POST /api/estimate': {
     parameters: 600_000_000,

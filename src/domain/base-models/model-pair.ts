@@ -1,52 +1,69 @@
 import { type RowShape, rowShapes } from '../../contract/rows.ts';
-import { refusalOf } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
 import type { ModelKind } from './gguf-verdict.ts';
-import { readModelJson } from './model-file.ts';
 
 /** The class suffix of text generation models in transformers. */
 const continues = /(?:ForCausalLM|LMHeadModel)$/;
 
-/** Whether a model is a text generation model (a decoder); an unknown one counts as one. */
-export const isDecoder = ({ architecture }: ModelKind): boolean =>
-  architecture === null || continues.test(architecture);
+/** Whether a model is a text generation model (a decoder), or has one as its text part; an unknown one counts as one. */
+export const isDecoder = ({ architecture, textType }: ModelKind): boolean =>
+  architecture === null || continues.test(architecture) || textType !== null;
+
+type Parts = Pick<Description, 'text_parts'>;
+
+/** Whether a model also sees or hears, and is stored as one with its text part. */
+const isMoreThanText = ({ architecture }: ModelKind, { text_parts: parts }: Parts): boolean =>
+  architecture !== null && parts.architectures.includes(architecture);
+
+/** What is said before a training of a model that also sees or hears. */
+export const partAdvice = (kind: ModelKind, parts: Parts): string[] =>
+  isMoreThanText(kind, parts) ? ['The text part of this model is trained; images and sound are not.'] : [];
+
+/** Why a model cannot be trained for any task; `null` if it can, or if nothing is known of it. */
+export function whyUntrainable(
+  kind: ModelKind,
+  description: Pick<Description, 'combinations' | 'text_parts'>,
+): string | null {
+  const reasons = description.combinations.map(({ task, strategy }) =>
+    whyNotPair(kind, task, strategy, description),
+  );
+  return reasons.includes(null) ? null : (reasons[0] ?? null);
+}
 
 /**
- * Checks a local model against the task and strategy, using the trainer's table.
- * @throws AppError `invalid` if the trainer would reject the model.
+ * Why the trainer would reject a model for a task and strategy, from its own tables (`family` in trainer/model/check.py);
+ * `null` if it would not, or if nothing is known of the model.
  */
-export async function checkPair(
-  path: string,
+export function whyNotPair(
+  kind: ModelKind,
   task: string,
   strategy: string,
-  { combinations }: Pick<Description, 'combinations'>,
-): Promise<void> {
-  const config = (await readModelJson(path, 'config.json')) as {
-    architectures?: unknown;
-    model_type?: unknown;
-    is_encoder_decoder?: unknown;
-  };
-  const architecture = Array.isArray(config.architectures) ? String(config.architectures[0] ?? '') : '';
-  if (!config.is_encoder_decoder && continues.test(architecture)) return;
-  const types = combinations
+  description: Pick<Description, 'combinations' | 'text_parts'>,
+): string | null {
+  const { architecture, modelType, textType, isEncoderDecoder } = kind;
+  if (architecture === null || (!isEncoderDecoder && continues.test(architecture))) return null;
+  const { model_types: parts } = description.text_parts;
+  const sees = isMoreThanText(kind, description);
+  if (sees && [textType, modelType].some((type) => type !== null && parts.includes(type))) return null;
+  const types = description.combinations
     .filter((entry) => entry.task === task && entry.strategy === strategy)
     .flatMap((entry) => entry.model_types);
-  if (types.includes(String(config.model_type))) return;
+  if (modelType !== null && types.includes(modelType)) return null;
   const others =
     types.length === 0 ? '' : `, or one of these types: ${[...new Set(types)].sort().join(', ')}`;
-  const msg = `${architecture} cannot be trained for ${task} with the strategy ${strategy}. Choose a text generation model (…ForCausalLM)${others}`;
-  throw refusalOf('model_name', msg);
+  const why = sees ? ': transformers has no language model for its text part' : '';
+  return `${architecture} cannot be trained for ${task} with the strategy ${strategy}${why}. Choose a text generation model (…ForCausalLM)${others}`;
 }
 
 /** Shapes of rows that only a decoder can be trained on. */
 const ofDecoders: readonly RowShape[] = ['messages', 'text'];
 
 /** Why a model cannot be trained on rows of a shape, as far as known before loading it; `null` if it can. */
-export function whyNotShape({ architecture }: ModelKind, shape: RowShape): string | null {
-  if (!ofDecoders.includes(shape) || architecture === null || continues.test(architecture)) return null;
+export function whyNotShape(kind: ModelKind, shape: RowShape): string | null {
+  if (!ofDecoders.includes(shape) || isDecoder(kind)) return null;
   const why =
     shape === 'messages'
       ? 'reads one input and writes one output, so a conversation of several turns has no place in it'
       : 'reads one input and writes one output, so it cannot be trained to continue text';
-  return `${architecture} ${why}. Choose a text generation model (…ForCausalLM), or a dataset with the fields ${rowShapes['input-output'].join(', ')}`;
+  return `${kind.architecture} ${why}. Choose a text generation model (…ForCausalLM), or a dataset with the fields ${rowShapes['input-output'].join(', ')}`;
 }

@@ -19,12 +19,7 @@ const maximumHeaderBytes = 2 ** 24;
 /** The sizes in a `config.json`; `null` if missing. */
 export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: number): ModelShape | null {
   const inner = (config.text_config ?? config) as Record<string, unknown>;
-  const number = (...names: string[]) => {
-    const found = names.map((name) => inner[name]).find((value) => typeof value === 'number');
-    return found as number | undefined;
-  };
-  const layers = number('num_hidden_layers', 'n_layer', 'num_layers');
-  const hidden = number('hidden_size', 'n_embd', 'd_model');
+  const { number, hidden, layers, intermediate } = sizesOf(inner);
   const vocabulary = number('vocab_size');
   if (layers === undefined || hidden === undefined || vocabulary === undefined) return null;
   const heads = number('num_attention_heads', 'n_head', 'num_heads') ?? 1;
@@ -33,7 +28,7 @@ export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: n
     parameters,
     layers,
     hidden,
-    intermediate: number('intermediate_size', 'n_inner', 'd_ff') ?? 4 * hidden,
+    intermediate: intermediate ?? 4 * hidden,
     keyValue: (number('num_key_value_heads') ?? heads) * headWidth,
     vocabulary,
   };
@@ -42,26 +37,74 @@ export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: n
 /** Reads the shape of a local model from its configuration and the headers of its weights. */
 export async function readModelShape(path: string): Promise<{ shape: ModelShape | null; kind: ModelKind }> {
   const config = (await readModelJson(path, 'config.json')) as Record<string, unknown>;
-  let parameters = 0;
+  const kind = kindOf(config);
+  const sizes = new Map<string, number>();
   for (const name of await readdir(path)) {
-    if (name.endsWith('.safetensors')) parameters += await countParameters(await modelFile(path, name));
+    if (!name.endsWith('.safetensors')) continue;
+    for (const [tensor, size] of await tensorSizes(await modelFile(path, name))) sizes.set(tensor, size);
   }
-  return { shape: shapeOf(config, parameters), kind: kindOf(config) };
+  const isNested = kind.textType !== null && [...sizes.keys()].some((name) => nested.test(name));
+  let parameters = 0;
+  for (const [name, size] of sizes) {
+    const isText =
+      kind.textType === null ||
+      (isNested ? nested.test(name) || name.startsWith('lm_head.') : flat.test(name));
+    if (isText) parameters += size;
+  }
+  return { shape: shapeOf(config, parameters), kind };
 }
 
-/** safetensors: eight bytes of header length, then JSON with the shape of every tensor. */
-async function countParameters(path: string): Promise<number> {
+/** Where a model that also sees or hears keeps the tensors of its text part (trainer/model/text_part.py). */
+const nested = /^(?:model\.)?(?:language_model|text_model)\./;
+/** The same in the first files of Qwen-VL, which have the eyes beside it. */
+const flat = /^(?:model|lm_head)\./;
+
+/**
+ * About how many of the `parameters` of a model that is not downloaded are of its text part: those of a transformer of the
+ * sizes of its eyes and ears are not.
+ */
+export function textParameters(config: Readonly<Record<string, unknown>>, parameters: number): number {
+  let others = 0;
+  for (const part of [config.vision_config, config.audio_config]) {
+    const { hidden = 0, intermediate = 0, layers = 0 } = sizesOf(part as Record<string, unknown> | null);
+    others += layers * (4 * hidden * hidden + 2 * hidden * intermediate);
+  }
+  return Math.max(parameters - others, Math.round(parameters / 2));
+}
+
+/** The sizes of a transformer, by the names that configurations have for them. */
+function sizesOf(part: Readonly<Record<string, unknown>> | null | undefined) {
+  const number = (...names: string[]) => {
+    const found = names.map((name) => part?.[name]).find((value) => typeof value === 'number');
+    return found as number | undefined;
+  };
+  const hidden = number('embed_dim', 'hidden_size', 'n_embd', 'd_model');
+  return {
+    number,
+    hidden,
+    layers: number('num_hidden_layers', 'n_layer', 'num_layers', 'depth', 'conf_num_hidden_layers'),
+    intermediate:
+      number('intermediate_size', 'n_inner', 'd_ff') ?? (hidden === undefined ? hidden : 4 * hidden),
+  };
+}
+
+/**
+ * The number of weights in each tensor of a safetensors file: eight bytes of header length, then JSON with the shape of
+ * every tensor.
+ */
+async function tensorSizes(path: string): Promise<Map<string, number>> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(8), 0, 8, 0);
     const length = Number(buffer.readBigUInt64LE());
-    if (length > maximumHeaderBytes) return 0;
+    if (length > maximumHeaderBytes) return new Map();
     const header = await file.read(Buffer.alloc(length), 0, length, 8);
     const tensors = JSON.parse(header.buffer.toString('utf8')) as Record<string, { shape?: number[] }>;
-    return Object.values(tensors).reduce(
-      (sum, { shape }) =>
-        sum + (shape === undefined ? 0 : shape.reduce((product, size) => product * size, 1)),
-      0,
+    return new Map(
+      Object.entries(tensors).map(([name, { shape }]) => [
+        name,
+        shape === undefined ? 0 : shape.reduce((product, size) => product * size, 1),
+      ]),
     );
   } finally {
     await file.close();

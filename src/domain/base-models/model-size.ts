@@ -4,8 +4,8 @@ import { findCached } from '../../hub/cached-model.ts';
 import { readModelConfig } from '../../hub/model-config.ts';
 import { readModelInfo } from '../../hub/model-info.ts';
 import { locateModel } from './base-model.ts';
-import { kindOf, type ModelKind } from './gguf-verdict.ts';
-import { type ModelShape, readModelShape, shapeOf } from './model-shape.ts';
+import { kindOf, type ModelKind, unknownKind } from './gguf-verdict.ts';
+import { type ModelShape, readModelShape, shapeOf, textParameters } from './model-shape.ts';
 import { filesWithCode, namesCode } from './own-code.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
 import { hasTokenizer } from './tokenizer-files.ts';
@@ -34,7 +34,7 @@ export interface ReviewedModel {
 
 const unknown = {
   shape: null,
-  kind: { architecture: null, quantization: null },
+  kind: unknownKind,
   withCode: [],
   withoutTokenizer: false,
 };
@@ -59,7 +59,7 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
 
   async function ask(name: string): Promise<ModelSize> {
     const [info, config] = await Promise.all([readModelInfo(hub, name), readModelConfig(hub, name)]);
-    const { parameters } = info;
+    const parameters = info.parameters === null ? null : textParameters(config, info.parameters);
     return {
       parameters,
       shape: parameters === null ? null : shapeOf(config, parameters),

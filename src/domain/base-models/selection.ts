@@ -6,6 +6,8 @@ import type { HubAccess } from '../../hub/access.ts';
 import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
 import type { TrainerRegistry } from '../machine/trainer-registry.ts';
 import { checkLocalModel, locateModel } from './base-model.ts';
+import { partAdvice, whyUntrainable } from './model-pair.ts';
+import type { ModelSize } from './model-size.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
 import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 
@@ -22,12 +24,18 @@ export interface Recommendation {
   readonly possible: readonly string[];
 }
 
+/** A model that can be trained: what the hub says of it, and what is to be known before. */
+export interface CheckedModel {
+  readonly hub: HubModel | null;
+  readonly notes: readonly string[];
+}
+
 export interface Selection {
   session(): Session;
   chooseTask(task: string): Promise<void>;
   chooseModel(model: string, custom: boolean): Promise<void>;
   /** Checks with the hub, or the folder. @throws AppError `invalid`, `forbidden` or `upstream`. */
-  checkModel(reference: string): Promise<HubModel | null>;
+  checkModel(reference: string): Promise<CheckedModel>;
   recommend(profile: Profile, task: string): Recommendation;
 }
 
@@ -37,8 +45,23 @@ export function createSelection(options: {
   store: SessionStore;
   registry: TrainerRegistry;
   hub: HubAccess;
+  sizeOf: (reference: string) => Promise<ModelSize>;
 }): Selection {
-  const { store, registry, hub } = options;
+  const { store, registry, hub, sizeOf } = options;
+
+  async function checkAccess(reference: string): Promise<HubModel | null> {
+    const { name, path } = locateModel(reference);
+    if (path === null) {
+      const info = await readModelInfo(hub, name);
+      if (info.files !== null && !hasTokenizer(info.files)) {
+        throw refusalOf('model_name', tokenizerRefusal(name));
+      }
+      return info;
+    }
+    await checkLocalModel(path);
+    return null;
+  }
+
   return {
     session: () => ({
       task: (store.get('task') as string | undefined) ?? null,
@@ -55,16 +78,11 @@ export function createSelection(options: {
       store.set('is_custom_model', custom);
     },
     async checkModel(reference) {
-      const { name, path } = locateModel(reference);
-      if (path === null) {
-        const info = await readModelInfo(hub, name);
-        if (info.files !== null && !hasTokenizer(info.files)) {
-          throw refusalOf('model_name', tokenizerRefusal(name));
-        }
-        return info;
-      }
-      await checkLocalModel(path);
-      return null;
+      const found = await checkAccess(reference);
+      const [{ kind }, description] = await Promise.all([sizeOf(reference), registry.get()]);
+      const why = whyUntrainable(kind, description);
+      if (why !== null) throw refusalOf('model_name', why);
+      return { hub: found, notes: partAdvice(kind, description) };
     },
     recommend(profile, task) {
       const possible = (reviewedModels.recommendations as Recommendations)[profile]?.[task];

@@ -6,7 +6,7 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
-import { checkPair, whyNotShape } from '../base-models/model-pair.ts';
+import { partAdvice, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
 import { codeRefusal } from '../base-models/own-code.ts';
 import { tokenizerRefusal } from '../base-models/tokenizer-files.ts';
@@ -85,9 +85,11 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
   const { task, strategy, settings, context } = choices;
   const model = fields.model_name === undefined ? null : await judgeModel(fields.model_name, judges, faults);
   const description = await judges.registry.get();
-  const path = model?.base.path ?? null;
-  if (path !== null && task != null && strategy !== null)
-    await faults.of('model_name', () => checkPair(path, task, strategy, description));
+  const whyUnfit =
+    model === null || task == null || strategy === null
+      ? null
+      : whyNotPair(model.kind, task, strategy, description);
+  if (whyUnfit !== null) faults.add('model_name', whyUnfit);
   const { reward_model } = fields;
   if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
     await faults.of('reward_model', () => checkLocalModel(reward_model));
@@ -130,7 +132,10 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
             { strategy, rows: data.numExamples },
             exportTypes(fields, whyNone),
           ),
-    warnings: leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : [],
+    warnings: [
+      ...(model === null ? [] : partAdvice(model.kind, description)),
+      ...(leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : []),
+    ],
   };
 }
 

@@ -2,6 +2,7 @@ import type { Profile } from '../../contract/profiles.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { sharedCache } from '../../hub/cached-model.ts';
 import { whyNoGguf } from '../base-models/gguf-verdict.ts';
+import { partAdvice, whyNotPair } from '../base-models/model-pair.ts';
 import { reviewed } from '../base-models/model-size.ts';
 import type { Selection } from '../base-models/selection.ts';
 import { sizeWarnings } from '../datasets/size-guidance.ts';
@@ -108,6 +109,7 @@ export function createPlanner(
       const { strategy, settings, context } = choices;
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description.export_architectures);
+      const whyUnfit = whyNotPair(size.kind, request.task, strategy, description);
       const dataset = options.datasets.find(request.dataset);
       const rows = dataset?.numExamples ?? null;
       const { validation_dataset: validation } = request;
@@ -173,7 +175,9 @@ export function createPlanner(
               }),
         fits,
         advice: [
-          ...exportAdvice(request, whyNone),
+          ...(whyUnfit === null
+            ? [...partAdvice(size.kind, description), ...exportAdvice(request, whyNone)]
+            : [whyUnfit]),
           ...(fits === false ? fitAdvice(choices, shortage, lacksMemory ? bytesWith : null) : []),
           ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),

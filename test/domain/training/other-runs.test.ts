@@ -1,6 +1,7 @@
 /** What runs that are going take of the memory and disk that are free. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { unknownKind } from '../../../src/domain/base-models/gguf-verdict.ts';
 import type { ModelSize } from '../../../src/domain/base-models/model-size.ts';
 import { type OtherRun, reservedAdvice, stillTakes } from '../../../src/domain/training/other-runs.ts';
 import { runNeed } from '../../../src/domain/training/run-need.ts';
@@ -21,7 +22,7 @@ const size: ModelSize = {
     vocabulary: 151_936,
     parameters: 600e6,
   },
-  ...{ kind: { architecture: null, quantization: null }, withCode: [], withoutTokenizer: false, local: true },
+  ...{ kind: unknownKind, withCode: [], withoutTokenizer: false, local: true },
 };
 const disk = {
   ...{

@@ -15,7 +15,7 @@ const statuses = { invalid: 400, forbidden: 403, upstream: 502 } as const;
 
 type Check =
   | { readonly state: 'asking' }
-  | { readonly state: 'good'; readonly hub: CheckedModel['hub'] }
+  | { readonly state: 'good'; readonly hub: CheckedModel['hub']; readonly notes: readonly string[] }
   /** `isVerdict`: the service refused the model; otherwise it could not be asked. */
   | { readonly state: 'bad'; readonly error: ServiceError; readonly isVerdict: boolean };
 
@@ -117,10 +117,10 @@ export class ModelPicker extends LitElement {
     try {
       const answer = await service.checkModel(model, asking.signal);
       if (this._asked !== model) return;
-      const { problem, hub } = answer;
+      const { problem, hub, notes } = answer;
       this._check =
         problem === null
-          ? { state: 'good', hub }
+          ? { state: 'good', hub, notes }
           : {
               state: 'bad',
               error: new ServiceError(statuses[problem.kind], problem.message, problem.message),
@@ -242,7 +242,7 @@ export class ModelPicker extends LitElement {
       return html`${serviceErrorPanel(title, check.error)}
         <button type="button" class="small" @click=${this._checkAgain}>Check again</button>`;
     }
-    const { hub } = check;
+    const { hub, notes } = check;
     return html`<span class="good">✓ Model found</span>
       ${
         hub === null
@@ -250,7 +250,8 @@ export class ModelPicker extends LitElement {
           : html`<span class="muted tabular">
               ${formatCount(hub.downloads)} downloads, ${formatCount(hub.likes)} likes
             </span>`
-      }`;
+      }
+      ${notes.map((note) => html`<p class="hint">${note}</p>`)}`;
   }
 }
 
