@@ -60,9 +60,8 @@ def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
     if not names:
         return False, "The model's config.json names no architecture, so it cannot be exported to GGUF."
     architecture = names[0]
-    if architecture in text_part.architectures():
-        if text_part.find(config) is None:
-            return False, f"{architecture} has no text part that is a language model of its own."
+    if architecture in text_part.architectures() and text_part.find(config) is None:
+        return False, f"{architecture} has no text part that is a language model of its own."
     # The converter looks there first, too (get_model_architecture).
     architecture = ((config.get("text_config") or {}).get("architectures") or names)[0]
     if config.get("is_encoder_decoder"):
