@@ -1,0 +1,56 @@
+"""Whether the table of architectures is true: each toy is trained, exported and asked again."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.tests.architectures import table, toys, trial
+
+# The architectures of the models that are used most.
+MOST_USED = (
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "qwen3-moe",
+    "qwen3.5",
+    "gemma3",
+    "phi3",
+    "granite",
+    "gpt-oss",
+)
+
+
+def check(name, folder):
+    row = trial.trial(name, folder)
+    assert table.entry(row) == table.read()[name], row
+
+
+@pytest.mark.parametrize("name", MOST_USED)
+def test_most_used(name, tmp_path):
+    assert all(table.read()[name][fact] for fact in ("trains", "gguf", "loss_equal", "answer_equal")), name
+    check(name, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(set(toys.TOYS) - set(MOST_USED)))
+def test_others(name, tmp_path):
+    check(name, tmp_path)
+
+
+def test_nothing_is_missing():
+    assert set(table.read()) == set(toys.TOYS)
+
+
+def test_most_make_a_verified_gguf():
+    """The goal: of the 86 classes that are both in transformers and in the converter at least 80."""
+    verified = {
+        row["architecture"]
+        for row in table.read().values()
+        if row["trains"] and row["gguf"] and row["loss_equal"] and row["answer_equal"]
+    }
+    assert len(verified) >= 80, len(verified)
+
+
+def test_what_is_trained_is_the_models_own_loss():
+    assert [name for name, row in table.read().items() if row["trains"] and not row["loss_equal"]] == []
