@@ -61,7 +61,7 @@ def by_hone() -> list[str]:
     # The trial whether the model can be continued so has no script.
     assert continuing.why_not_continued(model, ids, "float32") is None
     continuing.continue_prompts = scripted
-    return generate_answers(job, model, prompts)
+    return generate_answers(job, model, prompts, MAX_NEW_TOKENS)
 
 
 def by_transformers() -> list[str]:

@@ -16,6 +16,7 @@ from trainer.families import extractive, seq2seq
 from trainer.tasks.extractive_question_answering import ExtractiveQuestionAnswering
 from trainer.tasks.summarization import Summarization
 from trainer.training import generate
+from trainer.training.answer_budget import longest_answer
 
 if TYPE_CHECKING:
     from trainer.training.job import Job
@@ -124,16 +125,21 @@ def _score_answers(
     """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
     prompts = [job.messages(row)[:-1] for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
     every = list(results.values())
+    references = [result.reference for result in every]
+    most = longest_answer(job.tokenizer, references, generate.MAX_NEW_TOKENS)
     if job.family == "causal":
         _tell_cut_prompts(job, prompts, every)
     for start in range(0, len(every), ANSWERED):
         part = prompts[start : start + ANSWERED]
         if job.family == "causal":
-            answers = generate.generate_answers(job, model, part)
+            answers = generate.generate_answers(job, model, part, most)
         else:
             texts = [prompt[-1]["content"] for prompt in part]
-            answer = seq2seq.generate_answers if job.family == "seq2seq" else extractive.find_answers
-            answers = answer(job, model, texts, length)
+            answers = (
+                seq2seq.generate_answers(job, model, texts, length, most)
+                if job.family == "seq2seq"
+                else extractive.find_answers(job, model, texts, length)
+            )
         for result, text in zip(every[start:], answers, strict=False):
             result.answer = text
         progress(min(1.0, (start + len(part)) / len(every)))

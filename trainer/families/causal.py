@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
@@ -68,9 +69,7 @@ def train(job: Job) -> dict[str, Any]:
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
         processing_class=job.tokenizer,
     )
-    trainer.answers = PromptAnswers(
-        job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
-    )
+    trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)

@@ -82,7 +82,7 @@ def train(job: Job) -> dict[str, Any]:
         job,
         trainer,
         held_out,
-        lambda prompts: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
+        lambda prompts, _: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
     )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)

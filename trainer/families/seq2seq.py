@@ -12,7 +12,7 @@ from trainer.fast.length_groups import grouped_by_length, told
 from trainer.fast.lora import fuse_lora_layers
 from trainer.model.hardware import choose
 from trainer.protocol.failures import Failure
-from trainer.training import generate, probe
+from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion
@@ -66,7 +66,9 @@ def train(job: Job) -> dict[str, Any]:
         job,
         trainer,
         held_out,
-        lambda prompts: generate_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
+        lambda prompts, most: generate_answers(
+            job, trainer.model, [p[-1]["content"] for p in prompts], length, most
+        ),
     )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)
@@ -109,8 +111,8 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     return shortened, length
 
 
-def generate_answers(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
-    """The model's greedy answer to each text."""
+def generate_answers(job: Job, model: Any, texts: list[str], length: int, most: int) -> list[str]:
+    """The model's greedy answer to each text, truncated to `length` tokens, of up to `most` tokens."""
     import torch
 
     given: list[str] = []
@@ -129,7 +131,7 @@ def generate_answers(job: Job, model: Any, texts: list[str], length: int) -> lis
                 made = model.generate(
                     input_ids=batch.input_ids,
                     attention_mask=batch.attention_mask,
-                    max_new_tokens=min(length, generate.MAX_NEW_TOKENS),
+                    max_new_tokens=min(length, most),
                     do_sample=False,
                     num_beams=1,
                     stopping_criteria=[beat_or_stop_criterion(job)],

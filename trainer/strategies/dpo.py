@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
@@ -88,9 +89,7 @@ class Dpo:
         if not job.provider.own_kernels:
             fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.references = references
-        trainer.answers = PromptAnswers(
-            job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
-        )
+        trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)

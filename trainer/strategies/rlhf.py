@@ -7,6 +7,7 @@ name a reward model; otherwise one is trained here, and its accuracy on held-out
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
@@ -107,9 +108,7 @@ class Rlhf:
         )
         fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
-        trainer.answers = PromptAnswers(
-            job, trainer, held_out, lambda prompts: generate_answers(job, trainer.model, prompts)
-        )
+        trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
         result = fit(trainer, job)
         if accuracy is not None:
             result["metrics"]["reward_model_accuracy"] = accuracy

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from trainer.data.encode import text_start
 from trainer.data.rows import row_at
 from trainer.data.template import render
+from trainer.training import answer_budget
 
 if TYPE_CHECKING:
     from trainer.training.job import Job
 
-# Validation rows that answers are generated for; a warning says when there are more.
-SCORED_ROWS = 64
 # Prompts that are shown without `golden_prompts`.
 SAMPLES = 3
 # Most tokens of a generated answer.
@@ -45,17 +44,21 @@ class EvaluationPrompts:
     shown: list[Shown]
     scored: list[Prompt]
     references: list[str]
+    # The most tokens of an answer.
+    most: int
 
     @staticmethod
-    def of(job: Job, held_out: Any | None) -> EvaluationPrompts:
-        """Those of the first validation rows, if there are any; the request's `golden_prompts` are shown
-        instead of them."""
+    def of(job: Job, training: Any, held_out: Any | None) -> EvaluationPrompts:
+        """Those of the first validation rows, if there are any, within the budget that a training on the rows
+        of `training` leaves; the request's `golden_prompts` are shown instead of them."""
+        from pyarrow.compute import list_value_length
+
         golden = [
             Shown([{"role": "user", "content": text}], None) for text in job.settings.golden_prompts or ()
         ]
         if held_out is None:
-            return EvaluationPrompts(golden, [], [])
-        count = min(len(held_out), SCORED_ROWS if job.task.scored else SAMPLES)
+            return EvaluationPrompts(golden, [], [], MAX_NEW_TOKENS)
+        count = min(len(held_out), answer_budget.MOST_ROWS if job.task.scored else SAMPLES)
         numbers = dict.fromkeys(int(number) for number in held_out.select(range(count))["row"])
         found = row_at(job, list(numbers))
         if job.shape == "text":
@@ -63,17 +66,21 @@ class EvaluationPrompts:
         else:
             conversations = [job.messages(row) for row in found]
             rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
-        if job.task.scored and len(held_out) > SCORED_ROWS:
+        references = [row.reference for row in rows]
+        most = answer_budget.longest_answer(job.tokenizer, references, MAX_NEW_TOKENS)
+        shown = golden or rows[:SAMPLES]
+        if not job.task.scored:
+            return EvaluationPrompts(shown, [], [], MAX_NEW_TOKENS if golden else most)
+        lengths = list_value_length(training.with_format("arrow")[:]["input_ids"])
+        count = answer_budget.scored_rows(job.settings, len(training), lengths.to_numpy().sum(), most)
+        if len(held_out) > count:
             job.warn(
                 "metrics_sampled",
-                f"{', '.join(job.task.scored)} are computed on the first {SCORED_ROWS} of {len(held_out):,} "
-                "validation rows.",
+                f"{', '.join(job.task.scored)} are computed on the first {count} of {len(held_out):,} "
+                f"validation rows, with answers of up to {most} tokens: more would take over a tenth of the "
+                "training's time, or are not needed for a figure.",
             )
-        return EvaluationPrompts(
-            shown=golden or rows[:SAMPLES],
-            scored=[row.prompt for row in rows] if job.task.scored else [],
-            references=[row.reference for row in rows] if job.task.scored else [],
-        )
+        return EvaluationPrompts(shown, [row.prompt for row in rows[:count]], references[:count], most)
 
 
 def shown_text(prompt: Prompt) -> str:
@@ -93,12 +100,16 @@ def _halves(text: str) -> tuple[str, str]:
 
 class PromptAnswers:
     """What the model of `trainer` answers to the prompts of its run: in evaluations, of which the first is
-    that of the base model, and for checkpoints. `answers` generates them."""
+    that of the base model, and for checkpoints. `answers` generates them, each of up to so many tokens."""
 
     def __init__(
-        self, job: Job, trainer: Any, held_out: Any | None, answers: Callable[[list[Prompt]], list[str]]
+        self,
+        job: Job,
+        trainer: Any,
+        held_out: Any | None,
+        answers: Callable[[list[Prompt], int], list[str]],
     ) -> None:
-        self.prompts = EvaluationPrompts.of(job, held_out)
+        self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, held_out)
         self._job, self._trainer, self._answers = job, trainer, answers
         # The step whose answers were shown last, and these.
         self._shown_at: int | None = None
@@ -124,7 +135,8 @@ class PromptAnswers:
         step = self._trainer.state.global_step
         shown = self.prompts.shown if self._shown_at != step else []
         asked = {json.dumps(prompt): prompt for prompt in [*others, *(row.prompt for row in shown)]}
-        given = dict(zip(asked, self._answers(list(asked.values())) if asked else [], strict=True))
+        answers = self._answers(list(asked.values()), self.prompts.most) if asked else []
+        given = dict(zip(asked, answers, strict=True))
         for row in shown:
             text = given[json.dumps(row.prompt)]
             self._job.journal.write(
@@ -168,22 +180,23 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
     return [*first, *tokenizer(text, add_special_tokens=False).input_ids]
 
 
-def generate_answers(job: Job, model: Any, prompts: list[Prompt]) -> list[str]:
-    """The model's greedy answer to each prompt, as the playground would give it."""
+def generate_answers(job: Job, model: Any, prompts: list[Prompt], longest: int) -> list[str]:
+    """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
+    tokens."""
     from trainer.fast.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
     ids = [prompt_ids(job, prompt) for prompt in prompts]
-    room = template.context_length or max(len(row) for row in ids) + MAX_NEW_TOKENS
+    room = template.context_length or max(len(row) for row in ids) + longest
     ids = [row[: room - 1] for row in ids]
-    most = [max(1, min(MAX_NEW_TOKENS, room - len(row))) for row in ids]
+    most = [max(1, min(longest, room - len(row))) for row in ids]
     stops = [tokenizer.convert_tokens_to_ids(stop) for stop in template.stop]
     order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
     given: dict[int, str] = {}
     weights = str(model.dtype).removeprefix("torch.")
     padded = job.provider.own_kernels or not all(ids) or why_not_continued(model, ids, weights) is not None
     while order:
-        count = BATCH if padded else rows_at_once(model, len(ids[order[-1]]) + MAX_NEW_TOKENS)
+        count = BATCH if padded else rows_at_once(model, len(ids[order[-1]]) + longest)
         batch, order = order[:count], order[count:]
         rows, lengths = [ids[index] for index in batch], [most[index] for index in batch]
         if padded:
