@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainer.protocol.failures import Failure
@@ -12,11 +12,19 @@ from trainer.protocol.failures import Failure
 Render = Callable[[list[dict[str, str]], bool], str]
 
 
+class NotExpressible(ValueError):
+    """A chat template that Ollama's Go templates cannot express; the text says why."""
+
+
 @dataclass(frozen=True)
 class Affixes:
-    """A chat template that only adds fixed text around each message."""
+    """A chat template that only adds fixed text around each message.
+
+    `default` is what a conversation begins with that has no system message: templates with a default one.
+    """
 
     head: str
+    default: str
     around: dict[str, tuple[str, str]]
     generation: str
 
@@ -26,7 +34,8 @@ class Affixes:
             self.around[message["role"]][0] + message["content"] + self.around[message["role"]][1]
             for message in messages
         )
-        return self.head + body + (self.generation if add_generation_prompt else "")
+        start = self.head if messages[0]["role"] == "system" else self.head + self.default
+        return start + body + (self.generation if add_generation_prompt else "")
 
 
 def _say(role: str, content: str) -> dict[str, str]:
@@ -38,64 +47,88 @@ def _cut(text: str, *contents: str) -> list[str]:
     for content in contents:
         before, found, text = text.partition(content)
         if not found:
-            raise ValueError(content)
+            raise NotExpressible("changes the messages or leaves one out")
         pieces.append(before)
     return [*pieces, text]
 
 
-def find_affixes(render: Render) -> Affixes | None:
-    """The fixed texts of a template, found by rendering it; None when it does more than add fixed text."""
-    u, a, w, s = "uQ1u", "aQ2a", "wQ3w", "sQ4s"
+def find_affixes(render: Render, bos: str = "") -> Affixes:
+    """The fixed texts of a template, found by rendering it; `bos` is the beginning-of-text token.
+
+    NotExpressible when it does more than add fixed text, or differs from what was found on other
+    conversations."""
     try:
-        _, after_user = _cut(render([_say("user", u)], False), u)
-        start, between, after_assistant = _cut(render([_say("user", u), _say("assistant", a)], False), u, a)
-        _, _, again, _ = _cut(
-            render([_say("user", u), _say("assistant", a), _say("user", w)], False), u, a, w
-        )
-        if not between.startswith(after_user) or not again.startswith(after_assistant):
-            return None
-        user = (again[len(after_assistant) :], after_user)
-        if not start.endswith(user[0]):
-            return None
-        head = start[: len(start) - len(user[0])]
-        around = {"user": user, "assistant": (between[len(after_user) :], after_assistant)}
-        prompt, whole = render([_say("user", u)], True), render([_say("user", u)], False)
-        if not prompt.startswith(whole):
-            return None
-        found = Affixes(head, around, prompt[len(whole) :])
-        try:
-            first, then, _ = _cut(render([_say("system", s), _say("user", u)], False), s, u)
-            if first.startswith(head) and then.endswith(user[0]):
-                around["system"] = (first[len(head) :], then[: len(then) - len(user[0])])
-        except (Failure, ValueError):
-            pass  # a template without a system role
-        talks = [
-            [_say("user", "one"), _say("assistant", "two"), _say("user", "three {x}")],
-            [_say("user", "One?\nTwo!")],
-        ]
-        if "system" in around:
-            talks.append([_say("system", "Be brief."), _say("user", "one"), _say("assistant", "two")])
-        for talk in talks:
+        found = _affixes(render, bos)
+        for talk in _talks("system" in found.around):
             for generation in (True, False):
                 if talk[-1]["role"] == "assistant" and generation:
                     continue
                 if found.render(talk, generation) != render(talk, generation):
-                    return None
+                    raise NotExpressible("does more than put fixed text around messages")
         return found
-    except (Failure, ValueError):
-        return None
+    except Failure as failure:
+        raise NotExpressible("accepts no plain conversation") from failure
 
 
-def go_template(affixes: Affixes) -> str | None:
-    """The template in Ollama's Go syntax, or None when it cannot express a fixed text."""
-    texts = [affixes.head, affixes.generation, *(text for pair in affixes.around.values() for text in pair)]
-    if any("{{" in text or "}}" in text or '"""' in text or text.endswith('"') for text in texts):
-        return None
-    branches = "".join(
-        f'{{{{ {"if" if index == 0 else "else if"} eq .Role "{role}" }}}}{before}{{{{ .Content }}}}{after}'
-        for index, (role, (before, after)) in enumerate(affixes.around.items())
+def _affixes(render: Render, bos: str) -> Affixes:
+    u, a, w, s = "uQ1u", "aQ2a", "wQ3w", "sQ4s"
+    _, after_user = _cut(render([_say("user", u)], False), u)
+    start, between, after_assistant = _cut(render([_say("user", u), _say("assistant", a)], False), u, a)
+    _, _, again, _ = _cut(render([_say("user", u), _say("assistant", a), _say("user", w)], False), u, a, w)
+    prompt, whole = render([_say("user", u)], True), render([_say("user", u)], False)
+    user = (again[len(after_assistant) :], after_user)
+    if not (
+        between.startswith(after_user)
+        and again.startswith(after_assistant)
+        and start.endswith(user[0])
+        and prompt.startswith(whole)
+    ):
+        raise NotExpressible("writes a message differently by what is around it")
+    around = {"user": user, "assistant": (between[len(after_user) :], after_assistant)}
+    head, default = start[: len(start) - len(user[0])], ""
+    try:
+        with_system = render([_say("system", s), _say("user", u)], False)
+    except Failure:
+        with_system = ""  # a template without a system role
+    if s in with_system:
+        first, then, _ = _cut(with_system, s, u)
+        if not then.endswith(user[0]):
+            raise NotExpressible("puts the system message into the user's")
+        shared = head
+        if not first.startswith(head):
+            shared = bos if first.startswith(bos) and head.startswith(bos) else ""
+            head, default = shared, head.removeprefix(shared)
+        around["system"] = (first.removeprefix(shared), then[: len(then) - len(user[0])])
+    return Affixes(head, default, around, prompt[len(whole) :])
+
+
+def _talks(with_system: bool) -> list[list[dict[str, str]]]:
+    """Conversations that the affixes must render as the template does."""
+    talks = [
+        [_say("user", "one"), _say("assistant", "two"), _say("user", "three {x}")],
+        [_say("user", "One?\nTwo!")],
+    ]
+    if with_system:
+        talks.append([_say("system", "Be brief."), _say("user", "one"), _say("assistant", "two")])
+        talks.append([_say("system", "one\ntwo"), *talks[0]])
+    return talks
+
+
+def go_template(affixes: Affixes) -> str:
+    """The template in Ollama's Go syntax; NotExpressible when it cannot express a fixed text."""
+    pairs = [text for pair in affixes.around.values() for text in pair]
+    for text in (affixes.head, affixes.default, affixes.generation, *pairs):
+        if "{{" in text or "}}" in text or '"""' in text or text.endswith('"'):
+            raise NotExpressible("has text that means something in a Modelfile")
+    branches = "{{ else ".join(
+        f'if eq $m.Role "{role}" }}}}{before}{{{{ $m.Content }}}}{after}'
+        for role, (before, after) in affixes.around.items()
     )
-    return f"{affixes.head}{{{{ range .Messages }}}}{branches}{{{{ end }}}}{{{{ end }}}}{affixes.generation}"
+    default = affixes.default and (
+        f'{{{{ if and (eq $i 0) (ne $m.Role "system") }}}}{affixes.default}{{{{ end }}}}'
+    )
+    each = f"{{{{ range $i, $m := .Messages }}}}{default}{{{{ {branches}{{{{ end }}}}{{{{ end }}}}"
+    return f"{affixes.head}{each}{affixes.generation}"
 
 
 def write(gguf_name: str, template: Any, render: Render, adds_bos: bool) -> str:
@@ -105,13 +138,16 @@ def write(gguf_name: str, template: Any, render: Render, adds_bos: bool) -> str:
     template must not.
     """
     lines = [f"FROM ./{gguf_name}"]
-    affixes = find_affixes(render)
-    if affixes is not None and adds_bos and template.bos_token:
-        affixes = Affixes(affixes.head.removeprefix(template.bos_token), affixes.around, affixes.generation)
-    go = go_template(affixes) if affixes is not None else None
-    if go is None:
-        lines.append("# The model's own template is inside the GGUF; Ollama reads it from there.")
-    else:
-        lines.append(f'TEMPLATE """{go}"""')
+    try:
+        affixes = find_affixes(render, template.bos_token or "")
+        if adds_bos and template.bos_token:
+            affixes = replace(affixes, head=affixes.head.removeprefix(template.bos_token))
+        lines.append(f'TEMPLATE """{go_template(affixes)}"""')
+    except NotExpressible as reason:
+        lines += [
+            f"# There is no TEMPLATE, because the model's own {reason}, which Ollama's language cannot say.",
+            "# Ollama takes the template inside the GGUF, or one of its own that resembles it: its prompts",
+            "# may differ from those of the training.",
+        ]
     lines += [f"PARAMETER stop {json.dumps(stop, ensure_ascii=False)}" for stop in template.stop]
     return "\n".join(lines) + "\n"

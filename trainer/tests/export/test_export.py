@@ -6,19 +6,18 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from trainer.export import adapter, architectures, modelfile, weights
+from trainer.export import adapter, architectures, weights
 from trainer.export.gguf import convert, converter_input
 from trainer.export.tokenizer import options, pretokenizer
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare
 from trainer.export.verification.reference import Reference
 from trainer.model.config import complete_config
 from trainer.protocol.failures import Failure
-from trainer.tests import export_fixture, tiny
+from trainer.tests import export_fixture
 
 CONVERTER = export_fixture.CONVERTER
 
@@ -309,42 +308,6 @@ def test_the_verdict_needs_no_torch() -> None:
     )
     command = [shutil.which("python3") or "python3", "-c", program]
     assert subprocess.run(command, cwd=export_fixture.ROOT).returncode == 0
-
-
-# Modelfile.
-
-
-def rendering(text: str, **tokens: str) -> modelfile.Render:
-    from trainer.data.template import Template, render
-
-    template = Template(text, tokens.get("bos"), tokens.get("eos", "</s>"), ["</s>"], "model", 256)
-    return lambda messages, generation: render(template, messages, generation)
-
-
-def test_templates_that_put_text_around_messages_are_written_in_go() -> None:
-    from trainer.data.template import HONE_TEMPLATE
-
-    for text in (tiny.CHATML, HONE_TEMPLATE, "{{ bos_token }}" + HONE_TEMPLATE):
-        found = modelfile.find_affixes(rendering(text, bos="<s>"))
-        assert found is not None
-        assert "{{ range .Messages }}" in (modelfile.go_template(found) or "")
-    told = modelfile.write(
-        "m.gguf",
-        SimpleNamespace(stop=["</s>", 'a"b'], bos_token="<s>"),
-        rendering("{{ bos_token }}" + HONE_TEMPLATE, bos="<s>"),
-        adds_bos=True,
-    )
-    assert told.startswith("FROM ./m.gguf\nTEMPLATE ") and "<s>" not in told
-    assert 'PARAMETER stop "a\\"b"' in told
-
-
-def test_templates_that_do_more_are_left_to_the_gguf() -> None:
-    counting = "{% for m in messages %}{{ loop.index }}{{ m['content'] }}{% endfor %}"
-    shouting = "{% for m in messages %}{{ m['content'] | upper }}{% endfor %}"
-    for text in (counting, shouting):
-        assert modelfile.find_affixes(rendering(text)) is None
-    told = modelfile.write("m.gguf", SimpleNamespace(stop=[], bos_token=None), rendering(counting), False)
-    assert "TEMPLATE" not in told
 
 
 # Judgement.
