@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.engines.choose import engines, why_one_worker
-from trainer.model import text_part
+from trainer.model import quantized, text_part
 from trainer.model.check import model_types
 from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.registry import find_all
@@ -94,6 +94,8 @@ def describe(converter: str | None) -> dict[str, Any]:
             if provider in strategy.providers
         ],
         "export_architectures": export_architectures(converter),
+        "causal_classes": text_part.causal_classes(),
+        "quantizations": quantized.methods(),
         "text_parts": {"architectures": text_part.architectures(), "model_types": text_part.kinds()},
         "lr_scheduler_types": lr_scheduler_types(),
         "optimizers": optimizer_names,

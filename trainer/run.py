@@ -123,6 +123,12 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     refuse_workers(job)
     directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, job.spec.model.name)
+    if check.has_adapter_beside(directory) and not downloaded:
+        job.warn(
+            "adapter_beside",
+            "An adapter lies beside the model's weights (adapter_config.json). It is not used: the training "
+            "starts from the weights alone.",
+        )
     job.family = check.family(job.config, job.task, job.strategy)
     check.refuse_shape(job.config, job.family, job.shape)
     job.provider.refuse(job.config, job.family, job.settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,11 @@ ENCODERS = (
     "modernbert",
 )
 
-# Files that may name custom code (src/domain/base-models/own-code.ts has the same list).
-CODE_FILES = (
-    "config.json",
-    "tokenizer_config.json",
-    "processor_config.json",
-    "preprocessor_config.json",
-    "generation_config.json",
-)
+# One of several weight files.
+SHARD = re.compile(r"-\d+-of-\d+\.safetensors$")
+
+# How the classes of causal language models are called.
+CAUSAL_SUFFIXES = ("ForCausalLM", "LMHeadModel")
 
 # A tokenizer as one file: tokenizer.json, or SentencePiece's model by one of its names.
 TOKENIZER_FILES = (
@@ -51,7 +49,10 @@ TOKENIZER_FILES = (
 LARGEST = {
     **dict.fromkeys(
         (
-            *CODE_FILES,
+            "config.json",
+            "generation_config.json",
+            "tokenizer_config.json",
+            "adapter_config.json",
             "special_tokens_map.json",
             "added_tokens.json",
             "chat_template.jinja",
@@ -78,16 +79,7 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
             f"{name} is not a model: it has no valid config.json.",
             "Give owner/name of a model on the hub, or a directory with config.json and *.safetensors.",
         )
-    for file in CODE_FILES:
-        content = view.read_json(directory, file)
-        code = content.get("auto_map") if isinstance(content, dict) else None
-        if code:
-            raise Failure(
-                "unsupported",
-                f"This model needs custom Python code (auto_map in {file}), which Hone never runs.",
-                "Choose a model with an architecture that is part of transformers.",
-                f"auto_map: {json.dumps(code)[:500]}",
-            )
+    _refuse_unknown(directory, config)
     if not any(view.find(directory, name) for name in TOKENIZER_FILES):
         raise Failure(
             "bad_tokenizer",
@@ -96,6 +88,41 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
             "tokenizer.json with transformers: AutoTokenizer.from_pretrained(…).save_pretrained(…).",
         )
     return reduced.model_config(config)
+
+
+def _refuse_unknown(directory: Path, config: dict[str, Any]) -> None:
+    """Failure `unsupported` for a model or a tokenizer that needs code which transformers does not have.
+
+    An `auto_map` alone means nothing: many models keep it from the time before transformers had their class.
+    The service decides likewise (src/domain/base-models/own-code.ts).
+    """
+    architecture = (config.get("architectures") or [""])[0]
+    kind = str(config.get("model_type"))
+    known = text_part.causal_classes().get(kind, "")
+    if text_part.find(config) is None:
+        if config.get("auto_map") and known.lower() != architecture.lower():
+            raise _needs_code("config.json", config["auto_map"])
+        decodes = architecture.endswith(CAUSAL_SUFFIXES) and not config.get("is_encoder_decoder")
+        if decodes and not known:
+            raise Failure(
+                "unsupported",
+                f"transformers as it is installed has no language model of the type {kind} ({architecture}).",
+                "Choose another model. One that is newer than Hone may be supported by a later version.",
+                f"config.json: model_type {kind}, architectures {config.get('architectures')}",
+            )
+    tokenizer = view.read_json(directory, "tokenizer_config.json")
+    code = tokenizer.get("auto_map") if isinstance(tokenizer, dict) else None
+    if code and view.find(directory, "tokenizer.json") is None:
+        raise _needs_code("tokenizer_config.json", code)
+
+
+def _needs_code(file: str, code: Any) -> Failure:
+    return Failure(
+        "unsupported",
+        f"This model needs custom Python code (auto_map in {file}), which Hone never runs.",
+        "Choose a model with an architecture that is part of transformers.",
+        f"auto_map: {json.dumps(code)[:500]}",
+    )
 
 
 def check_sizes(directory: Path, name: str) -> None:
@@ -117,7 +144,7 @@ def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
     strategy does not support it."""
     architecture = (config.get("architectures") or ["unknown"])[0]
     kind = "other"
-    decodes = not config.get("is_encoder_decoder") and architecture.endswith(("ForCausalLM", "LMHeadModel"))
+    decodes = not config.get("is_encoder_decoder") and architecture.endswith(CAUSAL_SUFFIXES)
     if decodes or text_part.find(config) is not None:
         kind = "causal"
     elif config.get("is_encoder_decoder") and config.get("model_type") in ENCODER_DECODERS:
@@ -177,23 +204,53 @@ def exportable(config: dict[str, Any], spec: Spec) -> tuple[bool, str]:
 
 
 def check_weights(directory: Path, name: str) -> None:
-    """Failure `bad_model` unless all weights are there as safetensors."""
+    """Failure `bad_model` unless all weights are there as safetensors, where transformers looks for them (the
+    service says the same before: src/domain/base-models/weight-files.ts)."""
     promised = view.weight_files(directory)
     if promised is not None:
         missing = [file for file in promised if view.find(directory, file) is None]
         if missing:
             raise Failure(
                 "bad_model",
-                f"Weight files of {name} are missing: {', '.join(missing[:3])}.",
-                "Download it again.",
+                f"{len(missing)} of {len(promised)} weight files of {name} are missing: "
+                f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}.",
+                "Download it again, or put them into its folder.",
             )
         return
-    if any(directory.glob("*.safetensors")):
+    if view.find(directory, view.WEIGHTS) is not None:
         return
-    pickles = [path.name for path in directory.iterdir() if path.suffix in (".bin", ".pt", ".pth")]
+    raise Failure("bad_model", *_elsewhere(sorted(path.name for path in directory.iterdir()), name))
+
+
+def _elsewhere(files: list[str], name: str) -> tuple[str, str]:
+    """What is there instead of the weights, and what to do."""
+    safe = [file for file in files if file.endswith(".safetensors")]
+    if "adapter_config.json" in files and safe in ([], ["adapter_model.safetensors"]):
+        return (
+            f"{name} is an adapter (LoRA), not a model: it has no weights of its own.",
+            "Name its base model (base_model_name_or_path in adapter_config.json), or merge it with PEFT: "
+            "merge_and_unload(), then save_pretrained of the result and of the tokenizer into one folder.",
+        )
+    if any(file.startswith("consolidated") for file in safe):
+        return (
+            f"{name} has its weights only as {safe[0]}, in Mistral's own format with other names.",
+            "Take the files model*.safetensors of the same model, which most repositories have beside it.",
+        )
+    if any(SHARD.search(file) for file in safe):
+        return (
+            f"{name} has {len(safe)} weight files and no {view.INDEX}, which says what is in which.",
+            f"Add {view.INDEX} of the same model to its folder.",
+        )
+    if safe:
+        return (
+            f"{name} has its weights in {safe[0]}, and transformers looks for {view.WEIGHTS}.",
+            f"Rename it to {view.WEIGHTS} if it has all of them.",
+        )
+    pickles = [file for file in files if file.endswith((".bin", ".pt", ".pth"))]
     found = f" It has {pickles[0]}, a pickle file, which Hone does not open." if pickles else ""
-    raise Failure(
-        "bad_model",
-        f"{name} has no weights as safetensors.{found}",
-        "Choose a model with *.safetensors files.",
-    )
+    return f"{name} has no weights as safetensors.{found}", "Choose a model with *.safetensors files."
+
+
+def has_adapter_beside(directory: Path) -> bool:
+    """Whether files of an adapter lie beside the weights; they are never loaded."""
+    return view.find(directory, "adapter_config.json") is not None

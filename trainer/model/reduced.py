@@ -53,7 +53,7 @@ def tokenizer_config(value: Any) -> dict[str, Any]:
         elif name == "added_tokens_decoder":
             found = _added_tokens(field)
         elif name == "chat_template":
-            found = _templates(field)
+            found = templates(field)
         elif name == "tokenizer_class":
             # Any other class of transformers would be made, too.
             known = isinstance(field, str) and re.fullmatch(
@@ -120,7 +120,7 @@ def _added_tokens(value: Any) -> dict[str, Any] | None:
     return {index: item for index, item in found.items() if isinstance(item, dict)}
 
 
-def _templates(value: Any) -> Any:
+def templates(value: Any) -> Any:
     """One chat template, or several with their names."""
     if isinstance(value, str):
         return value

@@ -61,6 +61,11 @@ def kinds() -> list[str]:
     return sorted({*causal, *tables.headless})
 
 
+def causal_classes() -> dict[str, str]:
+    """By `model_type`: the class that the installed transformers has for a causal language model."""
+    return _tables().causal
+
+
 def loader(config: dict[str, Any], auto_class: str) -> Callable[..., Any]:
     """What loads the model with this config.json as transformers' `auto_class`: its `from_pretrained`, or
     `load` for the text part of a model that is to be a causal language model."""

@@ -18,17 +18,20 @@ from typing import Any
 from trainer.model import reduced
 from trainer.protocol.failures import Failure
 
-# Vocabularies, by name or ending.
+TEMPLATE = "chat_template.jinja"
+# Vocabularies and templates, by name or ending.
 LINKED = (
     "added_tokens.json",
-    "chat_template.jinja",
+    TEMPLATE,
     "merges.txt",
     "tekken.json",
     "tokenizer.json",
     "vocab.json",
     "vocab.txt",
 )
-LINKED_ENDINGS = (".model", ".safetensors", ".tiktoken")
+LINKED_ENDINGS = (".model", ".tiktoken")
+# The weights in one file, or the index of several.
+WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 REDUCED: dict[str, Callable[[Any], Any]] = {
     "config.json": reduced.model_config,
@@ -46,6 +49,7 @@ def make_view(model: Path, folder: Path) -> Path:
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    weights = weight_files(model) or [WEIGHTS]
     for name in sorted(os.listdir(model)):
         if name in REDUCED or name == INDEX:
             content = read_json(model, name)
@@ -53,11 +57,27 @@ def make_view(model: Path, folder: Path) -> Path:
                 continue
             content = _checked_index(content) if name == INDEX else REDUCED[name](content)
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
-        elif name in LINKED or name.endswith(LINKED_ENDINGS):
+        elif name in LINKED or name.endswith(LINKED_ENDINGS) or name in weights:
             path = find(model, name)
             if path is not None:
                 _link(path, folder / name)
+    template = _processor_template(model)
+    if template is not None and not (folder / TEMPLATE).exists():
+        (folder / TEMPLATE).write_text(template, "utf-8")
     return folder
+
+
+def _processor_template(model: Path) -> str | None:
+    """The chat template in `chat_template.json`, where processors keep theirs, if the tokenizer has none."""
+    own = read_json(model, "tokenizer_config.json")
+    if isinstance(own, dict) and own.get("chat_template"):
+        return None
+    content = read_json(model, "chat_template.json")
+    found = reduced.templates(content.get("chat_template") if isinstance(content, dict) else None)
+    if isinstance(found, list):
+        named = {item["name"]: item["template"] for item in found}
+        return named.get("default") or next(iter(named.values()))
+    return found
 
 
 def find(model: Path, name: str) -> Path | None:

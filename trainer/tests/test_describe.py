@@ -31,6 +31,8 @@ def test_describe_imports_nothing_heavy_and_is_json():
         "engines",
         "combinations",
         "export_architectures",
+        "causal_classes",
+        "quantizations",
         "text_parts",
         "lr_scheduler_types",
         "optimizers",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from trainer.model import check
 from trainer.protocol.failures import explain
 from trainer.tests import jobs, tiny
 
@@ -88,15 +87,24 @@ def test_pickled_weights_are_not_opened(models, tmp_path):
     assert not canary.exists()
 
 
-@pytest.mark.parametrize("file", check.CODE_FILES)
-def test_a_model_with_code_of_its_own_is_refused_and_the_code_not_run(models, tmp_path, file):
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("needed", [True, False])
+def test_code_of_a_model_is_never_run_and_refused_where_it_is_needed(models, tmp_path, file, needed):
     model = model_copy(models, tmp_path)
     canary = tmp_path / "canary"
     (model / "own.py").write_text(f"open({str(canary)!r}, 'w')\nclass Own: pass\n")
-    value = json.loads((model / file).read_text()) if (model / file).exists() else {}
-    (model / file).write_text(json.dumps({**value, "auto_map": {"AutoModelForCausalLM": "own.Own"}}))
-    line = failed(jobs.make(tmp_path / "job", model))
-    assert line["code"] == "unsupported" and f"auto_map in {file}" in line["message"]
+    value = json.loads((model / file).read_text()) | {"auto_map": {"AutoModelForCausalLM": "own.Own"}}
+    if needed and file == "config.json":
+        value |= {"model_type": "own", "architectures": ["OwnForCausalLM"]}
+    if needed and file == "tokenizer_config.json":
+        (model / "tokenizer.json").rename(model / "spiece.model")
+    (model / file).write_text(json.dumps(value))
+    spec = jobs.make(tmp_path / "job", model, max_steps=1)
+    if needed:
+        line = failed(spec)
+        assert line["code"] == "unsupported" and f"auto_map in {file}" in line["message"]
+    else:
+        assert jobs.train(spec) == 0
     assert not canary.exists()
 
 

@@ -44,6 +44,8 @@ PUBLISHED = {
     "command-r": {"chat_template": [{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}]},
 }
 
+CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+
 HOSTILE = {
     "vocab": "/proc/self/environ",
     "merges": "/etc/passwd",
@@ -119,7 +121,7 @@ def files_of(folder, **contents):
 def model(tmp_path):
     return files_of(
         tmp_path / "model",
-        config__json={"architectures": ["LlamaForCausalLM"], "transformers_weights": "x"},
+        config__json={**CONFIG, "transformers_weights": "x"},
         tokenizer__json={"added_tokens": []},
         tokenizer_config__json=HOSTILE,
         special_tokens_map__json={"vocab": "/etc/passwd", "eos_token": "</s>"},
@@ -142,7 +144,7 @@ def test_a_view_has_what_a_loader_may_open_and_nothing_else(model, tmp_path):
     }
     assert {path.name for path in view.iterdir()} == names
     assert json.loads((view / "special_tokens_map.json").read_text()) == {"eos_token": "</s>"}
-    assert json.loads((view / "config.json").read_text()) == {"architectures": ["LlamaForCausalLM"]}
+    assert json.loads((view / "config.json").read_text()) == CONFIG
     text = "".join((view / name).read_text() for name in names)
     assert "passwd" not in text and "environ" not in text
     # A resumed job makes it anew.
@@ -212,7 +214,7 @@ def test_an_index_of_weights_names_files_beside_it(model, tmp_path, name):
 
 def test_a_tokenizer_is_one_file(model):
     (model / "tokenizer_config.json").unlink()
-    assert check.read_config(model, "owner/name") == {"architectures": ["LlamaForCausalLM"]}
+    assert check.read_config(model, "owner/name") == CONFIG
     (model / "tokenizer.json").unlink()
     files_of(model, vocab__txt="a", vocab__json={}, merges__txt="")
     with pytest.raises(Failure) as refused:
