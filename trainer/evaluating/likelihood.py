@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.data.encode import IGNORED
+from trainer.fast.logits import body_of, replaced_forward, with_states
 from trainer.fast.loss import LOGITS
 
 # Most tokens of a batch of several rows, with its padding.
@@ -77,11 +78,10 @@ def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
     if writes:
-        body, parts = inner.get_decoder(), [inner.get_encoder()]
+        parts = [inner.get_encoder()]
         given["decoder_input_ids"] = inner.prepare_decoder_input_ids_from_labels(labels)
     else:
-        # A few, such as Llama 4's, do not name it.
-        body, parts = inner.base_model if inner.base_model is not inner else inner.model, []
+        parts = []
         # A token predicts the next one.
         labels = labels[:, 1:]
     rows, places = (labels != IGNORED).nonzero(as_tuple=True)
@@ -91,14 +91,13 @@ def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple
 
     def chosen(output: Any) -> Any:
         """`output` with the states of the chunk's tokens alone, as one row."""
-        states = output.last_hidden_state[rows[chunk], places[chunk]]
-        return type(output)(**{**output, "last_hidden_state": states[None]})
+        return with_states(output, output.last_hidden_state[rows[chunk], places[chunk]][None])
 
     losses = torch.empty(len(answers), dtype=torch.float32, device=ids.device)
     with ExitStack() as stack:
         for part in parts:
             stack.enter_context(_computed_once(part, lambda output: output))
-        stack.enter_context(_computed_once(body, chosen))
+        stack.enter_context(_computed_once(body_of(inner), chosen))
         for start in range(0, len(answers), size):
             chunk = slice(start, start + size)
             logits = inner(**given).logits[0].float()
@@ -110,22 +109,16 @@ def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple
 def _computed_once(module: Any, change: Callable[[Any], Any]) -> Iterator[None]:
     """Lets `module` compute its output only the first time that it is called, and then repeat it; each time
     it returns what `change` makes of it. So what a model does with its logits need not be known here."""
-    own, real = vars(module).get("forward"), module.forward
+    compute = module.forward
     outputs: list[Any] = []
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         if not outputs:
-            outputs.append(real(*args, **kwargs))
+            outputs.append(compute(*args, **kwargs))
         return change(outputs[0])
 
-    module.forward = forward
-    try:
+    with replaced_forward(module, forward):
         yield
-    finally:
-        if own is None:
-            del module.forward
-        else:
-            module.forward = own
 
 
 def _batches(sequences: list[tuple[list[int], list[int]]]) -> Iterator[list[int]]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import rows
 from trainer.data.encode import IGNORED
 from trainer.data.sequences import encoded_rows
-from trainer.fast.layers import fuse_layers
+from trainer.fast.labelled import labelled_trainer, padded_loss, why_not_labelled
+from trainer.fast.layers import fuse_layers, restore_layers
 from trainer.fast.padding_free import make_padding_free, padding_free_trainer
 from trainer.model.hardware import choose
 from trainer.training import probe
@@ -19,6 +20,7 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 
 if TYPE_CHECKING:
+    from trainer.model.hardware import Hardware
     from trainer.training.job import Job
 
 # Most prompts in the reference for the verification of the export.
@@ -41,6 +43,9 @@ def train(job: Job) -> dict[str, Any]:
         fuse_layers(model)
         why = make_padding_free(model, training, hardware)
     padding_free = job.tell_path(why) is None
+    library = padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer
+    if not padding_free and not own_kernels:
+        library = _padded_trainer(job, SFTTrainer, model, training, hardware)
     columns = ["input_ids", "labels"]
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.
@@ -57,12 +62,13 @@ def train(job: Job) -> dict[str, Any]:
         # The rows are tokenized; preparing them again would only copy them.
         dataset_kwargs={"skip_prepare_dataset": not own_kernels},
         padding_free=padding_free or packed,
-        loss_type="nll" if padding_free or own_kernels or head_is_adapted(model) else "chunked_nll",
+        # Through the model's own forward pass, where `library` does not replace it.
+        loss_type="nll",
         prediction_loss_only=True,
     )
     # It warns about attention implementations that cannot separate rows. Hone's can, and SDPA with a mask.
     logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
-    trainer = job_trainer(padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer, job)(
+    trainer = job_trainer(library, job)(
         model=model,
         args=config,
         train_dataset=train_rows,
@@ -94,8 +100,13 @@ def prompts(dataset: Any) -> list[list[int]]:
     return found
 
 
-def head_is_adapted(model: Any) -> bool:
-    """Whether the output layer has LoRA, which the library's chunked loss ignores."""
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    return isinstance(model.get_base_model().get_output_embeddings(), BaseTunerLayer)
+def _padded_trainer(job: Job, library: type, model: Any, training: Any, hardware: Hardware) -> type:
+    """The trainer class for padded rows: one that computes the logits of learned tokens alone, if the loss of
+    `model` stays the same; otherwise `library`, and the model has the library's layers again."""
+    why = why_not_labelled(model, training, hardware)
+    why = next((each for each in job.rank.gather(why) if each is not None), None)
+    if why is None:
+        return labelled_trainer(library, padded_loss)
+    restore_layers(model)
+    print(f"The loss is the library's: {why}.", flush=True)
+    return library

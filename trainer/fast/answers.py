@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.fast.layers import unfuse_layers
 from trainer.fast.loss import log_probabilities
-from trainer.fast.padding_free import row_states, why_padded, without_adapter
+from trainer.fast.padding_free import row_states, why_padded
 from trainer.fast.shared_rows import grouped
+from trainer.fast.trial import without_adapter
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -91,15 +92,11 @@ def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardw
         unfuse_layers(model)
         return "the reward model does not judge by its last token"
     taken = [row[: max(2, TRIED_TOKENS - 5 * at)] for at, row in enumerate(rows[:TRIED_ROWS])]
-    # The largest reward that a state after the last layer's norm can get; rounding is a share of that.
-    weight = max(inner.score.parameters(), key=lambda weight: weight.norm())
-    largest = weight.float().norm() * weight.shape[-1] ** 0.5
     why = why_padded(
         model,
         hardware,
-        lambda: padded_rewards(model, taken, pad).float() / largest,
-        lambda: rewards(inner, taken, pad).float() / largest,
-        least=1.0,
+        lambda: padded_rewards(model, taken, pad).float(),
+        lambda: rewards(inner, taken, pad).float(),
     )
     if why is not None:
         unfuse_layers(model)

@@ -13,9 +13,11 @@ import torch
 
 from trainer.fast.few_rows import few_rows
 from trainer.fast.kept_rows import KeptRows
+from trainer.fast.logits import body_of
 from trainer.fast.loss import all_logits
-from trainer.fast.padding_free import row_states, why_padded, without_adapter
+from trainer.fast.padding_free import row_states, why_padded
 from trainer.fast.shared_rows import SharedRows
+from trainer.fast.trial import without_adapter
 from trainer.model.hardware import Hardware
 
 # Most tokens of prompts in a pass; on a CPU, more take more memory and no less time.
@@ -138,7 +140,7 @@ def _continue(
         kept.write()
         device = states.device
         positions = [len(prompts[owners[row]]) + len(answers[row]) - 1 for row in rows]
-        states = inner.base_model(
+        states = body_of(inner)(
             input_ids=torch.tensor(tokens, device=device)[:, None],
             position_ids=torch.tensor(positions, device=device)[:, None],
             # With four dimensions transformers makes no mask of its own.
@@ -196,8 +198,6 @@ def why_not_continued(
         Hardware(inner.device.type, weights, None, False),
         lambda: _in_batch(inner, taken),
         lambda: _continued(model, taken),
-        # What rounding does to a log-probability that is near 0 does not depend on it.
-        least=1.0,
     )
     _tried[inner] = why
     if why is not None:
@@ -231,7 +231,7 @@ def _forced(prompts: list[list[int]]) -> list[list[int]]:
 
 
 def _continued(model: Any, prompts: list[list[int]]) -> Any:
-    """The mean log-probability of what each of `prompts` is continued with, computed here."""
+    """The log-probabilities of what each of `prompts` is continued with, computed here."""
     forced = _forced(prompts)
     # Rows leave one after the other.
     most = [TRIED_STEPS - at % 2 for at in range(len(prompts))]
@@ -245,7 +245,7 @@ def _continued(model: Any, prompts: list[list[int]]) -> Any:
         return torch.tensor(tokens)
 
     continue_prompts(model, prompts, most=most, ends=[], choose=choose)
-    return torch.stack([torch.stack(each).mean() for each in told])
+    return torch.cat([torch.stack(each) for each in told])
 
 
 def _in_batch(inner: Any, prompts: list[list[int]]) -> Any:
@@ -256,8 +256,8 @@ def _in_batch(inner: Any, prompts: list[list[int]]) -> Any:
     ids = torch.tensor([row + [row[-1]] * (width - len(row)) for row in rows], device=inner.device)
     mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=inner.device)
     every = inner(input_ids=ids, attention_mask=mask, use_cache=False).logits.float().log_softmax(-1)
-    means = []
+    found = []
     for at, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         places = range(len(prompt) - 1, len(prompt) + len(answer) - 1)
-        means.append(every[at, list(places), answer].mean())
-    return torch.stack(means)
+        found.append(every[at, list(places), answer])
+    return torch.cat(found)

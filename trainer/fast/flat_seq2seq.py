@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from trainer.fast.loss import labelled_loss_class, output_scale
-from trainer.fast.padding_free import IGNORED, TRIED_ROWS, TRIED_TOKENS, why_padded
+from trainer.fast.labelled import IGNORED, TRIED_ROWS, TRIED_TOKENS
+from trainer.fast.loss import has_frozen_head, labelled_loss, log_probabilities
+from trainer.fast.padding_free import why_padded
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -34,6 +35,12 @@ def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def flat_loss(inner: Any, inputs: dict[str, Any]) -> Any:
     """The mean loss of the labels of a batch of `collate`, by the model `inner`."""
+    labels = inputs["labels"][0]
+    return labelled_loss(inner, _states(inner, inputs), labels, len(labels))[0]
+
+
+def _states(inner: Any, inputs: dict[str, Any]) -> Any:
+    """The decoder's last hidden states (targets, size)."""
     import torch
 
     sources, targets = inputs["lengths"].unbind(1)
@@ -46,7 +53,7 @@ def flat_loss(inner: Any, inputs: dict[str, Any]) -> Any:
         encoded = inner.get_encoder()(
             input_ids=inputs["input_ids"], attention_mask=mask, row_lengths=sources.tolist()
         ).last_hidden_state
-        hidden = inner.get_decoder()(
+        return inner.get_decoder()(
             input_ids=given,
             attention_mask=mask,
             encoder_hidden_states=encoded,
@@ -55,11 +62,6 @@ def flat_loss(inner: Any, inputs: dict[str, Any]) -> Any:
             row_lengths=targets.tolist(),
             source_lengths=sources.tolist(),
         ).last_hidden_state[0]
-    if getattr(inner.config, "scale_decoder_outputs", False):
-        hidden = hidden * inner.config.d_model**-0.5
-    head, labels = inner.get_output_embeddings(), inputs["labels"][0]
-    scale, softcap = output_scale(inner)
-    return labelled_loss_class().apply(hidden, head.weight, head.bias, scale, softcap, labels, len(labels))[0]
 
 
 @contextmanager
@@ -77,13 +79,12 @@ def _short_biases(inner: Any, longest: int) -> Iterator[None]:
 
 
 def make_seq2seq_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
-    """Switches `model`, which has its LoRA, to padding-free attention if the loss of the first of `rows`
-    stays the same; returns why it did not, or None."""
+    """Switches `model`, which has its LoRA, to padding-free attention if the labels of the first of `rows`
+    stay as likely; returns why it did not, or None."""
     import torch
 
     inner = model.get_base_model()
-    head = inner.get_output_embeddings()
-    if type(head) is not torch.nn.Linear or any(part.requires_grad for part in head.parameters()):
+    if not has_frozen_head(inner):
         return "the output layer is trained"
     taken = []
     for index in range(min(TRIED_ROWS, len(rows))):
@@ -105,7 +106,10 @@ def make_seq2seq_padding_free(model: Any, rows: Any, hardware: Hardware) -> str 
             labels=padded("labels", IGNORED),
             use_cache=False,
         ).logits.float()
-        # The library's loss has the type of the weights.
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), padded("labels", IGNORED).flatten())
+        found, labels = logits.log_softmax(-1), [row["labels"] for row in taken]
+        return torch.cat([found[at, range(len(own)), own] for at, own in enumerate(labels)])
 
-    return why_padded(model, hardware, usual, lambda: flat_loss(inner, flat))
+    def ours() -> Any:
+        return log_probabilities(inner, _states(inner, flat), flat["labels"][0], figures=False)[0]
+
+    return why_padded(model, hardware, usual, ours)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trainer.fast.padding_free import autocast
+from trainer.fast.trial import autocast
 
 
 def flat_trainer(base: type, flat_loss: Callable[[Any, dict[str, Any]], Any]) -> type:

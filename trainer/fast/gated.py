@@ -20,6 +20,7 @@ from trainer.fast.low_rank import (
     layers_kept,
     layers_of,
     outputs_of,
+    shaped,
 )
 
 # Names of layers with the same input in attention, and of a gated feed-forward layer.
@@ -137,7 +138,7 @@ def gated_class() -> type:
             kept = kept_of([*pair, last])
             context.save_for_backward(rows, low, down, gate, up, low_last, *kept)
             context.constants, context.shape = constants, x.shape
-            return answer.view(*x.shape[:-1], answer.shape[-1])
+            return shaped(answer, x.shape)
 
         @staticmethod
         def backward(context: Any, upper: Any) -> Any:

@@ -34,10 +34,15 @@ def as_the_library(model: Any) -> Iterator[None]:
             module.forward = forward
 
 
-def unfuse_layers(model: Any) -> None:
-    """Undoes `fuse_layers`, except for single linear layers."""
+def restore_layers(model: Any) -> None:
+    """Undoes `fuse_layers`."""
     for module in _fused(model):
         del module.forward
+
+
+def unfuse_layers(model: Any) -> None:
+    """Undoes `fuse_layers`, except for single linear layers."""
+    restore_layers(model)
     lora.fuse_lora_layers(model)
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from trainer.fast import kernels
+from trainer.fast.logits import logits_of
 
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
@@ -232,20 +233,33 @@ def log_probability_class() -> type:
     return LogProbability
 
 
+def labelled_loss(inner: Any, hidden: Any, labels: Any, count: Any) -> tuple[Any, Any]:
+    """The loss of `labels` after `hidden` (tokens, size) by the output layer of the model `inner`, summed and
+    divided by `count`, and how many of them are the likeliest tokens."""
+    import torch
+
+    if has_frozen_head(inner):
+        head, (before, after, softcap) = inner.get_output_embeddings(), logits_of(inner)
+        hidden = hidden if before == 1.0 else hidden * before
+        return labelled_loss_class().apply(hidden, head.weight, head.bias, after, softcap, labels, count)
+    logits = all_logits(inner, hidden)
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / count
+    return loss, (logits.argmax(-1) == labels).sum()
+
+
 def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True) -> tuple[Any, Any]:
     """The log-probability of each of `labels` after `hidden` (tokens, size), by the output layer of the model
     `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None."""
     import torch
 
-    head = inner.get_output_embeddings()
-    scale, softcap = output_scale(inner)
-    frozen = type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters())
-    if frozen and (figures or hidden.requires_grad):
-        given = head.weight, head.bias, scale, softcap, labels
-        return log_probability_class().apply(hidden, *given)
-    if frozen:
+    if has_frozen_head(inner):
+        head, (before, after, softcap) = inner.get_output_embeddings(), logits_of(inner)
+        hidden = hidden if before == 1.0 else hidden * before
+        given = head.weight, head.bias, after, softcap, labels
+        if figures or hidden.requires_grad:
+            return log_probability_class().apply(hidden, *given)
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
-        for rows in _Rows(hidden, head.weight, head.bias, scale, softcap, labels):
+        for rows in _Rows(hidden, *given):
             found[rows.place] = rows.log_share()
         return found, None
     logits = all_logits(inner, hidden)
@@ -262,17 +276,14 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
 def all_logits(inner: Any, hidden: Any) -> Any:
     """The logits of every token of the vocabulary after `hidden` (tokens, size), by the output layer of the
     model `inner`, as float32."""
+    logits = logits_of(inner)
+    hidden = hidden if logits.before == 1.0 else hidden * logits.before
+    return logits.of(inner.get_output_embeddings()(hidden))
+
+
+def has_frozen_head(inner: Any) -> bool:
+    """Whether the output layer of `inner` is a plain linear layer that is not trained."""
     import torch
 
-    scale, softcap = output_scale(inner)
-    logits = inner.get_output_embeddings()(hidden).float()
-    if scale != 1.0:
-        logits = logits * scale
-    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
-
-
-def output_scale(inner: Any) -> tuple[float, float | None]:
-    """What the model `inner` multiplies its logits with, and their softcap."""
-    config = inner.config.get_text_config()
-    scale = getattr(config, "logit_scale", None) or 1.0
-    return scale, getattr(config, "final_logit_softcapping", None)
+    head = inner.get_output_embeddings()
+    return type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters())

@@ -133,6 +133,14 @@ def gradients_of(
     return of_rows, found
 
 
+def shaped(rows: Any, shape: Any) -> Any:
+    """`rows` (rows, out) with the `shape` of the input but for its last dimension. No view, which models may
+    not change in place when an autograd function returns it."""
+    import torch
+
+    return torch.ops.aten._unsafe_view(rows, (*shape[:-1], rows.shape[-1]))
+
+
 def _parts(low: Any, layers: list[Layer]) -> tuple[Any, ...]:
     """The columns of `low` that belong to each layer."""
     return low.split([layer.down.shape[0] for layer in layers], dim=1)
@@ -156,7 +164,7 @@ def low_rank_class() -> type:
             kept = kept_of(layers)
             context.save_for_backward(rows, low, down, *kept)
             context.constants, context.shape = constants, x.shape
-            return tuple(answer.view(*x.shape[:-1], answer.shape[-1]) for answer in answers)
+            return tuple(shaped(answer, x.shape) for answer in answers)
 
         @staticmethod
         def backward(context: Any, *uppers: Any) -> Any:

@@ -1,69 +1,64 @@
 """Padding-free training: the rows of a micro-batch are one concatenated sequence.
 
 The rows of every step and their loss stay the same. Whether this holds for a model is tested on a few of the
-job's rows: the loss must equal that of the padded batch.
+job's rows: each token must be as likely as in the padded batch.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
+from trainer.fast.labelled import IGNORED, labelled_trainer, padded, second_half, tried_rows
 from trainer.fast.last_layer import is_narrow
-from trainer.fast.layers import as_the_library, unfuse_layers
-from trainer.fast.loss import all_logits, labelled_loss_class, output_scale
+from trainer.fast.layers import unfuse_layers
+from trainer.fast.logits import body_of
+from trainer.fast.loss import labelled_loss, log_probabilities
 from trainer.fast.parts import divides, parts_of, sum_of_parts
+from trainer.fast.trial import is_alike, log_probabilities_of, why_different, without_adapter
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
-
-IGNORED = -100
-
-# Rows of that test, and tokens of each.
-TRIED_ROWS = 3
-TRIED_TOKENS = 48
-
-# Relative difference of the two losses that rounding explains, by the type of the weights.
-TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-3, "float16": 5e-3}
 
 # Supported `layer_types` of transformers' configurations.
 KINDS = ("full_attention", "sliding_attention")
 
 
 def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
-    """Switches `model`, which has its LoRA, to padding-free attention if the loss of the first of `rows`
-    (with `input_ids`) stays the same; returns why it did not, or None. If not, the model has the library's
-    layers again, except for single linear ones."""
+    """Switches `model`, which has its LoRA, to padding-free attention if the tokens of the first of `rows`
+    (with `input_ids`) stay as likely and their loss the same; returns why it did not, or None. If not, the
+    model has the library's layers again, except for single linear ones."""
+    import torch
+
     inner = model.get_base_model()
-    # Different lengths reveal a row that attends to another.
-    taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
-    taken = [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
-    batch = {name: value.to(model.device) for name, value in _padded(taken).items()}
+    taken = tried_rows(rows)
+    lengths = [len(row) for row in taken]
+    batch = {name: value.to(model.device) for name, value in padded(taken).items()}
     flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
-    why = why_padded(
-        model,
-        hardware,
-        lambda: inner(**batch, use_cache=False).loss,
-        lambda: padding_free_loss(inner, flat, None)[0],
-    )
+    learned = (flat["position_ids"][0] > 0).nonzero()[:, 0]
+
+    def usual() -> Any:
+        output = inner(**batch, use_cache=False)
+        return torch.cat([log_probabilities_of(output.logits, taken), output.loss.float()[None]])
+
+    def ours() -> Any:
+        states = row_states(inner, flat, learned - 1, row_lengths=lengths)
+        each, _ = log_probabilities(inner, states, flat["input_ids"][0, learned], figures=False)
+        return torch.cat([each, padding_free_loss(inner, flat, None)[0][None]])
+
+    why = why_padded(model, hardware, usual, ours)
     if why is not None:
         unfuse_layers(model)
     return why
 
 
 def why_padded(
-    model: Any,
-    hardware: Hardware,
-    usual: Callable[[], Any],
-    ours: Callable[[], Any],
-    least: float = 0.0,
+    model: Any, hardware: Hardware, usual: Callable[[], Any], ours: Callable[[], Any]
 ) -> str | None:
-    """Switches `model` to padding-free attention if `ours()` then is what `usual()` is with the library's
-    layers, both tensors; returns why it did not, or None. Their difference may be what rounding explains of
-    the usual, or of `least`."""
+    """Switches `model` to padding-free attention if `ours()` then `is_alike` what `usual()` is with the
+    library's layers; returns why it did not, or None."""
     import torch
 
     inner = without_adapter(model)
@@ -73,51 +68,24 @@ def why_padded(
     other = [kind for kind in getattr(config, "layer_types", None) or () if kind not in KINDS]
     if other:
         return f"the model has layers of {other[0]}"
-    before, training = inner.config._attn_implementation, model.training
+    if any(isinstance(module, torch.nn.Conv1d) for module in inner.modules()):
+        # It reaches into the row before.
+        return "the model has convolutions over tokens"
+    before = inner.config._attn_implementation
     # T5 does not say so, but calls it alike.
     replaceable = type(inner)._supports_attention_backend or config.is_encoder_decoder
     # It may have been switched for another kind of pass.
     if not replaceable or before not in ("sdpa", attention.NAME):
         return "the attention of the model cannot be replaced"
-    why = "the model computes something else without padding"
-    try:
-        model.eval()
-        with torch.no_grad(), autocast(hardware.device, hardware.autocast):
-            with as_the_library(inner):
-                expected = usual()
-            _set_attention(inner, attention.register())
-            found = ours()
-        if near(found, expected, hardware, least):
-            return None
-    except (
-        NotImplementedError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        KeyError,
-        IndexError,
-    ) as error:
-        if "out of memory" in str(error).lower():
-            raise
-        why = f"the model cannot be computed without padding ({type(error).__name__}: {error})".splitlines()[
-            0
-        ][:200]
-    finally:
-        model.train(training)
-    _set_attention(inner, before)
+
+    def switched() -> Any:
+        _set_attention(inner, attention.register())
+        return ours()
+
+    why = why_different(lambda: is_alike(model, hardware, usual, switched), "without padding")
+    if why is not None:
+        _set_attention(inner, before)
     return why
-
-
-def near(found: Any, expected: Any, hardware: Hardware, least: float) -> bool:
-    """Whether two tensors differ by no more than what rounding explains of `expected`, or of `least`."""
-    bound = TOLERANCE[hardware.weights] * expected.abs().clamp(min=least)
-    return bool(((found - expected).abs() <= bound).all())
-
-
-def without_adapter(model: Any) -> Any:
-    """The model that has the layers, with those of an adapter."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def _set_attention(inner: Any, name: str) -> None:
@@ -136,7 +104,7 @@ def row_states(inner: Any, inputs: dict[str, Any], places: Any = None, **rows: A
 
     if places is not None and is_narrow(inner):
         rows["used"] = places.unique()
-    states = inner.base_model(
+    states = body_of(inner)(
         input_ids=inputs["input_ids"],
         position_ids=inputs["position_ids"],
         # With four dimensions transformers makes no mask of its own: the row lengths replace it.
@@ -173,28 +141,16 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
     labels, hidden = labels[chosen], row_states(inner, inputs, chosen, row_lengths=lengths)
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count
-    head = inner.get_output_embeddings()
-    scale, softcap = output_scale(inner)
-    if type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters()):
-        loss, correct = labelled_loss_class().apply(
-            hidden, head.weight, head.bias, scale, softcap, labels, count
-        )
-        return loss, number, correct
-    logits = all_logits(inner, hidden)
-    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / count
-    return loss, number, (logits.argmax(-1) == labels).sum()
+    loss, correct = labelled_loss(inner, hidden, labels, count)
+    return loss, number, correct
 
 
 def padding_free_trainer(base: type) -> type:
-    """A subclass of the library's SFT trainer with the padding-free loss."""
+    """A subclass of the library's SFT trainer with the padding-free loss. It takes the batches that the
+    collator makes with `padding_free`: `input_ids`, `labels` and `position_ids` (1, tokens)."""
 
-    from trl.models.utils import _ForwardRedirection
-
-    redirect = _ForwardRedirection()
-
-    class PaddingFreeTrainer(base):
-        """Takes the batches that the collator makes with `padding_free`: `input_ids`, `labels` and
-        `position_ids` (1, tokens). Logs the number of tokens and the token accuracy."""
+    class PaddingFreeTrainer(labelled_trainer(base, padding_free_loss)):
+        """Balances the batches of a step."""
 
         def _get_dataloader(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
             loader = super()._get_dataloader(dataset, *args, **kwargs)
@@ -207,49 +163,7 @@ def padding_free_trainer(base: type) -> type:
             rows = rows_of(dataset, inner, self.args.per_device_train_batch_size)
             return balance_batches(loader, per_step, rows)
 
-        def compute_loss(
-            self,
-            model: Any,
-            inputs: dict[str, Any],
-            return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
-            mode = "train" if model.training else "eval"
-            args = self.args
-            half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
-            with autocast(args.device.type, half):
-                unwrapped = self.accelerator.unwrap_model(model)
-                given = unwrapped.get_base_model(), inputs, num_items_in_batch
-                if model is unwrapped:
-                    loss, number, correct = padding_free_loss(*given)
-                else:
-                    # Within the forward pass of DDP, which averages the gradients of the ranks only then.
-                    loss, number, correct = redirect(model, unwrapped, padding_free_loss, *given)
-            if mode == "train":
-                self._total_train_tokens += inputs["input_ids"].shape[1]
-            self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
-            self._metrics[mode]["mean_token_accuracy"].append(float(correct) / max(1, int(number)))
-            return (loss, {}) if return_outputs else loss
-
     return PaddingFreeTrainer
-
-
-def autocast(device: str, half: str | None) -> Any:
-    """Autocast to the torch dtype `half` on `device`, or none."""
-    import torch
-
-    return torch.autocast(device, getattr(torch, half)) if half else contextlib.nullcontext()
-
-
-def _padded(rows: list[list[int]]) -> dict[str, Any]:
-    """`rows` as a padded batch in which the second half of each is learned."""
-    import torch
-
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [row[-1]] * (width - len(row)) for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    labels = torch.tensor([_second_half(row) + [IGNORED] * (width - len(row)) for row in rows])
-    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
 def _concatenated(rows: list[list[int]]) -> dict[str, Any]:
@@ -258,11 +172,5 @@ def _concatenated(rows: list[list[int]]) -> dict[str, Any]:
 
     ids = torch.tensor([[token for row in rows for token in row]])
     places = torch.tensor([[place for row in rows for place in range(len(row))]])
-    labels = torch.tensor([[label for row in rows for label in _second_half(row)]])
+    labels = torch.tensor([[label for row in rows for label in second_half(row)]])
     return {"input_ids": ids, "position_ids": places, "labels": labels}
-
-
-def _second_half(row: list[int]) -> list[int]:
-    """The labels of a row whose first half is not learned."""
-    half = len(row) // 2
-    return [IGNORED] * half + row[half:]

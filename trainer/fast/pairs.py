@@ -11,10 +11,11 @@ import hashlib
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from trainer.fast.layers import as_the_library, fuse_layers, unfuse_layers
+from trainer.fast.layers import fuse_layers, unfuse_layers
 from trainer.fast.loss import log_probabilities
-from trainer.fast.padding_free import autocast, near, row_states, why_padded, without_adapter
+from trainer.fast.padding_free import row_states, why_padded
 from trainer.fast.shared_rows import SharedRows
+from trainer.fast.trial import is_alike, log_probabilities_of, why_different, without_adapter
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -74,33 +75,36 @@ def answer_log_probabilities(
     `collate`; of each label what `log_probabilities` tells with `figures`; and the labels of each answer."""
     import torch
 
-    row_lengths, shared, counts = [], [], []
-    for prompt, chosen, rejected in inputs["lengths"].tolist():
-        row_lengths += [prompt + chosen, rejected]
-        shared += [0, prompt]
-        counts += [max(0, length - (prompt == 0)) for length in (chosen, rejected)]
-    states = row_states(inner, inputs, inputs["places"], row_lengths=row_lengths, shared=shared)
-    found, told = log_probabilities(inner, states, inputs["labels"], figures)
+    counts = [
+        max(0, length - (prompt == 0))
+        for prompt, *answers in inputs["lengths"].tolist()
+        for length in answers
+    ]
+    found, told = _label_log_probabilities(inner, inputs, figures)
     sums = torch.stack([part.sum() for part in found.split(counts)])
     return sums.view(-1, 2), told, counts
 
 
-def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
-    """Replaces the layers of `model`, which has its LoRA, by ours if the log-probabilities of both answers of
-    the first of `pairs` stay the same; otherwise only its single linear layers."""
-    import torch
+def _label_log_probabilities(inner: Any, inputs: dict[str, Any], figures: bool) -> tuple[Any, Any]:
+    """The log-probability of each label of a batch of `collate`, and what is told of it with `figures`."""
+    row_lengths, shared = [], []
+    for prompt, chosen, rejected in inputs["lengths"].tolist():
+        row_lengths += [prompt + chosen, rejected]
+        shared += [0, prompt]
+    states = row_states(inner, inputs, inputs["places"], row_lengths=row_lengths, shared=shared)
+    return log_probabilities(inner, states, inputs["labels"], figures)
 
-    taken, inner, training = _tried(pairs), without_adapter(model), model.training
-    tokens = sum(len(pair[name]) for pair in taken for name in ("chosen_ids", "rejected_ids"))
+
+def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
+    """Replaces the layers of `model`, which has its LoRA, by ours if the tokens of both answers of the first
+    of `pairs` stay as likely; otherwise only its single linear layers."""
+    taken, inner = _tried(pairs), without_adapter(model)
+
+    def padded() -> Any:
+        return _padded_log_probabilities(inner, taken)
+
     fuse_layers(model)
-    model.eval()
-    with torch.no_grad(), autocast(hardware.device, hardware.autocast):
-        found = _padded_log_probabilities(inner, taken) / tokens
-        with as_the_library(inner):
-            expected = _padded_log_probabilities(inner, taken) / tokens
-    model.train(training)
-    # What rounding does to a log-probability that is near 0 does not depend on it.
-    if not near(found, expected, hardware, least=1.0):
+    if why_different(lambda: is_alike(model, hardware, padded, padded), "with fused layers") is not None:
         unfuse_layers(model)
 
 
@@ -118,40 +122,31 @@ def _tried(pairs: Any) -> list[dict[str, list[int]]]:
 
 
 def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str | None:
-    """Switches `model` to padding-free attention if the log-probabilities of both answers of the first of
-    `pairs` stay the same; returns why it did not, or None."""
+    """Switches `model` to padding-free attention if the tokens of both answers of the first of `pairs` stay
+    as likely; returns why it did not, or None."""
     taken = _tried(pairs)
     inner = without_adapter(model)
     batch = {
         name: value if name == "keys" else value.to(model.device) for name, value in collate(taken).items()
     }
-    tokens = max(1, len(batch["labels"]) // 2)
     return why_padded(
         model,
         hardware,
-        lambda: _padded_log_probabilities(inner, taken) / tokens,
-        lambda: answer_log_probabilities(inner, batch, figures=False)[0].sum(0) / tokens,
-        # What rounding does to a log-probability that is near 0 does not depend on it.
-        least=1.0,
+        lambda: _padded_log_probabilities(inner, taken),
+        lambda: _label_log_probabilities(inner, batch, figures=False)[0],
     )
 
 
 def _padded_log_probabilities(inner: Any, pairs: list[dict[str, list[int]]]) -> Any:
-    """The log-probabilities of all chosen and of all rejected answers (2), computed as the library does."""
+    """The log-probabilities of the labels of `collate`, computed as the library does."""
     import torch
 
-    totals = []
-    for name in ("chosen_ids", "rejected_ids"):
-        rows = [(pair["prompt_ids"], pair[name]) for pair in pairs]
-        width = max(len(prompt) + len(answer) for prompt, answer in rows)
-        ids, mask, learned = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(3))
-        for at, (prompt, answer) in enumerate(rows):
-            length = len(prompt) + len(answer)
-            ids[at, :length] = torch.tensor(prompt + answer)
-            mask[at, :length] = 1
-            learned[at, len(prompt) : length] = 1
-        ids, mask, learned = (tensor.to(inner.device) for tensor in (ids, mask, learned))
-        logits = inner(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1].float()
-        found = logits.log_softmax(-1).gather(2, ids[:, 1:, None])[:, :, 0]
-        totals.append((found * learned[:, 1:]).sum())
-    return torch.stack(totals)
+    prompts = [pair["prompt_ids"] for pair in pairs for _ in ("chosen", "rejected")]
+    answers = [pair[name] for pair in pairs for name in ("chosen_ids", "rejected_ids")]
+    rows = [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)]
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=inner.device)
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=inner.device)
+    logits = inner(input_ids=ids, attention_mask=mask, use_cache=False).logits
+    found = log_probabilities_of(logits, rows).split([len(row) - 1 for row in rows])
+    return torch.cat([of[max(0, len(prompt) - 1) :] for of, prompt in zip(found, prompts, strict=True)])

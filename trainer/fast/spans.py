@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.fast.padding_free import TRIED_ROWS, TRIED_TOKENS, row_states, why_padded
+from trainer.fast.labelled import TRIED_ROWS, TRIED_TOKENS
+from trainer.fast.padding_free import row_states, why_padded
 
 if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
@@ -78,8 +79,7 @@ def first_position(inner: Any) -> int:
 
 def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the first of `rows` have the same
-    losses, as means over all places where answers could begin and end, whose rounding is averaged; returns
-    why it did not, or None."""
+    probabilities of all places where answers could begin and end; returns why it did not, or None."""
     import torch
 
     inner = model.get_base_model()
@@ -103,7 +103,7 @@ def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | 
             found = inner(**own, attention_mask=torch.ones_like(own["input_ids"]))
             yield torch.cat([found.start_logits, found.end_logits]).float()
 
-    def means(every: Any) -> Any:
-        return torch.stack([-logits.log_softmax(-1).mean() for logits in every])
+    def places(every: Any) -> Any:
+        return torch.cat([logits.log_softmax(-1).flatten() for logits in every])
 
-    return why_padded(model, hardware, lambda: means(apart()), lambda: means(span_logits(inner, batch)))
+    return why_padded(model, hardware, lambda: places(apart()), lambda: places(span_logits(inner, batch)))

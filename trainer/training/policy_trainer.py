@@ -12,7 +12,7 @@ import torch
 
 from trainer.fast.answers import token_log_probabilities
 from trainer.fast.continuing import Draws, continue_prompts
-from trainer.fast.padding_free import autocast
+from trainer.fast.trial import autocast
 from trainer.training.job import Job
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import rows
 from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.fast.layers import fuse_layers
-from trainer.fast.padding_free import without_adapter
+from trainer.fast.trial import without_adapter
 from trainer.model import load_report, view
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments

@@ -12,7 +12,7 @@ import torch
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from trainer.fast.answers import laid_out, rewards_of
-from trainer.fast.padding_free import autocast
+from trainer.fast.trial import autocast
 
 
 class Collate:
