@@ -6,7 +6,7 @@ import peft
 import pytest
 import torch
 
-from trainer.fast import padding_free
+from trainer.fast import trial
 from trainer.fast.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
 from trainer.fast.lora import fuse_lora_layers
 from trainer.model.hardware import Hardware
@@ -87,7 +87,7 @@ def test_a_run_trains_alike_without_padding_and_in_parts(models, tmp_path, monke
         spec = jobs.make(tmp_path / name, model, rows, top={"task": "summarization"}, max_steps=4)
         assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
         told.append((told_of(spec)[-1:], jobs.losses(spec), jobs.journal(spec, "metric")[-1]["tokens"]))
-        monkeypatch.setattr(padding_free, "TOLERANCE", {"float32": -1.0})
+        monkeypatch.setattr(trial, "USUAL", -1.0)
     assert told[0][0] == ["rows without padding"]
     assert told[1][0][0].startswith("rows in parts of similar length: ")
     assert told[0][1] == pytest.approx(told[1][1], rel=1e-5)

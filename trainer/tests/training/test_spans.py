@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from trainer.fast import padding_free
+from trainer.fast import trial
 from trainer.fast.lora import fuse_lora_layers
 from trainer.fast.spans import Collate, first_position, make_spans_padding_free, span_loss, span_losses
 from trainer.model.hardware import Hardware
@@ -131,7 +131,7 @@ def test_a_run_trains_alike_without_padding_and_in_parts(models, tmp_path, monke
         )
         assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
         told.append((told_of(spec)[-1:], jobs.losses(spec), jobs.journal(spec, "metric")[-1]["tokens"]))
-        monkeypatch.setattr(padding_free, "TOLERANCE", {"float32": -1.0})
+        monkeypatch.setattr(trial, "USUAL", -1.0)
     (_, losses, tokens) = zip(*told, strict=True)
     assert told[0][0] == ["rows without padding"]
     assert told[1][0] == [
