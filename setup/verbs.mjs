@@ -19,6 +19,7 @@ const programs = {
   test: ['test/run.ts'],
   check: ['test/run.ts', '--check'],
   'test:long': ['test/run.ts', '--long'],
+  'test:real': ['test/run.ts', '--real'],
   'test:nodes': ['test/nodes.ts'],
   bench: ['bench/main.ts'],
 };

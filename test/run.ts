@@ -1,8 +1,9 @@
 /**
- * Runs the checks of `npm test`, `npm run check` and `npm run test:long`: linters, the Node tests (each file in its own
- * process), and the trainer's tests, longest first. Arguments: patterns that a file's path must contain. `--check`:
- * only linters and tests that start no process. `--long`: the slow tests. `--workers N`: number of parallel processes.
- * `--seed N`, `--count N`: passed to tests as HONE_SEED and HONE_COUNT.
+ * Runs the checks of `npm test`, `npm run check`, `npm run test:long` and `npm run test:real`: linters, the Node tests
+ * (each file in its own process), and the trainer's tests, longest first. Arguments: patterns that a file's path must
+ * contain. `--check`: only linters and tests that start no process. `--long`: the slow tests. `--real`: those with real
+ * models. `--workers N`: number of parallel processes. `--seed N`, `--count N`: passed to tests as HONE_SEED and
+ * HONE_COUNT.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -44,6 +45,7 @@ const { values, positionals: patterns } = parseArgs({
   options: {
     check: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
+    real: { type: 'boolean', default: false },
     workers: { type: 'string' },
     seed: { type: 'string' },
     count: { type: 'string' },
@@ -179,6 +181,7 @@ function run(job: Job): Promise<Counts> {
 }
 
 function wantedJobs(): Job[] {
+  if (values.real) return nodeFiles('.real.ts').map((file) => nodeTest(file));
   if (values.long) {
     return [...nodeFiles('.long.ts').map((file) => nodeTest(file)), ...trainerTests('long')];
   }

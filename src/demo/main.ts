@@ -1,35 +1,40 @@
 import { join } from 'node:path';
 import { createClient } from './client.ts';
 import { type Options, readOptions } from './options.ts';
-import { askAll, readQuestions } from './questions.ts';
+import { askAll } from './questions.ts';
+import { findRealModel } from './real-model.ts';
 import { startService } from './service.ts';
-import { settingsFor } from './settings.ts';
+import { settingsFor, settingsForDates } from './settings.ts';
 import { makeStarter } from './starter.ts';
 import { renderTable } from './table.ts';
+import { datesTask, supportTask } from './task.ts';
 import { train } from './train.ts';
 
-/** The number of correct answers, of ten, that the demo must reach. */
-const leastTuned = 8;
-const mostBase = 2;
+/** The shares of correct answers that the demo must reach. */
+const leastTuned = 0.8;
+const mostBase = 0.2;
 
 /** Ends the service if the demo started it. */
 let leave: () => Promise<void> = async () => undefined;
 
 /** Runs the demo as a user of the API would. @returns the text of the last line. */
 async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
-  const model = options.model ?? (await makeStarter(options));
+  const task = options.real ? datesTask(options.installDir) : supportTask(options.installDir);
+  const starter = options.real ? null : (options.model ?? (await makeStarter(options)));
   const began = performance.now();
   const service = await startService(options);
   leave = service.leave;
   try {
     const client = createClient(service.local);
-    const file = join(options.installDir, 'examples', 'support.jsonl');
-    const dataset = await client.upload(file, 'hone-demo-support.jsonl');
-    console.log(`Uploaded ${dataset.num_examples} customer messages, each with the right team and a reply`);
+    const model = starter ?? (await findRealModel(client, options));
+    const file = join(options.installDir, 'examples', task.file);
+    const dataset = await client.upload(file, `hone-demo-${task.file}`);
+    console.log(`Uploaded ${dataset.num_examples} ${task.rows}`);
     const wanted = { task: 'text-generation', model_name: model, dataset: dataset.filename };
     const { parameters } = await client.post<{ parameters: number | null }>('/api/estimate', wanted);
-    const job = await train(client, { ...wanted, ...settingsFor(parameters) });
-    const answered = await askAll(client, job.model_id, readQuestions(options.installDir));
+    const settings = options.real ? settingsForDates : settingsFor(parameters);
+    const job = await train(client, { ...wanted, ...settings });
+    const answered = await askAll(client, job.model_id, task);
     console.log(`${renderTable(answered, process.stdout.columns || 100)}\n`);
     const { model_path: gguf } = await client.get<{ model_path: string }>(
       `/api/playground/model_path?model_id=${job.model_id}`,
@@ -39,7 +44,7 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
     const seconds = Math.round((performance.now() - began) / 1000);
     const count = answered.length;
     return {
-      ok: tuned >= leastTuned && base <= mostBase,
+      ok: tuned >= leastTuned * count && base <= mostBase * count,
       line: `base=${base}/${count} tuned=${tuned}/${count} model_id=${job.model_id} gguf=${gguf} seconds=${seconds}`,
     };
   } finally {

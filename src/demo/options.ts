@@ -7,6 +7,8 @@ import { parseArgs } from 'node:util';
 export interface Options {
   /** A hub model in place of the starter. */
   readonly model: string | null;
+  /** Whether to fine-tune a real model in place of the starter, on a task for it. */
+  readonly real: boolean;
   /** The service's port; 0 lets the operating system choose. */
   readonly port: number;
   readonly installDir: string;
@@ -38,7 +40,11 @@ function userDirs(env: NodeJS.ProcessEnv): { data: string; cache: string } {
 export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Options {
   const { values } = parseArgs({
     args: [...argv],
-    options: { model: { type: 'string' }, port: { type: 'string', default: '0' } },
+    options: {
+      model: { type: 'string' },
+      port: { type: 'string', default: '0' },
+      real: { type: 'boolean', default: false },
+    },
   });
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
@@ -47,11 +53,15 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   if (values.model !== undefined && !/^\w[\w.-]*\/\w[\w.-]*$/.test(values.model)) {
     throw new Error(`--model must be owner/name, not "${values.model}"`);
   }
+  if (values.real && values.model !== undefined) {
+    throw new Error('--real chooses the model; leave out --model or --real');
+  }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));
   const { data, cache } = userDirs(env);
   const python = process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python'];
   return {
     model: values.model ?? null,
+    real: values.real,
     port,
     installDir,
     dataDir: resolve(env.SERVICE_DATA_DIR || data),

@@ -1,14 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { startBar } from './bar.ts';
 import type { Client } from './client.ts';
-
-/** A held-out message, its team, and words that the reply must contain. */
-export interface Question {
-  readonly prompt: string;
-  readonly team: string;
-  readonly wording: string;
-}
+import type { Question, Task } from './task.ts';
 
 export interface Answer {
   readonly text: string;
@@ -21,20 +13,9 @@ export interface Answered {
   readonly tuned: Answer;
 }
 
-const answerTokens = 48;
-
-export function readQuestions(installDir: string): Question[] {
-  return JSON.parse(readFileSync(join(installDir, 'examples', 'support-questions.json'), 'utf8'));
-}
-
-/** An answer is correct if it names the team and contains the words; case and spacing are ignored. */
-export function isRight(question: Question, text: string): boolean {
-  const plain = (value: string) => value.toLowerCase().replace(/\s+/g, ' ');
-  return plain(text).includes(plain(question.team)) && plain(text).includes(plain(question.wording));
-}
-
-/** Asks the base model and the fine-tuned model every question, with greedy decoding. */
-export async function askAll(client: Client, modelId: string, questions: Question[]): Promise<Answered[]> {
+/** Asks the base model and the fine-tuned model every question of a task, with greedy decoding. */
+export async function askAll(client: Client, modelId: string, task: Task): Promise<Answered[]> {
+  const { questions, answerTokens } = task;
   const bar = startBar('Asking');
   let asked = 0;
   const ask = async (path: string, question: Question): Promise<Answer> => {
@@ -46,7 +27,7 @@ export async function askAll(client: Client, modelId: string, questions: Questio
     });
     asked += 1;
     bar.update(asked / (2 * questions.length), `${asked} of ${2 * questions.length} answers`);
-    return { text, right: isRight(question, text) };
+    return { text, right: question.isRight(text) };
   };
   // One model after the other, because the service keeps the last one loaded.
   const tuned: Answer[] = [];

@@ -1,29 +1,52 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readOptions } from '../../src/demo/options.ts';
-import { isRight, readQuestions } from '../../src/demo/questions.ts';
 import { renderTable } from '../../src/demo/table.ts';
+import { datesTask, supportTask } from '../../src/demo/task.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const question = { prompt: 'Where is it?', team: 'Shipping', wording: 'trace your parcel' };
+const question = { prompt: 'Where is it?', isRight: () => false };
 
 test('an answer is right by team and wording, not by spaces and case', () => {
-  assert.ok(isRight(question, 'Shipping: We will trace your parcel today.'));
-  assert.ok(isRight(question, ' shipping:\n We will  TRACE your\nparcel'));
-  assert.not(isRight(question, 'Shipping: We will send you a new one.'));
-  assert.not(isRight(question, 'Returns: We will trace your parcel today.'));
-  assert.not(isRight(question, ''));
+  const asked = supportTask(root).questions.find(({ prompt }) => prompt.startsWith('My bank says'));
+  assert.ok(asked?.isRight('Billing: We will refund the second charge.'));
+  assert.ok(asked?.isRight(' billing:\n We will  REFUND the\nsecond charge'));
+  assert.not(asked?.isRight('Billing: We will mail you the invoice.'));
+  assert.not(asked?.isRight('Returns: We will refund the second charge.'));
+  assert.not(asked?.isRight(''));
 });
 
 test('no right answer to one question is right for another', () => {
-  const questions = readQuestions(root);
+  const { questions } = supportTask(root);
+  const rows = JSON.parse(readFileSync(join(root, 'examples', 'support-questions.json'), 'utf8'));
   assert.is(questions.length, 10);
-  for (const asked of questions) {
-    const fitting = questions.filter((other) => isRight(asked, `${other.team}: ${other.wording}`));
-    assert.equal(fitting, [asked]);
+  for (const { prompt, team, wording } of rows) {
+    const fitting = questions.filter((other) => other.isRight(`${team}: ${wording}`));
+    assert.equal(
+      fitting.map((other) => other.prompt),
+      [prompt],
+    );
   }
+});
+
+test('the questions about dates are not among the rows, and only the ISO date is right', () => {
+  const { questions, file } = datesTask(root);
+  const rows = readFileSync(join(root, 'examples', file), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const inputs = new Set(rows.map((row) => JSON.parse(row).input));
+  assert.is(rows.length, 400);
+  assert.is(questions.length, 20);
+  for (const { prompt, isRight } of questions) {
+    assert.not(inputs.has(prompt), prompt);
+    assert.not(isRight(prompt));
+  }
+  const july = questions.find(({ isRight }) => isRight('1951-07-20'));
+  assert.ok(july?.isRight(' 1951-07-20\n'));
+  assert.not(july?.isRight('1951-07-20 is the date'));
 });
 
 test('the table shows both answers side by side and fits the terminal', () => {
@@ -46,6 +69,8 @@ test('options are read, and wrong ones refused with what was wrong', () => {
   assert.throws(() => readOptions(['--model', '../x'], env), /owner\/name/);
   assert.throws(() => readOptions(['--port', '70000'], env), /65535/);
   assert.throws(() => readOptions(['--modle', 'a/b'], env));
+  assert.ok(readOptions(['--real'], env).real);
+  assert.throws(() => readOptions(['--real', '--model', 'a/b'], env), /leave out/);
 });
 
 test.run();
