@@ -64,7 +64,7 @@ export const failures = {
     message: 'A weight file of the model is damaged.',
     advice: 'Delete it from the hub cache (or the folder) so that it is downloaded again.',
     help: [
-      "The folder or repository is not a usable model: `config.json` or the safetensors files are missing, incomplete or damaged. Delete the model from the hub cache so that it is downloaded again. Models with PyTorch `.bin` weights only are not supported. Links in a model's folder to files elsewhere are not followed: put the files themselves in their place.",
+      "The folder or repository is not a usable model: `config.json` or the safetensors files are missing, incomplete or damaged, or do not belong together. The message names tensors that are missing, left over or of another shape, because Hone never trains on random numbers in place of weights. If a file is damaged, delete the model from the hub cache so that it is downloaded again. Models with PyTorch `.bin` weights only are not supported. Links in a model's folder to files elsewhere are not followed: put the files themselves in their place.",
     ],
   },
   bad_tokenizer: {

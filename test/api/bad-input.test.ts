@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -193,18 +193,15 @@ test('a model that is missing, invalid, has its own code, or an architecture tha
   cpSync(tinyModel('llama'), folder, { recursive: true });
   writeFileSync(
     join(folder, 'config.json'),
-    JSON.stringify({ architectures: ['LlamaForCausalLM'], auto_map: { AutoModel: 'evil.Model' } }),
+    JSON.stringify({ architectures: ['EvilForCausalLM'], auto_map: { AutoModel: 'evil.Model' } }),
   );
   await refused(quickRequest({ model_name: folder }), 400, 'auto_map');
-  for (const file of ['tokenizer_config.json', 'processor_config.json', 'generation_config.json']) {
-    const coded = join(temporaryFolder(), 'model');
-    cpSync(tinyModel('llama'), coded, { recursive: true });
-    writeFileSync(
-      join(coded, file),
-      JSON.stringify({ auto_map: { AutoTokenizer: ['evil.Tokenizer', null] } }),
-    );
-    await refused(quickRequest({ model_name: coded }), 400, `auto_map in ${file}`);
-  }
+  const coded = join(temporaryFolder(), 'model');
+  cpSync(tinyModel('llama'), coded, { recursive: true });
+  renameSync(join(coded, 'tokenizer.json'), join(coded, 'spiece.model'));
+  const code = { auto_map: { AutoTokenizer: ['evil.Tokenizer', null] } };
+  writeFileSync(join(coded, 'tokenizer_config.json'), JSON.stringify(code));
+  await refused(quickRequest({ model_name: coded }), 400, 'auto_map in tokenizer_config.json');
   const linked = join(temporaryFolder(), 'model');
   cpSync(tinyModel('llama'), linked, { recursive: true });
   rmSync(join(linked, 'tokenizer.json'));
@@ -216,7 +213,7 @@ test('a model that is missing, invalid, has its own code, or an architecture tha
   const quantization_config = { quant_method: 'gptq' };
   writeFileSync(
     join(folder, 'config.json'),
-    JSON.stringify({ architectures: ['LlamaForCausalLM'], quantization_config }),
+    JSON.stringify({ architectures: ['LlamaForCausalLM'], model_type: 'llama', quantization_config }),
   );
   await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'gptq', 'none');
   const pickled = join(folder, 'pickled');

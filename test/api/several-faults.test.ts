@@ -1,5 +1,5 @@
 /** A start with several faults in its request names them all at once, in both sets' formats. */
-import { cpSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -75,6 +75,7 @@ test('faults of the schema: several fields, several unknown ones, several of one
 test('faults between fields, of names, of the dataset and of the model', async () => {
   const folder = join(temporaryFolder(), 'model');
   cpSync(tinyModel('llama'), folder, { recursive: true });
+  renameSync(join(folder, 'tokenizer.json'), join(folder, 'spiece.model'));
   writeFileSync(
     join(folder, 'tokenizer_config.json'),
     JSON.stringify({ auto_map: { AutoTokenizer: 'a.B' } }),

@@ -28,7 +28,7 @@ test.before(async () => {
   const config = JSON.parse(readFileSync(join(coded, 'config.json'), 'utf8'));
   writeFileSync(
     join(coded, 'config.json'),
-    JSON.stringify({ ...config, auto_map: { AutoModel: 'own.Own' } }),
+    JSON.stringify({ ...config, model_type: 'own', auto_map: { AutoModel: 'own.Own' } }),
   );
   hub.addModel('someone/coded', coded);
   for (const [name, ...files] of [

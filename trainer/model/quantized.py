@@ -60,9 +60,10 @@ def why_not(method: str) -> str | None:
     )
 
 
-def methods() -> dict[str, str | None]:
-    """Each known method and why it cannot be trained here, for the service."""
-    return {name: why_not(name) for name in PACKAGES}
+def methods() -> dict[str, dict[str, Any]]:
+    """Each known method for the service: why it cannot be trained here, and whether it is dequantized for
+    that."""
+    return {name: {"reason": why_not(name), "dequantized": name in DEQUANTIZED} for name in PACKAGES}
 
 
 def refuse(config: dict[str, Any], settings: Settings) -> None:

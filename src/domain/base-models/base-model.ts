@@ -5,9 +5,9 @@ import { createFaults, refusalOf } from '../../faults.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { linksOutOf, readModelJson } from './model-file.ts';
 import { isNetworkPath, networkPathRefusal } from './network-path.ts';
-import { codeRefusal, filesWithCode } from './own-code.ts';
 import { UnreadableFile } from './small-json.ts';
 import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
+import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
 
 /** The location of a base model: a hub ID or a local folder. */
 export type BaseModel = { readonly name: string; readonly path: string | null };
@@ -37,13 +37,12 @@ export function locateModel(reference: string): BaseModel {
 }
 
 /**
- * Checks a local model before a job is created: it needs a configuration, a tokenizer, safetensors weights and no code of its own.
+ * Checks a local model before a job is created: it needs a configuration, a tokenizer and safetensors weights.
+ * `whyUnusable` says what else there may be against it.
  * @throws AppError `invalid` with all errors.
  */
 export async function checkLocalModel(path: string): Promise<ModelKind> {
-  const folder = await stat(path).catch(() => null);
-  if (folder === null) refuse(`The folder ${path} does not exist`);
-  if (!folder.isDirectory()) refuse(`${path} is a file, not a model folder`);
+  await refuseNoFolder(path);
   const leaving = await linksOutOf(path);
   if (leaving.length > 0) {
     refuse(
@@ -52,21 +51,34 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
   }
   const config = await readConfig(path);
   const faults = createFaults();
-  const withCode = await filesWithCode(path);
-  if (withCode.length > 0) faults.add('model_name', codeRefusal(path, withCode));
   const files = await readdir(path);
   if (!hasTokenizer(files)) faults.add('model_name', tokenizerRefusal(path));
-  if (!files.some((name) => name.endsWith('.safetensors'))) {
-    faults.add(
-      'model_name',
-      `${path} has no .safetensors weights. Pickled weights (.bin, .pt) are not accepted because they can run code`,
-    );
-  }
+  const noWeights = whyNoWeights(path, files, await indexedWeights(path));
+  if (noWeights !== null) faults.add('model_name', noWeights);
   const kind = kindOf(config);
   if (kind.architecture === null)
     faults.add('model_name', `${path} is not a model: its config.json names no architecture`);
   faults.raise();
   return kind;
+}
+
+/** What a folder without a config.json is instead. */
+async function whyNoConfig(path: string): Promise<string> {
+  const files = await readdir(path);
+  if (hasAdapter(files)) {
+    return 'is an adapter (LoRA), which has no config.json. Name its base model (base_model_name_or_path in adapter_config.json), or merge it with PEFT first: merge_and_unload(), then save_pretrained of the result and of the tokenizer into one folder';
+  }
+  if (files.includes('template.json')) {
+    return 'is a model that was trained here, which has no config.json. Name the base model that it was trained from';
+  }
+  return 'has no config.json';
+}
+
+/** @throws AppError `invalid` unless there is a folder. */
+export async function refuseNoFolder(path: string): Promise<void> {
+  const folder = await stat(path).catch(() => null);
+  if (folder === null) refuse(`The folder ${path} does not exist`);
+  if (!folder.isDirectory()) refuse(`${path} is a file, not a model folder`);
 }
 
 async function readConfig(path: string): Promise<Record<string, unknown>> {
@@ -76,7 +88,7 @@ async function readConfig(path: string): Promise<Record<string, unknown>> {
   } catch (error) {
     const found =
       (error as NodeJS.ErrnoException).code === 'ENOENT'
-        ? 'has no config.json'
+        ? await whyNoConfig(path)
         : error instanceof UnreadableFile
           ? `has a config.json that ${error.message}`
           : 'has a config.json that is not JSON';

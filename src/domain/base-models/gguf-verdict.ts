@@ -7,8 +7,10 @@ export interface ModelKind {
   readonly textType: string | null;
   /** The architecture that llama.cpp's converter takes it for. */
   readonly converted: string | null;
-  /** The existing quantization of its weights. */
+  /** How its weights are stored quantized (`method_of` in trainer/model/quantized.py). */
   readonly quantization: string | null;
+  /** The bits of weights that are stored and stay quantized by bitsandbytes. */
+  readonly bits: 4 | 8 | null;
 }
 
 type Config = Readonly<Record<string, unknown>>;
@@ -26,16 +28,24 @@ export function kindOf(config: Config): ModelKind {
   // Older files of some models have the text's sizes beside those of the eyes.
   const isPart = text !== null || partOf(config.vision_config) !== null;
   const architecture = firstOf(config.architectures);
-  const { quantization_config: quantized } = config;
+  const stored = [config, text ?? {}]
+    .flatMap((part) => [part.quantization_config, part.compression_config])
+    .map(partOf)
+    .find((part) => part !== null);
+  const bits = stored?.load_in_4bit ? 4 : stored?.load_in_8bit ? 8 : null;
   return {
     architecture,
     modelType,
     isEncoderDecoder,
     textType: isPart && !isEncoderDecoder ? (textOf(text?.model_type) ?? `${modelType}_text`) : null,
     converted: firstOf(text?.architectures) ?? architecture,
-    quantization: quantized
-      ? String((quantized as { quant_method?: unknown }).quant_method ?? 'quantized')
-      : null,
+    quantization:
+      stored === undefined
+        ? null
+        : bits === null
+          ? (textOf(stored?.quant_method) ?? 'unknown')
+          : 'bitsandbytes',
+    bits,
   };
 }
 
@@ -47,6 +57,7 @@ export const unknownKind: ModelKind = {
   textType: null,
   converted: null,
   quantization: null,
+  bits: null,
 };
 
 /**

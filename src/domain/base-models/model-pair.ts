@@ -3,7 +3,7 @@ import type { Description } from '../../trainer/protocol.ts';
 import type { ModelKind } from './gguf-verdict.ts';
 
 /** The class suffix of text generation models in transformers. */
-const continues = /(?:ForCausalLM|LMHeadModel)$/;
+export const continues = /(?:ForCausalLM|LMHeadModel)$/;
 
 /** Whether a model is a text generation model (a decoder), or has one as its text part; an unknown one counts as one. */
 export const isDecoder = ({ architecture, textType }: ModelKind): boolean =>
@@ -14,6 +14,13 @@ type Parts = Pick<Description, 'text_parts'>;
 /** Whether a model also sees or hears, and is stored as one with its text part. */
 const isMoreThanText = ({ architecture }: ModelKind, { text_parts: parts }: Parts): boolean =>
   architecture !== null && parts.architectures.includes(architecture);
+
+/** Whether a model also sees or hears, and has a text part that can be trained alone. */
+export const hasTextPart = (kind: ModelKind, description: Parts): boolean =>
+  isMoreThanText(kind, description) &&
+  [kind.textType, kind.modelType].some(
+    (type) => type !== null && description.text_parts.model_types.includes(type),
+  );
 
 /** What is said before a training of a model that also sees or hears. */
 export const partAdvice = (kind: ModelKind, parts: Parts): string[] =>
@@ -40,18 +47,18 @@ export function whyNotPair(
   strategy: string,
   description: Pick<Description, 'combinations' | 'text_parts'>,
 ): string | null {
-  const { architecture, modelType, textType, isEncoderDecoder } = kind;
+  const { architecture, modelType, isEncoderDecoder } = kind;
   if (architecture === null || (!isEncoderDecoder && continues.test(architecture))) return null;
-  const { model_types: parts } = description.text_parts;
-  const sees = isMoreThanText(kind, description);
-  if (sees && [textType, modelType].some((type) => type !== null && parts.includes(type))) return null;
+  if (hasTextPart(kind, description)) return null;
   const types = description.combinations
     .filter((entry) => entry.task === task && entry.strategy === strategy)
     .flatMap((entry) => entry.model_types);
   if (modelType !== null && types.includes(modelType)) return null;
   const others =
     types.length === 0 ? '' : `, or one of these types: ${[...new Set(types)].sort().join(', ')}`;
-  const why = sees ? ': transformers has no language model for its text part' : '';
+  const why = isMoreThanText(kind, description)
+    ? ': transformers has no language model for its text part'
+    : '';
   return `${architecture} cannot be trained for ${task} with the strategy ${strategy}${why}. Choose a text generation model (…ForCausalLM)${others}`;
 }
 

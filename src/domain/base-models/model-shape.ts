@@ -1,6 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { modelFile, readModelJson } from './model-file.ts';
+import { indexedWeights, loadedWeights } from './weight-files.ts';
 
 /** The sizes of a decoder model that its memory depends on. */
 export interface ModelShape {
@@ -39,9 +40,9 @@ export async function readModelShape(path: string): Promise<{ shape: ModelShape 
   const config = (await readModelJson(path, 'config.json')) as Record<string, unknown>;
   const kind = kindOf(config);
   const sizes = new Map<string, number>();
-  for (const name of await readdir(path)) {
-    if (!name.endsWith('.safetensors')) continue;
-    for (const [tensor, size] of await tensorSizes(await modelFile(path, name))) sizes.set(tensor, size);
+  for (const name of loadedWeights(await readdir(path), await indexedWeights(path))) {
+    for (const [tensor, size] of await tensorSizes(await modelFile(path, name), kind))
+      sizes.set(tensor, size);
   }
   const isNested = kind.textType !== null && [...sizes.keys()].some((name) => nested.test(name));
   let parameters = 0;
@@ -88,23 +89,33 @@ function sizesOf(part: Readonly<Record<string, unknown>> | null | undefined) {
   };
 }
 
+/** Scales and tables beside weights that are stored quantized. */
+const beside =
+  /\.(?:(?:nested_)?(?:absmax|quant_map)|quant_state\..*|SCB|weight_format)$|_scales?$|_scale_inv$/;
+
 /**
  * The number of weights in each tensor of a safetensors file: eight bytes of header length, then JSON with the shape of
- * every tensor.
+ * every tensor. Two weights of four bits are in a byte.
  */
-async function tensorSizes(path: string): Promise<Map<string, number>> {
+async function tensorSizes(path: string, { quantization, bits }: ModelKind): Promise<Map<string, number>> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(8), 0, 8, 0);
     const length = Number(buffer.readBigUInt64LE());
     if (length > maximumHeaderBytes) return new Map();
     const header = await file.read(Buffer.alloc(length), 0, length, 8);
-    const tensors = JSON.parse(header.buffer.toString('utf8')) as Record<string, { shape?: number[] }>;
+    const tensors = JSON.parse(header.buffer.toString('utf8')) as Record<
+      string,
+      { shape?: number[]; dtype?: string }
+    >;
+    const pairs = bits === 4 || quantization === 'mxfp4';
     return new Map(
-      Object.entries(tensors).map(([name, { shape }]) => [
-        name,
-        shape === undefined ? 0 : shape.reduce((product, size) => product * size, 1),
-      ]),
+      Object.entries(tensors)
+        .filter(([name]) => quantization === null || !beside.test(name))
+        .map(([name, { shape, dtype }]) => [
+          name,
+          (shape?.reduce((product, size) => product * size, 1) ?? 0) * (pairs && dtype === 'U8' ? 2 : 1),
+        ]),
     );
   } finally {
     await file.close();

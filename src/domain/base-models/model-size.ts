@@ -3,22 +3,27 @@ import type { HubAccess } from '../../hub/access.ts';
 import { findCached } from '../../hub/cached-model.ts';
 import { readModelConfig } from '../../hub/model-config.ts';
 import { readModelInfo } from '../../hub/model-info.ts';
-import { locateModel } from './base-model.ts';
+import { locateModel, refuseNoFolder } from './base-model.ts';
 import { kindOf, type ModelKind, unknownKind } from './gguf-verdict.ts';
 import { type ModelShape, readModelShape, shapeOf, textParameters } from './model-shape.ts';
 import { filesWithCode, namesCode } from './own-code.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
 import { hasTokenizer } from './tokenizer-files.ts';
+import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
 
 /** The size of a base model, as far as known before downloading it. */
 export interface ModelSize {
   readonly parameters: number | null;
   readonly shape: ModelShape | null;
   readonly kind: ModelKind;
-  /** Its files that refer to custom Python code, as far as known. */
+  /** Its files that refer to Python code, as far as known. */
   readonly withCode: readonly string[];
   /** Whether it has no tokenizer that Hone reads, as far as known. */
   readonly withoutTokenizer: boolean;
+  /** Why it has no weights that can be loaded; `null` if it has them, or if its files are not known. */
+  readonly whyNoWeights: string | null;
+  /** Whether an adapter lies beside its weights. */
+  readonly hasAdapterBeside: boolean;
   /** Whether its files have been downloaded. */
   readonly local: boolean;
 }
@@ -37,6 +42,8 @@ const unknown = {
   kind: unknownKind,
   withCode: [],
   withoutTokenizer: false,
+  whyNoWeights: null,
+  hasAdapterBeside: false,
 };
 
 /** A model's entry in the reviewed list, or `undefined`. */
@@ -66,21 +73,27 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
       kind: kindOf(config),
       withCode: namesCode(config) ? ['config.json'] : [],
       withoutTokenizer: info.files !== null && !hasTokenizer(info.files),
+      whyNoWeights: info.files === null ? null : whyNoWeights(name, info.files, null),
+      hasAdapterBeside: hasAdapter(info.files ?? []),
       local: false,
     };
   }
 
   return async (reference) => {
     const { path, name } = locateModel(reference);
+    if (path !== null) await refuseNoFolder(path);
     const folder = path ?? (await findCached(name));
     if (folder !== null) {
       const { shape, kind } = await readModelShape(folder).catch(() => unknown);
       if (shape !== null || path !== null) {
         const withCode = await filesWithCode(folder);
-        const withoutTokenizer = !hasTokenizer(await readdir(folder));
+        const files = await readdir(folder);
         return {
-          ...{ parameters: shape?.parameters ?? null, shape, kind },
-          ...{ withCode, withoutTokenizer, local: true },
+          ...{ parameters: shape?.parameters ?? null, shape, kind, withCode, local: true },
+          withoutTokenizer: !hasTokenizer(files),
+          // What the cache lacks is downloaded.
+          whyNoWeights: path && whyNoWeights(reference, files, await indexedWeights(folder)),
+          hasAdapterBeside: hasAdapter(files),
         };
       }
     }

@@ -1,15 +1,14 @@
 import type { Profile } from '../../contract/profiles.ts';
 import type { SessionStore } from '../../db/session.ts';
 import { AppError } from '../../errors.ts';
-import { refusalOf } from '../../faults.ts';
+import { createFaults } from '../../faults.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
 import type { TrainerRegistry } from '../machine/trainer-registry.ts';
 import { checkLocalModel, locateModel } from './base-model.ts';
-import { partAdvice, whyUntrainable } from './model-pair.ts';
 import type { ModelSize } from './model-size.ts';
+import { modelNotes, whyUnusable } from './model-verdict.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
-import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 
 /** The user's current selection, kept across restarts. */
 export interface Session {
@@ -52,11 +51,7 @@ export function createSelection(options: {
   async function checkAccess(reference: string): Promise<HubModel | null> {
     const { name, path } = locateModel(reference);
     if (path === null) {
-      const info = await readModelInfo(hub, name);
-      if (info.files !== null && !hasTokenizer(info.files)) {
-        throw refusalOf('model_name', tokenizerRefusal(name));
-      }
-      return info;
+      return readModelInfo(hub, name);
     }
     await checkLocalModel(path);
     return null;
@@ -79,10 +74,11 @@ export function createSelection(options: {
     },
     async checkModel(reference) {
       const found = await checkAccess(reference);
-      const [{ kind }, description] = await Promise.all([sizeOf(reference), registry.get()]);
-      const why = whyUntrainable(kind, description);
-      if (why !== null) throw refusalOf('model_name', why);
-      return { hub: found, notes: partAdvice(kind, description) };
+      const [size, description] = await Promise.all([sizeOf(reference), registry.get()]);
+      const faults = createFaults();
+      for (const why of whyUnusable(reference, size, description)) faults.add('model_name', why);
+      faults.raise();
+      return { hub: found, notes: modelNotes(size, description) };
     },
     recommend(profile, task) {
       const possible = (reviewedModels.recommendations as Recommendations)[profile]?.[task];

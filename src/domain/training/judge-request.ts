@@ -6,10 +6,9 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
-import { partAdvice, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
+import { whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
-import { codeRefusal } from '../base-models/own-code.ts';
-import { tokenizerRefusal } from '../base-models/tokenizer-files.ts';
+import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
@@ -89,10 +88,20 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
     model === null || task == null || strategy === null
       ? null
       : whyNotPair(model.kind, task, strategy, description);
-  if (whyUnfit !== null) faults.add('model_name', whyUnfit);
+  const unusable = model === null ? [] : whyUnusable(fields.model_name as string, model.size, description);
+  for (const why of unusable.length > 0 || whyUnfit === null ? unusable : [whyUnfit])
+    faults.add('model_name', why);
+  for (const setting of ['use_4bit', 'use_8bit'] as const) {
+    const why = model === null || !settings[setting] ? null : whyTwiceQuantized(model.kind, setting);
+    if (why !== null) faults.add(setting, why);
+  }
   const { reward_model } = fields;
   if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
-    await faults.of('reward_model', () => checkLocalModel(reward_model));
+    await faults.of('reward_model', async () => {
+      await checkLocalModel(reward_model);
+      for (const why of whyNotLoaded(reward_model, await judges.sizeOf(reward_model), description))
+        faults.add('reward_model', why);
+    });
   const whyNone = model === null ? null : whyNoGguf(model.kind, description.export_architectures);
   const wanted = refused.has('export') || fields.export === 'none' ? null : (fields.export ?? null);
   if (wanted !== null && whyNone !== null) {
@@ -133,7 +142,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
             exportTypes(fields, whyNone),
           ),
     warnings: [
-      ...(model === null ? [] : partAdvice(model.kind, description)),
+      ...(model === null ? [] : modelNotes(model.size, description)),
       ...(leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : []),
     ],
   };
@@ -146,13 +155,8 @@ async function judgeModel(
 ): Promise<{ base: BaseModel; size: ModelSize; kind: ModelKind } | null> {
   return faults.of('model_name', async () => {
     const base = locateModel(reference);
-    if (base.path !== null) {
-      const kind = await checkLocalModel(base.path);
-      return { base, kind, size: await sizeOf(reference) };
-    }
+    if (base.path !== null) await checkLocalModel(base.path);
     const size = await sizeOf(reference);
-    if (size.withoutTokenizer) faults.add('model_name', tokenizerRefusal(reference));
-    if (size.withCode.length > 0) faults.add('model_name', codeRefusal(reference, size.withCode));
     return { base, size, kind: size.kind };
   });
 }

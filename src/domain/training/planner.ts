@@ -1,9 +1,11 @@
 import type { Profile } from '../../contract/profiles.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { sharedCache } from '../../hub/cached-model.ts';
+import { checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { whyNoGguf } from '../base-models/gguf-verdict.ts';
-import { partAdvice, whyNotPair } from '../base-models/model-pair.ts';
+import { whyNotPair } from '../base-models/model-pair.ts';
 import { reviewed } from '../base-models/model-size.ts';
+import { modelNotes, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Selection } from '../base-models/selection.ts';
 import { sizeWarnings } from '../datasets/size-guidance.ts';
 import type { Machine } from '../machine/machine.ts';
@@ -107,9 +109,13 @@ export function createPlanner(
         options.otherRuns(),
       ]);
       const { strategy, settings, context } = choices;
+      const { path } = locateModel(request.model_name);
+      if (path !== null) await checkLocalModel(path);
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description.export_architectures);
+      const unusable = whyUnusable(request.model_name, size, description);
       const whyUnfit = whyNotPair(size.kind, request.task, strategy, description);
+      const refusals = unusable.length > 0 || whyUnfit === null ? unusable : [whyUnfit];
       const dataset = options.datasets.find(request.dataset);
       const rows = dataset?.numExamples ?? null;
       const { validation_dataset: validation } = request;
@@ -175,9 +181,9 @@ export function createPlanner(
               }),
         fits,
         advice: [
-          ...(whyUnfit === null
-            ? [...partAdvice(size.kind, description), ...exportAdvice(request, whyNone)]
-            : [whyUnfit]),
+          ...(refusals.length === 0
+            ? [...modelNotes(size, description), ...exportAdvice(request, whyNone)]
+            : refusals),
           ...(fits === false ? fitAdvice(choices, shortage, lacksMemory ? bytesWith : null) : []),
           ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),

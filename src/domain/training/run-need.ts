@@ -33,7 +33,8 @@ export function runNeed(
   const wide = bfloat16FromWidth !== null && (shape?.hidden ?? 0) >= bfloat16FromWidth;
   // Every worker has its own copy: on a GPU of its own, on a machine of a cluster, or in the one memory.
   const copies = gpu || context.cluster ? 1 : settings.workers;
-  const precision = precisionOf(settings, strategy, gpu || wide);
+  const stored = kind.bits === null ? null : (`${kind.bits}-bit` as const);
+  const precision = stored ?? precisionOf(settings, strategy, gpu || wide);
   const fine =
     shape === null
       ? null

@@ -22,7 +22,14 @@ const size: ModelSize = {
     vocabulary: 151_936,
     parameters: 600e6,
   },
-  ...{ kind: unknownKind, withCode: [], withoutTokenizer: false, local: true },
+  ...{
+    kind: unknownKind,
+    withCode: [],
+    withoutTokenizer: false,
+    whyNoWeights: null,
+    hasAdapterBeside: false,
+    local: true,
+  },
 };
 const disk = {
   ...{
