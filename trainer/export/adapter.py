@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainer.export.weights import StoredTensor, read_header
+from trainer.model import names, text_part
+from trainer.model.names import Part
 from trainer.protocol.failures import Failure
 
 # Names of embeddings and output layers.
@@ -27,30 +29,56 @@ def canonical(name: str) -> str:
 
 
 @dataclass
-class Update:
-    """The adapter's update of one base tensor: W + scale · B·A, or `replacement` instead of W."""
+class LowRank:
+    """scale · B·A of one module; where `transposed`, of the transpose of its weight."""
 
     lora_a: StoredTensor | None = None
     lora_b: StoredTensor | None = None
     scale: float = 1.0
     transposed: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the weight."""
+        whole = (self.lora_b.shape[0], self.lora_a.shape[1])
+        return whole[::-1] if self.transposed else whole
+
+    def factors(self):
+        """The factors (b, a) in float32 with scale · b·a = the update of the weight."""
+        a, b = self.lora_a.read(), self.lora_b.read()
+        return (a.T, b.T) if self.transposed else (b, a)
+
+
+@dataclass
+class Update:
+    """The adapter's update of one base tensor: `parts`, updates of modules with the rows that they share with
+    the tensor; or `replacement` instead of it."""
+
+    parts: list[tuple[LowRank, Part]] = field(default_factory=list)
     replacement: StoredTensor | None = None
 
     def apply(self, weight):
         """The merged tensor in float32; `weight` (float32) is changed in place."""
         if self.replacement is not None:
             return self.replacement.read()
-        a, b = self.lora_a.read(), self.lora_b.read()
-        if self.transposed:
-            return weight.addmm_(a.T, b.T, alpha=self.scale)
-        return weight.addmm_(b, a, alpha=self.scale)
+        for update, part in self.parts:
+            b, a = update.factors()
+            rows = weight[part.at : part.at + part.rows]
+            rows.addmm_(b[part.row : part.row + part.rows], a, alpha=update.scale)
+        return weight
 
-    def factors(self):
-        """The factors (b, a) in float32 with b·a = the update, oriented as the base tensor."""
-        a, b = self.lora_a.read(), self.lora_b.read()
-        if self.transposed:
-            return a.T * self.scale, b.T
-        return b * self.scale, a
+    def factors(self, rows: int):
+        """The factors (b, a) in float32 with b·a = the update of the base tensor, which has so many rows."""
+        import torch
+
+        columns, below = [], []
+        for update, part in self.parts:
+            b, a = update.factors()
+            column = b.new_zeros(rows, b.shape[1])
+            column[part.at : part.at + part.rows] = b[part.row : part.row + part.rows] * update.scale
+            columns.append(column)
+            below.append(a)
+        return torch.cat(columns, dim=1), torch.cat(below)
 
 
 @dataclass
@@ -106,29 +134,15 @@ def load(
     if config.get("alora_invocation_tokens"):
         raise _refuse("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
 
-    by_canonical: dict[str, list[str]] = {}
-    for name in base:
-        by_canonical.setdefault(canonical(name), []).append(name)
-
-    def place(module: str) -> str:
-        if module in base:
-            return module
-        found = by_canonical.get(canonical(module), [])
-        if len(found) != 1:
-            raise _refuse(
-                f"The adapter changes {module}, which is not a single tensor in the base model's files.",
-                "Name target_modules that are plain linear layers of the model.",
-            )
-        return found[0]
-
+    places = _Places(base)
     adapter = Adapter()
+    low_rank: dict[str, LowRank] = {}
     for key, stored in read_header(directory / "adapter_model.safetensors").items():
         name = key.removeprefix("base_model.model.")
         match = re.fullmatch(r"(.+)\.lora_([AB])(?:\.default)?\.weight", name)
         if match:
             module = match[1]
-            target = place(f"{module}.weight")
-            update = adapter.updates.setdefault(target, Update())
+            update = low_rank.setdefault(module, LowRank())
             if match[2] == "A":
                 update.lora_a = stored
                 rank = stored.shape[0]
@@ -149,7 +163,18 @@ def load(
             trained = any(module.endswith(saved) for saved in config.get("modules_to_save") or ())
             if ignore_embeddings and not trained and EMBEDDINGS.search(plain):
                 continue
-            adapter.updates[place(plain)] = Update(replacement=stored)
+            adapter.updates[places.whole(plain)] = Update(replacement=stored)
+    for module, update in low_rank.items():
+        if update.lora_a is None or update.lora_b is None:
+            raise Failure("internal", f"The adapter has only one factor of {module}.", "Train again.")
+        parts = places.of(f"{module}.weight")
+        shape = (sum(part.rows for part in parts), *base[parts[0].tensor].shape[1:])
+        if update.shape != shape:
+            raise _refuse(
+                f"The adapter's change of {module} has the shape {update.shape}, the base's is {shape}."
+            )
+        for part in parts:
+            adapter.updates.setdefault(part.tensor, Update()).parts.append((update, part))
 
     if not adapter.updates:
         raise Failure("internal", "The adapter is empty.", "Train again.")
@@ -157,21 +182,56 @@ def load(
     return adapter
 
 
+class _Places:
+    """Finds the tensors of a checkpoint by the names that the loaded model has for its weights."""
+
+    def __init__(self, base: dict[str, StoredTensor]) -> None:
+        self.base = base
+        self.by_canonical: dict[str, list[str]] = {}
+        for name in base:
+            self.by_canonical.setdefault(canonical(name), []).append(name)
+        self.by_library: dict[str, list[Part]] | None = None
+
+    def of(self, weight: str) -> list[Part]:
+        """The parts of tensors that make `weight`."""
+        found = [weight] if weight in self.base else self.by_canonical.get(canonical(weight), [])
+        if len(found) == 1:
+            return [Part(found[0], 0, 0, self.base[found[0]].shape[0])]
+        if self.by_library is None:
+            self.by_library = _renamed(self.base)
+        if weight not in self.by_library:
+            raise _refuse(
+                f"The adapter changes {weight}, which is not stored as it is in the base model's files.",
+                "Leave target_modules out, or name others.",
+            )
+        return self.by_library[weight]
+
+    def whole(self, weight: str) -> str:
+        """The tensor that is `weight`."""
+        (first, *others) = self.of(weight)
+        if others or first.rows != self.base[first.tensor].shape[0]:
+            raise _refuse(
+                f"The adapter replaces {weight}, which is not a single tensor in the base model's files."
+            )
+        return first.tensor
+
+
+def _renamed(base: dict[str, StoredTensor]) -> dict[str, list[Part]]:
+    """The parts that transformers makes the weights of a model from, by the weights' names."""
+    directory = next(iter(base.values())).file.parent
+    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    shapes = {name: tensor.shape for name, tensor in base.items()}
+    return names.sources(text_part.skeleton(config, directory), config, shapes)
+
+
 def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
     for name, update in adapter.updates.items():
         shape = base[name].shape
-        if update.replacement is not None:
-            if update.replacement.shape != shape:
-                raise _refuse(
-                    f"{name} has the shape {update.replacement.shape} in the adapter, {shape} in the base.",
-                    "The vocabulary must stay that of the base model.",
-                )
-        elif update.lora_a is None or update.lora_b is None:
-            raise Failure("internal", f"The adapter has only one factor of {name}.", "Train again.")
-        else:
-            whole = (update.lora_b.shape[0], update.lora_a.shape[1])
-            if (whole[::-1] if update.transposed else whole) != shape:
-                raise _refuse(f"The adapter's change of {name} has the shape {whole}, the base's is {shape}.")
+        if update.replacement is not None and update.replacement.shape != shape:
+            raise _refuse(
+                f"{name} has the shape {update.replacement.shape} in the adapter, {shape} in the base.",
+                "The vocabulary must stay that of the base model.",
+            )
         if tied and EMBEDDINGS.search(name):
             raise _refuse(
                 f"The adapter changes {name}, which input and output share in this model; merging would "

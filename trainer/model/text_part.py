@@ -90,13 +90,37 @@ def load(part: TextPart, directory: Path, **options: Any) -> Any:
     config = stored.get_text_config(decoder=True)
     if getattr(stored, "quantization_config", None) is not None:
         config.quantization_config = stored.quantization_config
-    prefix = cls.base_model_prefix
-    names = {
+    return cls.from_pretrained(directory, config=config, key_mapping=key_mapping(part), **options)
+
+
+def key_mapping(part: TextPart | None) -> dict[str, str] | None:
+    """What the checkpoint's names of tensors begin with, as patterns, and what those of the text part do;
+    None where they are the same, as without a `part`."""
+    import transformers
+
+    if part is None or part.text_class is None:
+        return None
+    prefix = getattr(transformers, part.text_class).base_model_prefix
+    return {
         rf"{INNER}(?:{prefix}\.)?": f"{prefix}.",
         # The output layer is beside the layers, whichever way it was stored.
         rf"^{prefix}\.lm_head\.": "lm_head.",
     }
-    return cls.from_pretrained(directory, config=config, key_mapping=names, **options)
+
+
+def skeleton(config: dict[str, Any], directory: Path) -> Any:
+    """The causal language model with this config.json in `directory` without memory for its weights; of a
+    model that has other parts, the text part."""
+    import torch
+    import transformers
+
+    part, stored = find(config), transformers.AutoConfig.from_pretrained(directory)
+    with torch.device("meta"):
+        if part is None:
+            return transformers.AutoModelForCausalLM.from_config(stored)
+        if part.text_class is None:
+            return _without_other_parts(getattr(transformers, part.architecture))(stored)
+        return getattr(transformers, part.text_class)(stored.get_text_config(decoder=True))
 
 
 def is_left_out(model: Any, tensor: str) -> bool:

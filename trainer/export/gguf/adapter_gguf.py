@@ -55,7 +55,7 @@ def write_adapter(
 
         def get_tensors(self):
             for name, update in adapter.updates.items():
-                b, a = update.factors()
+                b, a = update.factors(tensors[name].shape[0])
                 pair = pair_type(a.contiguous(), b.contiguous())
                 item = self.filter_tensors((name, lambda pair=pair: pair))
                 if item is not None:
