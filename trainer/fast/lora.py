@@ -26,10 +26,14 @@ def plain_lora_layers(model: Any) -> Iterator[Any]:
     """The LoRA layers of `model` that are linear, with one adapter of the usual kind and without its bias;
     on a CPU their weights may be in 4 bits."""
     import torch
-    from peft.tuners.lora.layer import Linear
+    from peft.tuners.lora.layer import Linear, ParamWrapper
 
     for module in model.modules():
-        plain = type(module) is Linear and type(module.base_layer) is torch.nn.Linear
+        # A linear layer may also be trained by its weight.
+        wrapped = type(module) is Linear or (
+            type(module) is ParamWrapper and module.parameter_name == "weight"
+        )
+        plain = wrapped and type(module.base_layer) is torch.nn.Linear
         if not (plain or _is_in_four_bits(module)):
             continue
         if list(module.lora_A) == ["default"] and not module.lora_variant:

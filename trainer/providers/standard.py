@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from trainer.fast import kernels
 from trainer.model import load_report, quantized, text_part
 from trainer.model.hardware import Hardware
-from trainer.model.targets import check_targets
+from trainer.model.names import mergeable
+from trainer.model.targets import choose_targets
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -118,19 +119,22 @@ class Standard:
     def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
         """The LoRA configuration for `model`; sets the run's seed for its initialization.
 
-        Failure `unsupported` when the model does not have the target modules.
+        Failure `unsupported` when the target modules cannot have LoRA.
         """
         import peft
         from transformers import set_seed
 
         settings = job.settings
-        check_targets(model, settings.target_modules)
+        dropout = settings.lora_dropout
+        stored = mergeable(model, job.config, job.model_dir)
+        targets = choose_targets(model, settings.target_modules, dropout, also_train, stored)
         set_seed(settings.seed)
         return peft.LoraConfig(
             r=settings.lora_r,
             lora_alpha=settings.lora_alpha,
-            lora_dropout=settings.lora_dropout,
-            target_modules=settings.target_modules or "all-linear",
+            lora_dropout=dropout,
+            target_modules=targets.modules,
+            target_parameters=targets.parameters or None,
             modules_to_save=also_train,
             task_type=task_type,
             bias="none",

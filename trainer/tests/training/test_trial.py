@@ -109,7 +109,7 @@ def test_a_convolution_that_reaches_into_the_row_before_is_not_left_without_padd
     assert "convolutions" in make_padding_free(model, rows_of(), PLAIN)
 
 
-@pytest.mark.parametrize("model", [granite, minicpm3])
+@pytest.mark.parametrize("model", [granite, minicpm3, falcon_h1])
 def test_three_steps_have_the_losses_of_a_plain_script(tmp_path, model):
     base = tmp_path / "model"
     model().save_pretrained(base)
