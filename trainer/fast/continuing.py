@@ -123,6 +123,7 @@ def _continue(
     sources = [owners[row] for row in rows]
     kept = KeptRows([len(prompt) for prompt in prompts], sources, inner.device.type)
     states = _begin(inner, prompts, kept, step)[sources]
+    _kept_of_token[inner] = sum(kept.sizes.values())
     stops = set(ends)
     while True:
         tokens = choose(all_logits(inner, states), rows).tolist()
@@ -174,6 +175,9 @@ def _begin(inner: Any, prompts: list[list[int]], kept: KeptRows, step: Callable[
     return torch.cat(found)
 
 
+# How many keys and values each model that was continued keeps of a token.
+_kept_of_token: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
 # Why each model is not continued in this way, or None where it is.
 _tried: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
 
@@ -217,12 +221,8 @@ def _why_changed(inner: Any, overridden: tuple[str, ...]) -> str | None:
 
 def rows_at_once(model: Any, tokens: int) -> int:
     """How many rows of so many `tokens` are continued together: MOST_ROWS, or as many as have keys and values
-    of KEPT_BYTES, but at least one."""
-    config = without_adapter(model).config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    of_row = 2 * 4 * tokens * config.num_hidden_layers * heads * size
-    return max(1, min(MOST_ROWS, KEPT_BYTES // of_row))
+    of KEPT_BYTES, but at least one. The trial of `why_not_continued` has shown how many each token has."""
+    return max(1, min(MOST_ROWS, KEPT_BYTES // (4 * tokens * _kept_of_token[without_adapter(model)])))
 
 
 def _forced(prompts: list[list[int]]) -> list[list[int]]:

@@ -34,6 +34,8 @@ class KeptRows(Cache):
         self._groups = [_Group(lengths, part) for part in parts]
         self._taken: range | None = None
         self._layer = 0
+        # By layer: how many numbers the keys and values of a token are. Layers may differ.
+        self.sizes: dict[int, int] = {}
 
     def take(self, beginnings: range) -> None:
         """The next pass has the tokens of these of the rows' beginnings."""
@@ -59,6 +61,7 @@ class KeptRows(Cache):
     def update(self, key: Any, value: Any, layer: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Keeps the keys and values of a pass; `attend` attends to them."""
         self._layer = layer
+        self.sizes[layer] = sum(part.shape[1] * part.shape[3] for part in (key, value))
         start = 0
         for group in self._groups:
             if self._taken is not None:
