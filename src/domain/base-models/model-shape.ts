@@ -12,6 +12,17 @@ export interface ModelShape {
   /** Total width of keys and values over all heads. */
   readonly keyValue: number;
   readonly vocabulary: number;
+  /** Of a model with experts. */
+  readonly experts?: Experts | null;
+}
+
+/** The feed-forward layers of a model with experts: some are dense, the others have experts and may have shared ones. */
+export interface Experts {
+  readonly count: number;
+  /** Width of an expert, and of all shared experts of a layer together (0 without). */
+  readonly width: number;
+  readonly sharedWidth: number;
+  readonly denseLayers: number;
 }
 
 /** The format allows 100 MB. Real headers have less than 1 MB, and reading one takes ten times its size in memory. */
@@ -32,6 +43,23 @@ export function shapeOf(config: Readonly<Record<string, unknown>>, parameters: n
     intermediate: intermediate ?? 4 * hidden,
     keyValue: (number('num_key_value_heads') ?? heads) * headWidth,
     vocabulary,
+    experts: expertsOf(inner, intermediate ?? 4 * hidden),
+  };
+}
+
+/** The experts of a configuration, whose names for them differ by family; `null` without any. */
+function expertsOf(config: Readonly<Record<string, unknown>>, intermediate: number): Experts | null {
+  const { number } = sizesOf({ ...config, ...(config.ffn_config as Record<string, unknown> | undefined) });
+  const count =
+    number('num_experts', 'n_routed_experts', 'num_local_experts', 'moe_num_experts', 'num_moe_experts') ?? 0;
+  if (count === 0) return null;
+  const width = number('moe_intermediate_size', 'expert_ffn_hidden_size', 'ffn_hidden_size') ?? intermediate;
+  const shared = number('n_shared_experts', 'num_shared_experts', 'moe_num_shared_experts') ?? 0;
+  return {
+    count,
+    width,
+    sharedWidth: number('shared_expert_intermediate_size', 'shared_intermediate_size') ?? shared * width,
+    denseLayers: number('first_k_dense_replace', 'num_dense_layers', 'moe_layer_start_index') ?? 0,
   };
 }
 

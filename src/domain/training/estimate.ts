@@ -84,17 +84,21 @@ const logitsBytesOfWord = 192 * (4 + 4);
 export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
   const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
   const { loraRank, batchSize, sequenceLength } = settings;
+  // The widths of the feed-forward layers that are not experts, which have no adapter and are not quantized.
+  const dense = feedForwardWidths(shape);
   // Only the blocks' linear layers are quantized; embeddings and the head keep the compute precision.
   const inBlocks = Math.min(
     parameters,
-    layers * (2 * hidden * hidden + 2 * hidden * keyValue + 3 * hidden * intermediate),
+    layers * (2 * hidden * hidden + 2 * hidden * keyValue) +
+      dense.reduce((sum, width) => sum + 3 * hidden * width, 0),
   );
   const quantized = settings.precision === '4-bit' || settings.precision === '8-bit';
   const otherBytes = quantized ? (settings.gpu ? 2 : 4) : weightBytes[settings.precision];
   const weights = inBlocks * weightBytes[settings.precision] + (parameters - inBlocks) * otherBytes;
-  // Every linear layer of a block: q, k, v, o, gate, up, down; r × (in + out) each.
-  const widths = 4 * hidden + 2 * (hidden + keyValue) + 3 * (hidden + intermediate);
-  const adapterParameters = layers * loraRank * widths;
+  // Every linear layer of a block: q, k, v, o, and gate, up, down of dense and shared layers; r × (in + out) each.
+  const attention = layers * (4 * hidden + 2 * (hidden + keyValue));
+  const adapterParameters =
+    loraRank * (attention + dense.reduce((sum, width) => sum + 3 * (hidden + width), 0));
   const adapter = 4 * adapterParameters;
   // For each trained weight, Adam keeps two moments and the backward pass a gradient.
   const optimizer = 3 * adapter;
@@ -129,4 +133,14 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
       settings.download ? parameters * downloadBytesPerWeight : 0,
     ),
   };
+}
+
+/** The width of each feed-forward layer of a model but its experts. */
+function feedForwardWidths({ layers, intermediate, experts }: ModelShape): readonly number[] {
+  if (!experts) return new Array<number>(layers).fill(intermediate);
+  const dense = Math.min(layers, experts.denseLayers);
+  return [
+    ...new Array<number>(dense).fill(intermediate),
+    ...(experts.sharedWidth > 0 ? new Array<number>(layers - dense).fill(experts.sharedWidth) : []),
+  ];
 }

@@ -1,6 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Quantization } from '../../../src/contract/quantizations.ts';
+import { shapeOf } from '../../../src/domain/base-models/model-shape.ts';
 import { type DiskSettings, diskNeed } from '../../../src/domain/training/disk-need.ts';
 import { estimate, simpleEstimate } from '../../../src/domain/training/estimate.ts';
 
@@ -81,6 +82,30 @@ test('rows and length cost activations, checkpointing saves them, rank costs the
   const kept = estimate(shape, { ...settings, gradientCheckpointing: false });
   assert.ok(kept.activationsBytes > 5 * base.activationsBytes);
   assert.is(estimate(shape, { ...settings, loraRank: 32 }).adapterBytes, 2 * base.adapterBytes);
+});
+
+test('experts have no adapter, dense and shared layers do', () => {
+  const sizes = {
+    hidden_size: 2048,
+    num_hidden_layers: 48,
+    num_attention_heads: 16,
+    num_key_value_heads: 4,
+    intermediate_size: 6144,
+    vocab_size: 151_936,
+  };
+  const trained = (config: object) => {
+    const found = shapeOf({ ...sizes, ...config }, 30e9);
+    return found === null ? 0 : estimate(found, settings).adapterBytes / 4 / settings.loraRank;
+  };
+  const attention = 48 * (4 * 2048 + 2 * (2048 + 512));
+  assert.is(trained({}), attention + 48 * 3 * (2048 + 6144));
+  const experts = { num_experts: 128, moe_intermediate_size: 768 };
+  assert.is(trained(experts), attention);
+  assert.is(trained({ num_local_experts: 8 }), attention, 'experts of the width of a dense layer');
+  assert.is(
+    trained({ ...experts, n_shared_experts: 2, first_k_dense_replace: 3 }),
+    attention + 3 * 3 * (2048 + 6144) + 45 * 3 * (2048 + 1536),
+  );
 });
 
 test('logits that are made in parts do not grow with the batch', () => {
