@@ -61,6 +61,7 @@ export const artifactKinds = [
   'adapter',
   'adapter_gguf',
   'gguf',
+  'mmproj',
   'modelfile',
   'template',
   'verification',

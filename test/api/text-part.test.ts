@@ -23,7 +23,7 @@ let service: TestService;
 test.before(async () => {
   execFileSync(
     join(root, 'trainer', '.venv', 'bin', 'python'),
-    ['-m', 'trainer.tests.architectures.whole_models', 'gemma3', seeing],
+    ['-m', 'trainer.tests.architectures.whole_models', 'gemma3-vision', seeing],
     { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] },
   );
   service = await startService({ warm: true });
@@ -64,7 +64,9 @@ test('it trains, and its GGUF answers', async () => {
   assert.is((await untilEnded(service)).status, 'completed');
   const job = (await service.call('GET', `/api/jobs/${started.body.job_id}`)).body;
   const kinds = job.artifacts.map(({ kind }: Json) => kind);
-  assert.ok(kinds.includes('gguf') && kinds.includes('adapter_gguf'), JSON.stringify(job));
+  for (const kind of ['adapter', 'gguf', 'adapter_gguf', 'mmproj']) assert.ok(kinds.includes(kind), kind);
+  const vision = await fetch(`${service.url}/api/models/${job.model_id}/files/mmproj-F16.gguf`);
+  assert.is(Buffer.from(await vision.arrayBuffer()).toString('latin1', 0, 4), 'GGUF');
   const answer = await service.call('POST', '/v1/chat/completions', {
     model: job.model_id,
     messages: [{ role: 'user', content: 'My parcel has not come.' }],

@@ -14,6 +14,7 @@ from trainer.export import adapter as adapters
 from trainer.export import kept, node_tools, outcome, shared_base, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
+from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
@@ -23,6 +24,7 @@ from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import load_reference, verify
+from trainer.model import text_part
 from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -142,7 +144,10 @@ def _make(
         if adapter_gguf is not None:
             write_json(job.artifacts / shared_base.NOTE, shared_base.note(spec, template, tokenizer))
     job.stop.raise_if_requested()
-    verification = publish(job, scratch, ggufs, results, adapter_gguf, template, tokenizer)
+    vision_file = None
+    if ggufs and text_part.find(config) is not None and not (job.artifacts / vision.NAME).exists():
+        vision_file = _vision_file(job, converter, source, tensors, scratch)
+    verification = publish(job, scratch, ggufs, results, adapter_gguf, vision_file, template, tokenizer)
     return made.fields(), verification
 
 
@@ -165,6 +170,32 @@ def _adapter_gguf(
     if obstacle is None:
         return path
     job.warn("no_adapter_gguf", f"The playground cannot compare this model with its base: {obstacle}.")
+    return None
+
+
+def _vision_file(
+    job: JobContext, converter: Path, source: Path, tensors: dict[str, weights.StoredTensor], scratch: Path
+) -> Path | None:
+    """The file of what the base sees and hears with; None, with a warning, where there can be none."""
+    path = scratch / vision.NAME
+    name = job.spec.model.name.rsplit("/", 1)[-1]
+    progress = job.track("convert", "the base's part for images and sound")
+    try:
+        vision.write_vision_file(
+            converter_dir=converter,
+            model=base_directory(job.spec),
+            source=source,
+            tensors=tensors,
+            destination=path,
+            name=name,
+            on_progress=progress,
+        )
+        return path
+    except Stopped:
+        raise
+    except Exception as error:
+        why = outcome.logged(error).message
+    job.warn("no_vision_file", f"The GGUF reads text alone; there is no file for images and sound: {why}")
     return None
 
 

@@ -22,16 +22,19 @@ def publish(
     ggufs: dict[str, Path],
     results: dict[str, Figures],
     adapter_gguf: Path | None,
+    vision_file: Path | None,
     template: Template,
     tokenizer: Any,
 ) -> dict[str, Any] | None:
-    """Publishes the files by quantization, the adapter, the Modelfile and the verification report; returns
-    the `verification` of `done`, None without a file."""
+    """Publishes the files by quantization, the adapter, the base's vision file, the Modelfile and the
+    verification report; returns the `verification` of `done`, None without a file."""
     published: list[tuple[str, Path, str | None]] = []
     for quantization, path in ggufs.items():
         published.append(("gguf", move(path, job.artifacts / path.name), quantization))
     if adapter_gguf is not None:
         published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
+    if vision_file is not None:
+        published.append(("mmproj", move(vision_file, job.artifacts / vision_file.name), None))
     first = next(iter(results), None)
     if first is None:
         _report(job, published)

@@ -26,6 +26,8 @@ export async function contentsOf(
   const { files, taskType } = await adapterFiles(models, model, base.path === null ? base.name : baseName);
   const ggufs = model.artifacts.filter(({ kind }) => kind === 'gguf').map(({ path }) => path);
   for (const path of ggufs) files.push({ path: basename(path), content: { file: join(model.path, path) } });
+  const vision = models.fileOf(model, 'mmproj');
+  if (vision !== null) files.push({ path: basename(vision), content: { file: vision } });
   const modelfile = models.fileOf(model, 'modelfile');
   if (modelfile !== null) files.push({ path: 'Modelfile', content: { file: modelfile } });
   for (const { content } of files) {

@@ -251,13 +251,14 @@ def convert(
                 writer.add_add_space_prefix(options.add_space_prefix)
             if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
                 writer.add_eot_token_id(end_of_turn)
-            _write(instance, destination, on_progress)
+            write_file(instance, destination, on_progress)
     except BaseException:
         destination.unlink(missing_ok=True)
         raise
 
 
-def _write(instance, destination: Path, on_progress: Callable[[float], None]) -> None:
+def write_file(instance, destination: Path, on_progress: Callable[[float], None]) -> None:
+    """Writes what a converter's object has prepared, and brings it to the disk; `on_progress` gets 0…1."""
     writer = instance.gguf_writer
     planned = [info for shard in writer.tensors for info in shard.values()]
     total = sum(info.nbytes for info in planned) or 1

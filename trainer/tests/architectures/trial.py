@@ -11,8 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from trainer.model import text_part
 from trainer.tests import export_fixture, jobs, tiny
-from trainer.tests.architectures import toys
+from trainer.tests.architectures import toys, whole_models
 
 STEPS = 3
 ROWS = 8
@@ -28,9 +29,11 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
     """One toy from its making to an answer of its GGUF. `outcome` is the run's; `trains` and `gguf` say what
     came out, `why` what did not; `loss`, `held_out`, `tokens` and `answer` are the largest differences from
     plain transformers and PEFT (None: not compared)."""
-    row: dict[str, Any] = {"architecture": toys.TOYS[name]["architecture"], "outcome": "failed"}
     shutil.rmtree(folder, ignore_errors=True)
-    base = toys.build(name, folder / "base")
+    build = whole_models.build if name in whole_models.TOYS else toys.build
+    base = build(name, folder / "base")
+    config = json.loads((base / "config.json").read_text("utf-8"))
+    row: dict[str, Any] = {"architecture": config["architectures"][0], "outcome": "failed"}
     text = [{"input": question, "output": answer} for question, answer in tiny.sentences(ROWS + HELD_OUT)]
     spec = jobs.make(
         folder / "job",
@@ -94,7 +97,7 @@ def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]
     the saved adapter, and the log-probabilities after held-out prompts with that adapter."""
     import peft
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
+    from transformers import AutoTokenizer, set_seed
 
     from trainer.data.encode import encode_conversations
     from trainer.data.template import load
@@ -107,7 +110,8 @@ def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]
     encoded = [rows[0] for rows in encode_conversations(tokenizer, load(template), conversations)]
     config = peft.PeftConfig.from_pretrained(adapter)
     config.inference_mode = False
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    load = text_part.loader(json.loads((base / "config.json").read_text("utf-8")), "AutoModelForCausalLM")
+    model = load(base, dtype=torch.float32)
     before = _loss(model, encoded[ROWS:], training=False)
     set_seed(json.loads((template.parents[1] / "spec.json").read_text())["settings"]["seed"])
     model = peft.get_peft_model(model, config)
@@ -122,7 +126,7 @@ def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]
         optimizer.step()
         optimizer.zero_grad()
         losses.append(float(loss.detach()))
-    tuned = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    tuned = load(base, dtype=torch.float32)
     tuned = peft.PeftModel.from_pretrained(tuned, adapter)
     after = _loss(tuned, encoded[ROWS:], training=False)
     prompts = [row.input_ids[: row.prompt_tokens] for row in encoded[ROWS:]]

@@ -9,6 +9,8 @@ with the published names of tensors, which transformers restores. Nothing is dow
 from __future__ import annotations
 
 import argparse
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ EYES = {
 }
 # Qwen-VL's and GLM-V's eyes, which name their sizes differently.
 QWEN_EYES = {
-    "depth": 2,
+    "depth": 3,
     "hidden_size": 32,
     "intermediate_size": 64,
     "num_heads": 2,
@@ -96,36 +98,36 @@ LLAMA4_EYES = {
 # By name: model_type, class, sizes of the text part that differ from TEXT (None: the field is not there),
 # those of its eyes, and fields of the whole.
 TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "gemma3": (
+    "gemma3-vision": (
         "gemma3",
         "Gemma3ForConditionalGeneration",
         {"num_hidden_layers": 6, "sliding_window": 64, "query_pre_attn_scalar": 16},
         {**EYES, "model_type": "siglip_vision_model"},
         {"mm_tokens_per_image": 1},
     ),
-    "gemma4": ("gemma4", "Gemma4ForConditionalGeneration", GEMMA4, GEMMA4_EYES, {}),
-    "gemma4-experts": (
+    "gemma4-vision": ("gemma4", "Gemma4ForConditionalGeneration", GEMMA4, GEMMA4_EYES, {}),
+    "gemma4-vision-experts": (
         "gemma4",
         "Gemma4ForConditionalGeneration",
         {**GEMMA4, **EXPERTS, "num_experts_per_tok": None, "top_k_experts": 2, "enable_moe_block": True},
         GEMMA4_EYES,
         {},
     ),
-    "gemma4-per-layer": (
+    "gemma4-vision-per-layer": (
         "gemma4",
         "Gemma4ForConditionalGeneration",
         {**GEMMA4, "hidden_size_per_layer_input": 16, "attention_k_eq_v": False},
         GEMMA4_EYES,
         {},
     ),
-    "qwen3.5": (
+    "qwen3.5-vision": (
         "qwen3_5",
         "Qwen3_5ForConditionalGeneration",
         QWEN35,
         {**QWEN_EYES, "num_position_embeddings": 16},
         {},
     ),
-    "qwen3.5-experts": (
+    "qwen3.5-vision-experts": (
         "qwen3_5_moe",
         "Qwen3_5MoeForConditionalGeneration",
         {**QWEN35, **EXPERTS, "intermediate_size": None, "shared_expert_intermediate_size": 32},
@@ -142,7 +144,12 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
     "qwen3-vl-experts": (
         "qwen3_vl_moe",
         "Qwen3VLMoeForConditionalGeneration",
-        {**EXPERTS, **_rotary([4, 2, 2], mrope_interleaved=True), "tie_word_embeddings": False},
+        {
+            **EXPERTS,
+            **_rotary([4, 2, 2], mrope_interleaved=True),
+            "moe_intermediate_size": 48,
+            "tie_word_embeddings": False,
+        },
         {**QWEN_EYES, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
         {},
     ),
@@ -167,7 +174,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         {**EYES, "head_dim": 16, "model_type": "pixtral"},
         {},
     ),
-    "ministral3": (
+    "ministral3-vision": (
         "mistral3",
         "Mistral3ForConditionalGeneration",
         {"model_type": "ministral3", "rope_parameters": YARN},
@@ -181,7 +188,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         {**EYES, "projection_dim": 32, "model_type": "clip_vision_model"},
         {"image_seq_length": 4},
     ),
-    "llama4": (
+    "llama4-vision": (
         "llama4",
         "Llama4ForConditionalGeneration",
         {
@@ -237,6 +244,18 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         {},
     ),
 }
+# How images are cut, for all of them.
+PROCESSOR = {
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.5, 0.5, 0.5],
+    "size": {"height": 28, "width": 28, "shortest_edge": 784, "longest_edge": 7840},
+    "patch_size": 14,
+    "merge_size": 2,
+    "temporal_patch_size": 2,
+    "min_pixels": 784,
+    "max_pixels": 7840,
+}
+NESTED_EYES = ("siglip_vision_model", "clip_vision_model")
 # Fields that name a token of images, by which models replace tokens: one that no row has.
 IMAGE_TOKENS = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
 
@@ -249,6 +268,8 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     tokenizer = tiny.build_tokenizer(template="chatml")
     tokenizer.model_max_length = 256
     model_type, architecture, text, eyes, more = TOYS[name]
+    if eyes.get("model_type") == "pixtral":
+        tokenizer.add_tokens(["[IMG]", "[IMG_BREAK]", "[IMG_END]"], special_tokens=True)
     sizes = {**TEXT, "vocab_size": len(tokenizer), **tiny.token_ids(tokenizer), **text}
     image = tokenizer.convert_tokens_to_ids("<mask>")
     config = transformers.AutoConfig.for_model(
@@ -270,7 +291,22 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
+    (Path(directory) / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), "utf-8")
+    _publish(Path(directory) / "model.safetensors", model_type, eyes.get("model_type"))
     return Path(directory)
+
+
+def _publish(path: Path, model_type: str, eyes: str | None) -> None:
+    """Gives tensors their published names and shapes where transformers reads those and writes others."""
+    from safetensors.torch import load_file, save_file
+
+    published = {}
+    for name, tensor in load_file(path).items():
+        if eyes in NESTED_EYES:
+            name = re.sub(r"^vision_tower\.", "vision_tower.vision_model.", name)
+        turned = model_type == "qwen3_vl_moe" and re.search(r"experts\.(gate_up|down)_proj$", name)
+        published[name] = tensor.transpose(1, 2).contiguous() if turned else tensor
+    save_file(published, path, {"format": "pt"})
 
 
 def main(argv: list[str] | None = None) -> int:

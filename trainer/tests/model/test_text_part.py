@@ -12,7 +12,7 @@ from trainer.tests.architectures import whole_models
 
 # A class of the text part under `language_model.model`, the same under `model.language_model`, and a whole
 # class without its eyes.
-QUICK = ("mistral-small", "gemma4", "qwen3-vl")
+QUICK = ("mistral-small", "gemma4-vision", "qwen3-vl")
 
 
 def names():

@@ -9,6 +9,7 @@ import './quantize-form.ts';
 
 const words: Readonly<Record<string, string>> = {
   gguf: 'full model',
+  mmproj: 'the base’s part for images and sound',
   adapter_gguf: 'adapter for llama.cpp',
   modelfile: 'for Ollama',
   template: 'prompt template',
