@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data import normalizer
+from trainer.data.content_parts import reading_texts
 from trainer.protocol.failures import Failure
 
 # Short, because a small model's context is: the user's text, a line that prose does not contain, the answer,
@@ -88,7 +89,6 @@ def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | Non
     text = _freeze(own) if use_own else HONE_TEMPLATE
     if not use_own and _adds_bos(tokenizer):
         text = "{{ bos_token }}" + text
-    tokenizer.chat_template = text
     template = Template(
         chat_template=text,
         bos_token=tokenizer.bos_token,
@@ -98,6 +98,12 @@ def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | Non
         context_length=context_length(tokenizer, config),
         normalizer=normalizer.describe(tokenizer),
     )
+
+    def rendered(text: str, messages: list[dict[str, Any]]) -> str:
+        return render(dataclasses.replace(template, chat_template=text), messages, False)
+
+    tokenizer.chat_template = reading_texts(text, rendered)
+    template = dataclasses.replace(template, chat_template=tokenizer.chat_template)
     return dataclasses.replace(template, stop=_stop_strings(tokenizer, template))
 
 

@@ -194,7 +194,8 @@ def _vision_file(
     except Stopped:
         raise
     except Exception as error:
-        why = outcome.logged(error).message
+        outcome.logged(error)
+        why = error.message if isinstance(error, Failure) else f"llama.cpp's converter says: {error}"
     job.warn("no_vision_file", f"The GGUF reads text alone; there is no file for images and sound: {why}")
     return None
 

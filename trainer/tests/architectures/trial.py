@@ -30,10 +30,10 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
     came out, `why` what did not; `loss`, `held_out`, `tokens` and `answer` are the largest differences from
     plain transformers and PEFT (None: not compared)."""
     shutil.rmtree(folder, ignore_errors=True)
-    build = whole_models.build if name in whole_models.TOYS else toys.build
-    base = build(name, folder / "base")
-    config = json.loads((base / "config.json").read_text("utf-8"))
-    row: dict[str, Any] = {"architecture": config["architectures"][0], "outcome": "failed"}
+    whole = whole_models.TOYS.get(name)
+    architecture = whole[1] if whole else toys.TOYS[name]["architecture"]
+    base = (whole_models if whole else toys).build(name, folder / "base")
+    row: dict[str, Any] = {"architecture": architecture, "outcome": "failed"}
     text = [{"input": question, "output": answer} for question, answer in tiny.sentences(ROWS + HELD_OUT)]
     spec = jobs.make(
         folder / "job",

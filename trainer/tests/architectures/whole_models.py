@@ -30,7 +30,8 @@ TEXT = {
 EYES = {
     "hidden_size": 32,
     "intermediate_size": 64,
-    "num_hidden_layers": 2,
+    # The converter numbers the layers of the projector like these.
+    "num_hidden_layers": 3,
     "num_attention_heads": 2,
     "image_size": 28,
     "patch_size": 14,
@@ -94,6 +95,15 @@ LLAMA4_EYES = {
     "projector_input_dim": 64,
     "projector_output_dim": 64,
 }
+
+# A chat template that reads content as a list of parts alone, as Llava's.
+PARTS = (
+    "{% for message in messages %}{{ message['role'].upper() }}: "
+    "{% for part in message['content'] | selectattr('type', 'equalto', 'image') %}<image>{% endfor %}"
+    "{% for part in message['content'] | selectattr('type', 'equalto', 'text') %}{{ part['text'] }} "
+    "{% endfor %}"
+    "{% endfor %}{% if add_generation_prompt %}ASSISTANT: {% endif %}"
+)
 
 # By name: model_type, class, sizes of the text part that differ from TEXT (None: the field is not there),
 # those of its eyes, and fields of the whole.
@@ -186,7 +196,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         "LlavaForConditionalGeneration",
         {"model_type": "llama"},
         {**EYES, "projection_dim": 32, "model_type": "clip_vision_model"},
-        {"image_seq_length": 4},
+        {"image_seq_length": 4, "chat_template": PARTS},
     ),
     "llama4-vision": (
         "llama4",
@@ -267,10 +277,12 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
 
     tokenizer = tiny.build_tokenizer(template="chatml")
     tokenizer.model_max_length = 256
-    model_type, architecture, text, eyes, more = TOYS[name]
+    model_type, architecture, text, eyes, whole = TOYS[name]
+    more = dict(whole)
     if eyes.get("model_type") == "pixtral":
         tokenizer.add_tokens(["[IMG]", "[IMG_BREAK]", "[IMG_END]"], special_tokens=True)
     sizes = {**TEXT, "vocab_size": len(tokenizer), **tiny.token_ids(tokenizer), **text}
+    tokenizer.chat_template = more.pop("chat_template", tokenizer.chat_template)
     image = tokenizer.convert_tokens_to_ids("<mask>")
     config = transformers.AutoConfig.for_model(
         model_type,

@@ -181,3 +181,21 @@ def test_the_prompt_s_tokens_are_those_of_the_prompt_alone_and_only_the_answer_i
     assert row.labels[: row.prompt_tokens] == [IGNORED] * len(alone)
     assert row.labels[row.prompt_tokens :] == row.input_ids[row.prompt_tokens :]
     assert tokenizer.decode(row.labels[row.prompt_tokens :]) == completion == "team: shipping<|im_end|>"
+
+
+def test_a_template_of_content_parts_shows_texts():
+    """Llava's reads parts alone and leaves texts out."""
+    tokenizer, made = chosen(
+        "{% for message in messages %}{{ message['role'] }}: "
+        "{% for part in message['content'] | selectattr('type', 'equalto', 'text') %}{{ part['text'] }}"
+        "{% endfor %}</s>{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    assert tokenizer.chat_template == made.chat_template
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]
+    assert template.split(made, messages) == ("user: Hi</s>assistant: ", "Yes</s>")
+    parts = [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in messages]
+    assert template.render(made, parts, False) == template.render(made, messages, False)
+
+
+def test_a_template_that_shows_texts_stays_as_it_is():
+    assert chosen(CHATML)[1].chat_template == CHATML
