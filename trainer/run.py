@@ -20,7 +20,7 @@ from trainer.data.rows import job_rows
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
 from trainer.engines.rank import Rank, WorkerLost
-from trainer.model import check, download, quantized, vocabulary
+from trainer.model import check, download, quantized, text_part, vocabulary
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -130,6 +130,11 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             "starts from the weights alone.",
         )
     job.family = check.family(job.config, job.task, job.strategy)
+    if verb == "run" and not downloaded and text_part.find(job.config) is not None:
+        job.warn(
+            "text_part",
+            "The text part of this model is trained; images and sound are not. The rest stays as it is.",
+        )
     check.refuse_shape(job.config, job.family, job.shape)
     job.provider.refuse(job.config, job.family, job.settings)
     quantized.refuse(job.config, job.settings)
@@ -286,7 +291,12 @@ def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
     # The adapter names its base model, not a folder of this machine.
     (adapter / "README.md").unlink(missing_ok=True)
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-    write_json(adapter / "adapter_config.json", {**config, "base_model_name_or_path": job.spec.model.name})
+    config["base_model_name_or_path"] = job.spec.model.name
+    if text_part.find(job.config) is not None:
+        # PEFT's own field for the class that an adapter fits, where the base's files name another.
+        base = type(result["model"].get_base_model())
+        config["auto_mapping"] = {"base_model_class": base.__name__, "parent_library": base.__module__}
+    write_json(adapter / "adapter_config.json", config)
     if job.family == "causal":
         from trainer.export.kept import keep
 

@@ -41,6 +41,8 @@ const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model
   taskType: 'CAUSAL_LM',
   ggufs: ['model-Q8_0.gguf'],
   hasModelfile: true,
+  baseClass: null,
+  vision: null,
   onPublicHub: true,
   ...changes,
 });
@@ -118,6 +120,18 @@ test('a card has the name, notes and tags of its model', () => {
   assert.match(card, '```text\nOne\nTwo\n```');
   assert.match(card, '  - "text-generation"\n  - "ready"\n');
   assert.not.match(writeCard(facts({}, { notes: ' \n' })), '```text');
+});
+
+test('a card loads an adapter of a text part with the class that it fits', () => {
+  const card = writeCard(facts({ baseClass: 'Gemma3ForCausalLM', vision: 'mmproj-F16.gguf' }));
+  assert.match(card, 'from transformers import AutoConfig, AutoTokenizer, Gemma3ForCausalLM');
+  assert.match(
+    card,
+    'base = Gemma3ForCausalLM.from_pretrained("someone/tiny", config=config, key_mapping=names)',
+  );
+  assert.match(card, '| `mmproj-F16.gguf` |');
+  const whole = writeCard(facts({ baseClass: 'Qwen3VLForConditionalGeneration' }));
+  assert.match(whole, 'base = Qwen3VLForConditionalGeneration.from_pretrained("someone/tiny")');
 });
 
 test('differing tokens are reported without the row that shows them', () => {

@@ -13,9 +13,13 @@ export interface CardFacts {
   readonly license: string | null;
   /** PEFT's task type, such as `CAUSAL_LM`, or `null`. */
   readonly taskType: string | null;
+  /** The class that the adapter fits, if it is that of the text part of the base, or `null`. */
+  readonly baseClass: string | null;
   /** Names of the GGUF files in the repository, best first. */
   readonly ggufs: readonly string[];
   readonly hasModelfile: boolean;
+  /** The name of the file of what the base sees and hears with, or `null`. */
+  readonly vision: string | null;
   /** Whether the repository is on the public hub, which Ollama and llama.cpp load from by name. */
   readonly onPublicHub: boolean;
 }
@@ -95,12 +99,17 @@ function figuresOf({ tokens_differ: _, ...figures }: Readonly<Record<string, unk
   return figures;
 }
 
-function files({ ggufs, hasModelfile }: CardFacts): string {
+function files({ ggufs, vision, hasModelfile }: CardFacts): string {
   return [
     '| File | What it is |',
     '|---|---|',
     '| `adapter_model.safetensors`, `adapter_config.json` | the LoRA adapter, with its tokenizer |',
     ...ggufs.map((name) => `| ${codeSpan(name)} | base and adapter merged into one file, for llama.cpp |`),
+    ...(vision === null
+      ? []
+      : [
+          `| ${codeSpan(vision)} | what the base sees and hears with, for llama.cpp's \`--mmproj\`; not trained |`,
+        ]),
     ...(hasModelfile ? ['| `Modelfile` | with which Ollama runs the merged file as it was trained |'] : []),
   ].join('\n');
 }
@@ -171,23 +180,46 @@ function usage(facts: CardFacts): string[] {
   ];
 }
 
-function python({ repository, baseId, baseName, taskType }: CardFacts, prompt: string): string {
+/**
+ * The names of a text part's tensors in the files of the whole model, as regular expressions, and those in its class
+ * (trainer/model/text_part.py).
+ */
+const textNames =
+  '{r"^(?:model\\.)?(?:language_model|text_model)\\.(?:model\\.)?": "model.", r"^model\\.lm_head\\.": "lm_head."}';
+
+function python({ repository, baseId, baseName, baseClass, taskType }: CardFacts, prompt: string): string {
   const [peft, base] = peftClasses[taskType ?? ''] ?? (peftClasses.CAUSAL_LM as readonly [string, string]);
+  const isPart = baseClass !== null && !baseClass.endsWith('ForConditionalGeneration');
+  const path = quoted(baseId ?? `path/to/${baseName}`);
   const load =
-    baseId === null
+    baseClass !== null
       ? [
           `from peft import PeftModel`,
-          `from transformers import ${base}, AutoTokenizer`,
+          `from transformers import ${isPart ? 'AutoConfig, ' : ''}AutoTokenizer, ${baseClass}`,
           '',
-          `base = ${base}.from_pretrained(${quoted(`path/to/${baseName}`)})`,
+          ...(isPart
+            ? [
+                `config = AutoConfig.from_pretrained(${path}).get_text_config()`,
+                `names = ${textNames}`,
+                `base = ${baseClass}.from_pretrained(${path}, config=config, key_mapping=names)`,
+              ]
+            : [`base = ${baseClass}.from_pretrained(${path})`]),
           `model = PeftModel.from_pretrained(base, ${quoted(repository)})`,
         ]
-      : [
-          `from peft import ${peft}`,
-          `from transformers import AutoTokenizer`,
-          '',
-          `model = ${peft}.from_pretrained(${quoted(repository)})`,
-        ];
+      : baseId === null
+        ? [
+            `from peft import PeftModel`,
+            `from transformers import ${base}, AutoTokenizer`,
+            '',
+            `base = ${base}.from_pretrained(${quoted(`path/to/${baseName}`)})`,
+            `model = PeftModel.from_pretrained(base, ${quoted(repository)})`,
+          ]
+        : [
+            `from peft import ${peft}`,
+            `from transformers import AutoTokenizer`,
+            '',
+            `model = ${peft}.from_pretrained(${quoted(repository)})`,
+          ];
   const answer =
     base === 'AutoModelForCausalLM'
       ? [

@@ -23,7 +23,11 @@ export async function contentsOf(
 ): Promise<LocalFile[]> {
   const base = locateModel(model.baseModel);
   const baseName = base.path === null ? base.name : basename(base.path);
-  const { files, taskType } = await adapterFiles(models, model, base.path === null ? base.name : baseName);
+  const { files, taskType, baseClass } = await adapterFiles(
+    models,
+    model,
+    base.path === null ? base.name : baseName,
+  );
   const ggufs = model.artifacts.filter(({ kind }) => kind === 'gguf').map(({ path }) => path);
   for (const path of ggufs) files.push({ path: basename(path), content: { file: join(model.path, path) } });
   const vision = models.fileOf(model, 'mmproj');
@@ -40,7 +44,9 @@ export async function contentsOf(
     baseName,
     license: base.path === null ? await licenseOf(hub, base.name) : null,
     taskType,
+    baseClass,
     ggufs: ggufs.map((path) => basename(path)),
+    vision: vision === null ? null : basename(vision),
     hasModelfile: modelfile !== null,
     onPublicHub: hub.endpoint === publicHub,
   });
@@ -70,12 +76,13 @@ async function adapterFiles(
   models: Models,
   model: Model,
   baseName: string,
-): Promise<{ files: LocalFile[]; taskType: string | null }> {
+): Promise<{ files: LocalFile[]; taskType: string | null; baseClass: string | null }> {
   const folder = models.fileOf(model, 'adapter');
   if (folder === null) throw new AppError('invalid', `The model ${model.name} has no adapter to push.`);
   try {
     const files: LocalFile[] = [];
     let taskType: string | null = null;
+    let baseClass: string | null = null;
     for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) =>
       a.name < b.name ? -1 : 1,
     )) {
@@ -87,10 +94,13 @@ async function adapterFiles(
       }
       const config = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
       if (typeof config.task_type === 'string') taskType = config.task_type;
+      const named = (config.auto_mapping as { base_model_class?: unknown } | null | undefined)
+        ?.base_model_class;
+      if (typeof named === 'string' && /^\w+$/.test(named)) baseClass = named;
       const text = `${JSON.stringify({ ...config, base_model_name_or_path: baseName }, null, 2)}\n`;
       files.push({ path: entry.name, content: { text } });
     }
-    return { files, taskType };
+    return { files, taskType, baseClass };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     throw gone(model, folder, error);
