@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import type { composeMachine } from './compose-machine.ts';
+import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
 import { createSharedBases } from './domain/checkpoints/shared-bases.ts';
+import { createExporter } from './domain/models/exporter.ts';
 import { createHubPush } from './domain/models/hub-push.ts';
 import { createModelRemoval, type RemoveModel } from './domain/models/model-removal.ts';
 import { createModels } from './domain/models/models.ts';
-import { createQuantizer } from './domain/models/quantizer.ts';
 import { createPlayground } from './domain/playground/playground.ts';
 import type { Ground } from './ground.ts';
 import { availableMemory } from './hardware/facts.ts';
@@ -58,18 +59,27 @@ export function composeModels(
   });
   const playground = createPlayground({ engine, store, models, checkpoints, bases });
   const hubPush = createHubPush({ hub, frames, models, logger });
-  const quantizer = createQuantizer({
-    store,
-    frames,
-    models,
-    command: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+  const tools = {
+    quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
+    score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
+    render: [process.execPath, join(config.installDir, 'dist', 'compare-renderings.js')],
+    converter: config.converterDir,
+  };
+  const sizeOf = createModelSizes(hub);
+  const exporter = createExporter({
+    ...{ store, frames, models, tools, sizeOf, logger },
+    dir: join(config.dataDir, 'exports'),
+    trainer: config,
     silenceMs: config.limits.quantizeSilenceMs,
+    // What it still answers with is replaced once it is idle.
+    onMade: (model) => playground.release(model).catch(() => undefined),
   });
-  const remove = createModelRemoval({ store, models, users: [hubPush, quantizer, playground] });
+  // Last, because nothing can be exported between its answer and the removal.
+  const remove = createModelRemoval({ store, models, users: [hubPush, playground, exporter] });
   const removeModel: RemoveModel = async (reference) => {
     const model = await remove(reference);
     await playground.sweep();
     return model;
   };
-  return { models, engine, checkpoints, playground, hubPush, quantizer, removeModel };
+  return { models, engine, checkpoints, playground, hubPush, exporter, removeModel, tools, sizeOf };
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { composeMachine } from './compose-machine.ts';
 import type { composeModels } from './compose-models.ts';
 import { createLocalModels } from './domain/base-models/local-models.ts';
-import { createModelSizes } from './domain/base-models/model-size.ts';
 import { createSelection } from './domain/base-models/selection.ts';
 import { createDatasets } from './domain/datasets/datasets.ts';
 import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
@@ -27,14 +26,13 @@ import { version } from './version.ts';
 export function composeTraining(
   { config, logger, store, frames, hub }: Ground,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
-  { models, engine, playground }: ReturnType<typeof composeModels>,
+  { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
   onTrainings: () => void,
 ) {
   const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
-  const sizeOf = createModelSizes(hub);
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
   const starterDirs = [config.cacheDir, config.dataDir];
   const { defaultBatchSize } = config;
@@ -50,12 +48,6 @@ export function composeTraining(
     ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },
     otherRuns: createRunsUnderway({ store, jobsDir, share }),
   });
-  const tools = {
-    quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
-    score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
-    render: [process.execPath, join(config.installDir, 'dist', 'compare-renderings.js')],
-    converter: config.converterDir,
-  };
   const imports = createImports({
     datasets,
     datasetsDir: config.datasetsDir,
@@ -76,7 +68,6 @@ export function composeTraining(
   });
   return {
     judges,
-    tools,
     share,
     datasets,
     imports,

@@ -18,6 +18,7 @@ import { createResultFiles } from './domain/fine-tuning/result-files.ts';
 import { jobName } from './domain/job-record/job.ts';
 import { readHeld, spareDevices } from './domain/jobs/devices.ts';
 import { createEndWebhook, type EndWebhook } from './domain/jobs/end-webhook.ts';
+import type { Exporter } from './domain/models/exporter.ts';
 import type { Services } from './domain/services.ts';
 import { createSweeps, type Sweeps } from './domain/sweeps/sweeps.ts';
 import { judgeRequest } from './domain/training/judge-request.ts';
@@ -42,10 +43,12 @@ export async function compose(config: Config, logger: Logger, publish: Publish):
   let sweeps: Sweeps | null = null;
   let evaluations: Evaluations | null = null;
   let webhook: EndWebhook | null = null;
+  let exporter: Exporter | null = null;
   const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, traits) => {
     publish(frame, traits);
     sweeps?.take(frame);
     webhook?.take(frame);
+    if (frame.type === 'status') exporter?.reconsider();
   });
   const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
   webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
@@ -61,6 +64,7 @@ export async function compose(config: Config, logger: Logger, publish: Publish):
   const machine = composeMachine(ground);
   const warm = composeWarmTrainer(ground, machine);
   const models = composeModels(ground, machine, warm);
+  exporter = models.exporter;
   const training = composeTraining(ground, machine, models, warm, () => evaluations?.reconsider());
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
@@ -81,9 +85,10 @@ export async function compose(config: Config, logger: Logger, publish: Publish):
   });
   evaluations = composeEvaluations(ground, models, training);
   await models.playground.sweep();
+  await models.exporter.recover();
   const { live, ...machineServices } = machine;
-  const { engine, ...modelServices } = models;
-  const { judges: _judges, tools: _tools, share: _share, ...trainingServices } = training;
+  const { engine, tools: _tools, sizeOf: _sizeOf, ...modelServices } = models;
+  const { judges: _judges, share: _share, ...trainingServices } = training;
   return {
     services: {
       ...machineServices,
@@ -122,7 +127,7 @@ export async function compose(config: Config, logger: Logger, publish: Publish):
         evaluations?.close(),
         training.jobs.close(),
         training.imports.close(),
-        models.quantizer.close(),
+        models.exporter.close(),
         engine.close(),
       ]);
       const names = training.jobs.underway().map(({ id }) => jobName(id));
@@ -148,8 +153,8 @@ function hubAccess({ hubEndpoint, hubToken, hubOffline, limits }: Config): HubAc
 /** Scoring datasets, beside trainings only where they leave devices free. */
 function composeEvaluations(
   { config, logger, store, frames }: Ground,
-  { models, checkpoints }: ReturnType<typeof composeModels>,
-  { judges, tools, share }: ReturnType<typeof composeTraining>,
+  { models, checkpoints, tools }: ReturnType<typeof composeModels>,
+  { judges, share }: ReturnType<typeof composeTraining>,
 ) {
   const { jobsDir, limits } = config;
   return createEvaluations({

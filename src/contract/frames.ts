@@ -23,5 +23,6 @@ export const modelActions = ['created', 'deleted', 'push'] as const;
 /** The states of a push to the hub. */
 export const pushStates = ['comparing', 'uploading', 'committing', 'done', 'failed', 'cancelled'] as const;
 export type PushState = (typeof pushStates)[number];
-/** The states of making an additional GGUF type. */
-export const quantizeStates = ['running', 'completed', 'failed'] as const;
+/** The states of an export of a kept model: it waits while a training or another export runs. */
+export const exportTaskStates = ['waiting', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type ExportTaskState = (typeof exportTaskStates)[number];

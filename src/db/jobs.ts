@@ -31,6 +31,7 @@ export interface JobRow {
   readonly lastMetric: unknown;
   readonly resultMetrics: unknown;
   readonly verification: unknown;
+  readonly export: unknown;
   readonly artifacts: unknown;
   readonly errorCode: string | null;
   readonly errorMessage: string | null;
@@ -53,7 +54,15 @@ export type NewJob = Pick<
 export type KnownJob = NewJob & Pick<JobRow, 'id'>;
 export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt'>>;
 
-const jsonColumns = new Set(['spec', 'lastMetric', 'resultMetrics', 'verification', 'artifacts', 'tags']);
+const jsonColumns = new Set([
+  'spec',
+  'lastMetric',
+  'resultMetrics',
+  'verification',
+  'export',
+  'artifacts',
+  'tags',
+]);
 const booleanColumns = new Set(['stopRequested', 'discardRequested', 'acknowledged']);
 const columnNames: Record<keyof JobRow, string> = {
   id: 'id',
@@ -81,6 +90,7 @@ const columnNames: Record<keyof JobRow, string> = {
   lastMetric: 'last_metric',
   resultMetrics: 'result_metrics',
   verification: 'verification',
+  export: 'export',
   artifacts: 'artifacts',
   errorCode: 'error_code',
   errorMessage: 'error_message',

@@ -1,3 +1,5 @@
+import { derivedExport } from '../contract/derived-export.ts';
+import type { ExportOutcome } from '../contract/journal.ts';
 import type { Db } from './open.ts';
 import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
 
@@ -28,6 +30,7 @@ export interface ModelRow {
   readonly config: Record<string, unknown>;
   readonly metrics: Record<string, unknown>;
   readonly verification: Record<string, unknown> | null;
+  readonly export: ExportOutcome;
   readonly artifacts: readonly ModelArtifact[];
   /** What people call it; `name` is what requests name it by. */
   readonly displayName: string;
@@ -36,8 +39,11 @@ export interface ModelRow {
 }
 
 type Names = Pick<ModelRow, 'displayName' | 'notes' | 'tags'>;
-/** A model that is stored: its name is that of requests if it has no other. */
-export type NewModel = Omit<ModelRow, 'id' | keyof Names> & Partial<Names>;
+/** A model that is stored: its name is that of requests if it has no other, and its GGUF files are those it has. */
+export type NewModel = Omit<ModelRow, 'id' | 'export' | keyof Names> &
+  Partial<Pick<ModelRow, 'export'> & Names>;
+/** What an export changes. */
+export type ModelFiles = Pick<ModelRow, 'artifacts' | 'sizeBytes' | 'verification' | 'export'>;
 
 /** Filters for `page`: values of columns, words and tags. */
 export interface ModelFilter {
@@ -50,7 +56,10 @@ export interface ModelFilter {
   readonly tags?: readonly string[] | undefined;
 }
 /** What a list shows of a model. */
-export type ListedModel = Omit<ModelRow, 'config' | 'metrics' | 'verification' | 'artifacts' | 'provider'>;
+export type ListedModel = Omit<
+  ModelRow,
+  'config' | 'metrics' | 'verification' | 'export' | 'artifacts' | 'provider'
+>;
 
 export interface ModelStore {
   insert(model: NewModel): number;
@@ -64,7 +73,7 @@ export interface ModelStore {
   find(filter: ModelFilter): ListedModel[];
   facets(): Facets;
   setNames(id: number, names: Names): void;
-  setArtifacts(id: number, artifacts: readonly ModelArtifact[], sizeBytes: number): void;
+  setFiles(id: number, files: ModelFiles): void;
   remove(id: number): void;
 }
 
@@ -100,6 +109,7 @@ function toRow(record: Record<string, unknown>): ModelRow {
     config: json('config'),
     metrics: json('metrics'),
     verification: json('verification'),
+    export: json('export') ?? derivedExport(json('artifacts')),
     artifacts: json('artifacts'),
   };
 }
@@ -122,9 +132,9 @@ export function createModelStore(db: Db): ModelStore {
   addSearch(db);
   const insert = db.prepare(
     `INSERT INTO models (model_id, job_id, name, base_model, task, provider, strategy, dataset_name,
-       created_at, size_bytes, path, config, metrics, verification, artifacts, display_name, notes, tags)
-     VALUES (@modelId, @jobId, @name, @baseModel, @task, @provider, @strategy, @datasetName,
-       @createdAt, @sizeBytes, @path, @config, @metrics, @verification, @artifacts, @displayName, @notes, @tags)`,
+       created_at, size_bytes, path, config, metrics, verification, export, artifacts, display_name, notes, tags)
+     VALUES (@modelId, @jobId, @name, @baseModel, @task, @provider, @strategy, @datasetName, @createdAt,
+       @sizeBytes, @path, @config, @metrics, @verification, @export, @artifacts, @displayName, @notes, @tags)`,
   );
   const one = (where: string) => {
     const statement = db.prepare(`SELECT * FROM models WHERE ${where} ORDER BY id DESC LIMIT 1`);
@@ -135,7 +145,9 @@ export function createModelStore(db: Db): ModelStore {
   };
   const all = db.prepare('SELECT * FROM models ORDER BY id DESC');
   const ofTask = db.prepare('SELECT * FROM models WHERE task = ? ORDER BY id DESC');
-  const setArtifacts = db.prepare('UPDATE models SET artifacts = ?, size_bytes = ? WHERE id = ?');
+  const setFiles = db.prepare(
+    'UPDATE models SET artifacts = ?, size_bytes = ?, verification = ?, export = ? WHERE id = ?',
+  );
   const setNames = db.prepare('UPDATE models SET display_name = ?, notes = ?, tags = ? WHERE id = ?');
   const remove = db.prepare('DELETE FROM models WHERE id = ?');
   return {
@@ -146,6 +158,7 @@ export function createModelStore(db: Db): ModelStore {
           config: JSON.stringify(model.config),
           metrics: JSON.stringify(model.metrics),
           verification: model.verification === null ? null : JSON.stringify(model.verification),
+          export: JSON.stringify(model.export ?? derivedExport(model.artifacts)),
           artifacts: JSON.stringify(model.artifacts),
           displayName: model.displayName ?? model.name,
           notes: model.notes ?? '',
@@ -167,8 +180,14 @@ export function createModelStore(db: Db): ModelStore {
     facets: () => readFacets(db, 'models', 'base_model'),
     setNames: (id, { displayName, notes, tags }) =>
       void setNames.run(displayName, notes, JSON.stringify(tags), id),
-    setArtifacts: (id, artifacts, sizeBytes) =>
-      void setArtifacts.run(JSON.stringify(artifacts), sizeBytes, id),
+    setFiles: (id, { artifacts, sizeBytes, verification, export: made }) =>
+      void setFiles.run(
+        JSON.stringify(artifacts),
+        sizeBytes,
+        verification === null ? null : JSON.stringify(verification),
+        JSON.stringify(made),
+        id,
+      ),
     remove: (id) => void remove.run(id),
   };
 }

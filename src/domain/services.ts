@@ -17,10 +17,10 @@ import type { Jobs } from './jobs/jobs.ts';
 import type { SeenCluster } from './machine/cluster.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
+import type { Exporter } from './models/exporter.ts';
 import type { HubPush } from './models/hub-push.ts';
 import type { RemoveModel } from './models/model-removal.ts';
 import type { Models } from './models/models.ts';
-import type { Quantizer } from './models/quantizer.ts';
 import type { Moving } from './moving/moving.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
@@ -39,6 +39,7 @@ export interface Services {
   readonly datasets: Datasets;
   readonly evaluations: Evaluations;
   readonly examples: ExampleDatasets;
+  readonly exporter: Exporter;
   readonly fineTuningFiles: FineTuningFiles;
   readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
@@ -53,7 +54,6 @@ export interface Services {
   readonly playground: Playground;
   readonly previewer: Previewer;
   readonly datasetAnalysis: DatasetAnalysis;
-  readonly quantizer: Quantizer;
   readonly selection: Selection;
   readonly sweeps: Sweeps;
   /** Browsers that have signed in. */

@@ -66,7 +66,9 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   lineage: () => client.lineage('none'),
   modelFilePath: () => realFetch(service.url + client.modelFilePath('none', 'a b')),
   removeModel: () => client.removeModel('none'),
-  quantize: () => client.quantize('none', 'Q8_0'),
+  modelExport: () => client.modelExport('none'),
+  exportModel: () => client.exportModel('none', ['Q8_0']),
+  cancelExport: () => client.cancelExport('none'),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   cancelPush: () => client.cancelPush('none'),
 };

@@ -206,14 +206,13 @@ test('another type is made of the file, and its files are downloaded whole or in
   assert.is((await service.call('POST', `${path}/quantize`, { type: 'Q8_0' })).status, 409);
   assert.is((await service.call('POST', `${path}/quantize`, { type: 'F16' })).status, 400);
   assert.is((await service.call('POST', `${path}/quantize`, { type: 'Q4_0' })).status, 200);
-  const made = await until(
-    () => frames.find((frame) => frame.type === 'export' && frame.quantization === 'Q4_0' && frame.bytes),
-    'the type was made',
-  );
+  const isMade = ({ type, quantizations, state }: Json) =>
+    type === 'export' && quantizations?.[0] === 'Q4_0' && state === 'completed';
+  await until(() => frames.some(isMade), 'the type was made');
   const { files } = (await service.call('GET', `${path}/files`)).body;
-  assert.is(files.find((file: Json) => file.name === made.path).bytes, made.bytes);
+  const made = files.find((file: Json) => file.name === 'model-Q4_0.gguf');
   assert.ok(files.some((file: Json) => file.name === 'adapter/adapter_model.safetensors'));
-  const url = `${service.url}${path}/files/${encodeURIComponent(made.path)}`;
+  const url = `${service.url}${path}/files/${encodeURIComponent(made.name)}`;
   const whole = Buffer.from(await (await fetch(url)).arrayBuffer());
   assert.is(whole.length, made.bytes);
   assert.is(whole.toString('latin1', 0, 4), 'GGUF');

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { derivedExport } from '../../src/contract/derived-export.ts';
 import { type CardFacts, writeCard } from '../../src/domain/models/hub-card.ts';
 import { type Json, root } from '../service.ts';
 
@@ -28,6 +29,7 @@ const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model
       reason: 'only 0 of 2 texts become the same tokens',
       tokens_differ: { text: 'My secret row', from_token: 0, trained: [1], gguf: [2] },
     },
+    export: derivedExport([]),
     artifacts: [],
     displayName: 'support · 3 epochs · 2e-4',
     notes: 'A note',

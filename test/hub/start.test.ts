@@ -94,7 +94,7 @@ test('a T5 model: requested GGUF types are refused; without a request, it is tra
   assert.match(body.message, 'no GGUF file');
   const ended = await untilEnded(service);
   assert.is(ended.status, 'completed', JSON.stringify(ended));
-  assert.is((await service.call('GET', `/api/jobs/${body.job_id}`)).body.export, null);
+  assert.equal((await service.call('GET', `/api/jobs/${body.job_id}`)).body.quantizations, []);
 });
 
 test.run();

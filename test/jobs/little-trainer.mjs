@@ -2,7 +2,8 @@
 // service, in the job's folder. HONE_TEST_SCENARIO says how.
 
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 const args = process.argv.slice(2);
 if (args.includes('preview')) {
@@ -10,8 +11,9 @@ if (args.includes('preview')) {
   process.stdout.write(`${JSON.stringify({ failed })}\n`);
   process.exit(1);
 }
+const exportsAgain = args.includes('reexport') && process.env.HONE_TEST_SCENARIO.startsWith('export');
 const scores = args.includes('evaluate') && process.env.HONE_TEST_SCENARIO === 'polite';
-if (!args.includes('run') && !scores) {
+if (!args.includes('run') && !scores && !exportsAgain) {
   const root = process.env.HONE_TEST_REAL_ROOT;
   const { status } = spawnSync(`${root}/trainer/.venv/bin/python`, args, {
     stdio: 'inherit',
@@ -31,6 +33,34 @@ const say = (type, fields) => {
   seq += 1;
 };
 const hello = () => say('hello', { protocol: 1, pid: process.pid, resumed_from_step: null, versions: {} });
+/** Takes two steps, the last one, and leaves what a training does. */
+const train = () => {
+  hello();
+  say('phase', { phase: 'train', progress: null, detail: null });
+  const pace = { epoch: 1, total_epochs: 1, elapsed_seconds: 1, eta_seconds: 0, tokens_per_second: 1 };
+  const figures = { loss: 0.5, learning_rate: 0.001, grad_norm: 1, tokens: 2, memory_bytes: null, extra: {} };
+  say('metric', { step: 2, total_steps: 2, ...pace, ...figures });
+  mkdirSync('artifacts/adapter', { recursive: true });
+  writeFileSync('artifacts/adapter/adapter_config.json', '{}');
+  writeFileSync('artifacts/template.json', '{"source":"hone"}');
+  say('artifact', { kind: 'adapter', path: 'artifacts/adapter', bytes: 2, quantization: null });
+  say('artifact', { kind: 'template', path: 'artifacts/template.json', bytes: 17, quantization: null });
+  writeFileSync('trained.json', '{"version":1,"step":2,"metrics":{"final_loss":0.5}}');
+};
+const refusal = {
+  code: 'verification_failed',
+  message: 'model.layers.0.self_attn.q_proj.weight is not what was trained.',
+  advice: 'Export another type.',
+};
+const failedExport = ({ code, message: reason, advice }, types) => ({
+  ...{ state: 'failed', code, reason, advice },
+  files: types.map((quantization) => ({ quantization, state: 'failed', reason })),
+});
+const madeExport = (types) => ({
+  ...{ state: 'done', code: null, reason: null, advice: null },
+  files: types.map((quantization) => ({ quantization, state: 'done', reason: null })),
+});
+const ended = { outcome: 'completed', step: 2, metrics: { final_loss: 0.5 }, verification: null };
 const forever = () => setInterval(() => undefined, 1000);
 const scenarios = {
   'silent-exit': () => hello(),
@@ -178,6 +208,67 @@ const scenarios = {
       }
     }, 20);
   },
+  // Trains; its export fails, and succeeds when it is resumed.
+  'export-fails': () => {
+    if (!existsSync('trained.json')) {
+      train();
+      return say('done', { ...ended, export: failedExport(refusal, ['Q8_0']) });
+    }
+    hello();
+    writeFileSync('artifacts/model-Q8_0.gguf', 'GGUF');
+    say('artifact', { kind: 'gguf', path: 'artifacts/model-Q8_0.gguf', bytes: 4, quantization: 'Q8_0' });
+    say('done', { ...ended, export: madeExport(['Q8_0']) });
+  },
+  'export-killed': () => {
+    train();
+    say('phase', { phase: 'convert', progress: 0.5, detail: null });
+    mkdirSync('export.partial');
+    process.kill(process.pid, 'SIGKILL');
+  },
+  // As trainers of earlier versions did.
+  'export-ends-the-run': () => {
+    train();
+    say('failed', { ...refusal, evidence: null });
+    process.exitCode = 1;
+  },
+  // Makes the types of a kept model once the file `go`, beside the specification, says how.
+  reexport: () => {
+    const [specPath, dir, list] = args.slice(args.indexOf('reexport') + 1);
+    const types = list.split(',');
+    const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+    const scratch = join(dir, 'export.partial');
+    mkdirSync(scratch, { recursive: true });
+    writeFileSync(join(scratch, `model-${types[0]}.gguf`), 'half of it');
+    tell({ phase: 'convert', progress: 0.5, detail: `merging into ${types[0]}` });
+    const leave = (code) => {
+      rmSync(scratch, { recursive: true });
+      process.exit(code);
+    };
+    process.on('SIGTERM', () => leave(1));
+    setInterval(() => {
+      const go = join(dirname(specPath), 'go');
+      if (!existsSync(go)) return;
+      const how = readFileSync(go, 'utf8');
+      if (how === 'die') process.kill(process.pid, 'SIGKILL');
+      if (how === 'refuse') {
+        tell({ failed: { ...refusal, evidence: null } });
+        leave(1);
+      }
+      // Of several types, the first alone.
+      const made = how === 'one' ? types.slice(0, 1) : types;
+      for (const quantization of made) {
+        const path = `model-${quantization}.gguf`;
+        writeFileSync(join(dir, path), 'GGUF!');
+        tell({ artifact: { kind: 'gguf', path, bytes: 5, quantization } });
+      }
+      const lost = failedExport(refusal, types.slice(made.length));
+      const { files } = madeExport(made);
+      const outcome =
+        lost.files.length === 0 ? madeExport(made) : { ...lost, files: [...files, ...lost.files] };
+      tell({ export: outcome, verification: { passed: lost.files.length === 0 } });
+      leave(0);
+    }, 20);
+  },
   // Fails after a checkpoint, and when it is resumed waits for the file `go`, then completes.
   story: () => {
     const isResumed = seq > 0;
@@ -223,4 +314,4 @@ const scenarios = {
     setInterval(() => writeFileSync('heartbeat', ''), 100);
   },
 };
-scenarios[scores ? 'scores' : process.env.HONE_TEST_SCENARIO]();
+scenarios[scores ? 'scores' : exportsAgain ? 'reexport' : process.env.HONE_TEST_SCENARIO]();

@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { derivedExport } from '../../src/contract/derived-export.ts';
 import { openStore } from '../../src/db/store.ts';
 import { littleInstallation } from '../jobs/little-installation.ts';
 import {
@@ -55,7 +56,10 @@ function addQuantized(dataDir: string, { id, path }: StoredModel, bytes: number)
   const artifacts = Object.entries(files).map(([name, quantization]) => ({
     ...{ kind: 'gguf', path: name, bytes, quantization },
   }));
-  store.models.setArtifacts(id, artifacts, bytes);
+  store.models.setFiles(id, {
+    ...{ artifacts, sizeBytes: bytes, verification: null },
+    export: derivedExport(artifacts),
+  });
   store.close();
 }
 

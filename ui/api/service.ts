@@ -102,8 +102,14 @@ export const service = {
   modelFilePath: (modelId: string, name: string) =>
     pathOf('GET /api/models/{model_id}/files/{name}', { path: { model_id: modelId, name } }),
   removeModel: (modelId: string) => call('DELETE /api/models/{model_id}', { path: { model_id: modelId } }),
-  quantize: (modelId: string, type: Body<'POST /api/models/{model_id}/quantize'>['type']) =>
-    call('POST /api/models/{model_id}/quantize', { path: { model_id: modelId }, body: { type } }),
+  modelExport: (modelId: string) =>
+    call('GET /api/models/{model_id}/export', { path: { model_id: modelId } }),
+  exportModel: (
+    modelId: string,
+    quantizations: Body<'POST /api/models/{model_id}/export'>['quantizations'],
+  ) => call('POST /api/models/{model_id}/export', { path: { model_id: modelId }, body: { quantizations } }),
+  cancelExport: (modelId: string) =>
+    call('DELETE /api/models/{model_id}/export', { path: { model_id: modelId } }),
   push: (body: Body<'POST /api/hub/push'>) => call('POST /api/hub/push', { body }),
   hubAccount: () => call('GET /api/hub/account'),
   cancelPush: (modelId: string) =>

@@ -26,6 +26,7 @@ export type Estimate = Answer<'POST /api/estimate'>;
 export type DatasetDetail = Answer<'GET /api/datasets/{name}'>;
 export type Preview = Answer<'POST /api/datasets/{name}/preview'>;
 export type Lineage = Answer<'GET /api/models/{model_id}/lineage'>;
+export type ModelExport = Answer<'GET /api/models/{model_id}/export'>;
 export type ModelFile = Lineage['files'][number];
 export type Choices = Answer<'GET /api/choices'>;
 export type Recommendations = Answer<'GET /api/recommendations'>;

@@ -1,5 +1,5 @@
 import type { JobState } from '../../src/contract/jobs.ts';
-import type { AnalysisFrame, Frame, HardwareSample, ModelFrame, QuantizeFrame } from '../api/frames.ts';
+import type { AnalysisFrame, Frame, HardwareSample, ModelExportFrame, ModelFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
@@ -58,8 +58,8 @@ export const latest = new Store<Frame | null>(null);
 /** Live metrics of the machine; `null` before the first sample. */
 export const sample = new Store<HardwareSample | null>(null);
 
-/** The latest frame of a quantization. */
-export const quantized = new Store<QuantizeFrame | null>(null);
+/** The latest frame of an export of a kept model. */
+export const exported = new Store<ModelExportFrame | null>(null);
 /** The latest frame of an analysis of a dataset. */
 export const analysed = new Store<AnalysisFrame | null>(null);
 /** The latest frame of a push to the hub. */
@@ -146,8 +146,9 @@ function take(frame: Frame): void {
     else models.renew();
   }
   if (frame.type === 'export' && frame.model_id !== undefined) {
-    quantized.set(frame);
-    if (frame.state === 'completed') models.renew();
+    exported.set(frame);
+    // One that failed may have made some of its types.
+    if (frame.export !== undefined) models.renew();
     return;
   }
   if (frame.type === 'status') {

@@ -143,7 +143,7 @@ export class Run extends Store<RunRecord> {
         if (frame.type === 'export' && frame.model_id !== undefined) break;
         if (!this.#note(frame)) break;
         if (frame.type === 'log' && frame.code === 'no_gguf' && job !== null)
-          this.set({ job: { ...job, export: null }, error: null });
+          this.set({ job: { ...job, quantizations: [] }, error: null });
         if (frame.type === 'log' && frame.kind === 'engine' && frame.name !== undefined && job !== null)
           this.set({
             job: { ...job, engine: { name: frame.name, nodes: frame.nodes ?? null } },

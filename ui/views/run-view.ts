@@ -43,9 +43,11 @@ function endWords(job: Job): string {
     : `${stateName(job.state)}: ${during.charAt(0).toLowerCase()}${during.slice(1)}`;
 }
 
-function stageList(job: Job): TemplateResult {
+const isWithoutExport = (job: Job | JobDetail) => 'quantizations' in job && job.quantizations.length === 0;
+
+function stageList(job: Job | JobDetail): TemplateResult {
   // Without an export, training is the last stage.
-  const own = 'export' in job && job.export === null ? runStages.slice(0, 2) : runStages;
+  const own = isWithoutExport(job) ? runStages.slice(0, 2) : runStages;
   const at = own.findIndex(({ phases }) => phases.includes(job.phase ?? ''));
   return html`<ol class="stages" aria-label="Stages">
     ${own.map(({ name }, index) => {

@@ -3,7 +3,7 @@ import type { JobDetail, Verdict } from '../api/types.ts';
 import { formatDuration, formatNumber } from '../elements/format.ts';
 import { isToldInPercent } from './evaluation-words.ts';
 import { metricName, metricText } from './run-charts.ts';
-import { verificationBadge, verificationNotice } from './verification.ts';
+import { exportBadge, verificationNotice } from './verification.ts';
 
 type Prompt = Verdict['prompts'][number];
 type Pair = NonNullable<Verdict['loss']>;
@@ -20,7 +20,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
   const more = prompts.slice(shownPrompts);
   return html`<section class="card verdict-card" aria-labelledby="verdict">
     <div class="verdict-head">
-      ${verificationBadge(job.verification)}
+      ${exportBadge(job)}
       <h2 id="verdict" class="tabular">${verdictSentence(job, verdict)}</h2>
     </div>
     ${reason === null ? nothing : html`<p class="muted wrap">${reason}</p>`}

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Lineage } from '../api/types.ts';
+import type { Job, Lineage } from '../api/types.ts';
 import { formatNumber } from '../elements/format.ts';
 import { figure } from '../elements/parts.ts';
 import { metricName, metricText } from './run-charts.ts';
@@ -15,8 +15,18 @@ const names: Readonly<Record<string, string>> = {
 };
 const parts = ['agreement', 'tokens_equal'];
 
+/** Whether the exported files match the trained model, or that the export failed. */
+export function exportBadge({
+  export: made,
+  verification,
+}: Pick<Job, 'export' | 'verification'>): TemplateResult | typeof nothing {
+  return made?.state === 'failed'
+    ? html`<span class="badge" data-state="failed">Export failed</span>`
+    : verificationBadge(verification);
+}
+
 /** Whether the exported file matches the trained model and its tokenization. */
-export function verificationBadge(verification: Found | null): TemplateResult | typeof nothing {
+function verificationBadge(verification: Found | null): TemplateResult | typeof nothing {
   const passed = verification?.passed;
   if (typeof passed !== 'boolean') return nothing;
   const [state, words] = passed

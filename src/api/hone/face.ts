@@ -10,6 +10,7 @@ import { hardwareRoutes } from './hardware.ts';
 import { importRoutes } from './imports.ts';
 import { jobRoutes } from './jobs.ts';
 import { keyRoutes } from './keys.ts';
+import { modelExportRoutes } from './model-exports.ts';
 import { modelRoutes } from './models.ts';
 import { moveRoutes } from './move.ts';
 import { examples } from './openapi-examples.ts';
@@ -32,6 +33,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ...baseModelRoutes(services),
         ...hardwareRoutes(services),
         ...modelRoutes(services),
+        ...modelExportRoutes(services),
         ...answeringRoutes(services),
         ...moveRoutes(services),
         ...playgroundRoutes(services),

@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import { evaluationStates } from '../../contract/evaluations.ts';
-import { logKinds, modelActions, pushStates, quantizeStates } from '../../contract/frames.ts';
+import { exportTaskStates, logKinds, modelActions, pushStates } from '../../contract/frames.ts';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, engineNames, journalLines } from '../../contract/journal.ts';
 import { sweepStates } from '../../contract/sweeps.ts';
-import { fieldSchemas } from '../../domain/job-record/job.ts';
+import { exportOutcome, fieldSchemas } from '../../domain/job-record/job.ts';
 import { identity } from './identity-schemas.ts';
 import { importFrameFields } from './import-schemas.ts';
 
@@ -122,19 +122,31 @@ export const exportFrame = v.strictObject({
   quantization: text,
 });
 
-/** The progress of quantizing a model. */
-const quantizeFrame = v.strictObject({
+/** An export of a kept model that is underway. */
+export const exportTaskFields = {
+  /** The types that it makes. */
+  quantizations: v.array(v.string()),
+  state: v.picklist(['waiting', 'running']),
+  phase,
+  /** Of the phase, from 0 to 1. */
+  progress: number,
+  detail: text,
+};
+
+/** The progress or the end of an export of a kept model. */
+const modelExportFrame = v.strictObject({
   ...head,
   type: v.literal('export'),
   model_id: v.string(),
   id: count,
-  kind: v.literal('gguf'),
-  path: v.string(),
-  quantization: v.string(),
-  state: v.picklist(quantizeStates),
+  quantizations: v.array(v.string()),
+  state: v.picklist(exportTaskStates),
+  phase: v.optional(phase),
   progress: v.optional(number),
-  bytes: v.optional(count),
+  detail: v.optional(text),
+  /** The rest is there at its end: why it failed, and what has become of the model's files. */
   error: v.optional(v.string()),
+  export: v.optional(exportOutcome),
 });
 
 /** A model was added, deleted, or is being pushed to the hub. */
@@ -278,7 +290,7 @@ export const frame = v.union([
   evalFrame,
   logFrame,
   exportFrame,
-  quantizeFrame,
+  modelExportFrame,
   modelFrame,
   identityFrame,
   importFrame,
@@ -300,7 +312,7 @@ export const frameSchemas = {
   EvalFrame: evalFrame,
   LogFrame: logFrame,
   ExportFrame: exportFrame,
-  QuantizeFrame: quantizeFrame,
+  ModelExportFrame: modelExportFrame,
   ModelFrame: modelFrame,
   IdentityFrame: identityFrame,
   ImportFrame: importFrame,
@@ -320,9 +332,9 @@ export type Series = v.InferOutput<typeof series>;
 export type StatusFrame = v.InferOutput<typeof statusFrame>;
 export type EvalFrame = v.InferOutput<typeof evalFrame>;
 export type LogFrame = v.InferOutput<typeof logFrame>;
-/** Distinguished from a `QuantizeFrame` by having no model yet. */
+/** Distinguished from a `ModelExportFrame` by having no model yet. */
 export type ExportFrame = v.InferOutput<typeof exportFrame> & { readonly model_id?: undefined };
-export type QuantizeFrame = v.InferOutput<typeof quantizeFrame>;
+export type ModelExportFrame = v.InferOutput<typeof modelExportFrame>;
 export type AnalysisFrame = v.InferOutput<typeof analysisFrame>;
 export type SweepFrame = v.InferOutput<typeof sweepFrame> | v.InferOutput<typeof deletedSweepFrame>;
 export type EvaluationFrame =

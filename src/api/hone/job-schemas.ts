@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { jobStates, phaseNames } from '../../contract/jobs.ts';
 import { engineNames } from '../../contract/journal.ts';
 import { rowShapeNames } from '../../contract/rows.ts';
-import { verification } from '../../domain/job-record/job.ts';
+import { exportOutcome, verification } from '../../domain/job-record/job.ts';
 import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from './frame-schemas.ts';
 import { identity, searchQuery } from './identity-schemas.ts';
 import { wholeNumber } from './whole-number.ts';
@@ -69,6 +69,8 @@ export const job = v.object({
   last_metric: v.nullable(lastPoint),
   metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
   verification: v.nullable(verification),
+  /** What became of its GGUF files; `null` unless it is completed. */
+  export: v.nullable(exportOutcome),
   resumable: v.boolean(),
   ...identity,
 });
@@ -115,7 +117,10 @@ export const jobDetail = v.object({
   ),
   /** The training request that starts it again, with every setting; `null` if the settings are unknown. */
   request: v.nullable(v.record(v.string(), v.unknown())),
-  export: v.nullable(v.looseObject({})),
+  /** The GGUF types that it makes; none for a training without an export. */
+  quantizations: v.array(v.string()),
+  /** Whether it took its last step, so that resuming it only exports. */
+  trained: v.boolean(),
   /** Whether the base model's own chat template is used; `false` before a run has chosen. */
   chat_template: v.boolean(),
   artifacts: v.array(v.looseObject({})),

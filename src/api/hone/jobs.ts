@@ -72,7 +72,7 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
           job,
           store.consumption(id),
           kept,
-          await checkpoints.hasChatTemplate(job),
+          { chatTemplate: await checkpoints.hasChatTemplate(job), trained: store.isTrained(id) },
           verdict,
         );
       },

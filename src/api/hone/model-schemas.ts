@@ -1,6 +1,7 @@
 import * as v from 'valibot';
+import { exportStates } from '../../contract/journal.ts';
 import { quantizationTypes } from '../../contract/quantizations.ts';
-import { verification } from '../../domain/job-record/job.ts';
+import { exportOutcome, verification } from '../../domain/job-record/job.ts';
 import {
   generationDefaults,
   lengthBound,
@@ -8,6 +9,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
+import { exportTaskFields } from './frame-schemas.ts';
 import { identity } from './identity-schemas.ts';
 
 const bytes = v.number();
@@ -25,8 +27,34 @@ export const generated = v.object({
   tokens_generated: v.pipe(v.number(), v.integer()),
   generation_time_ms: v.pipe(v.number(), v.integer()),
 });
-export const quantizeBody = v.object({
-  type: v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`),
+const type = v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`);
+export const quantizeBody = v.object({ type });
+export const exportBody = v.strictObject({
+  quantizations: v.pipe(
+    v.array(type),
+    v.minLength(1, 'must name at least one type'),
+    v.check((types) => new Set(types).size === types.length, 'must name each type once'),
+  ),
+});
+export const modelExport = v.object({
+  state: v.picklist(exportStates),
+  code: v.nullable(v.string()),
+  reason: v.nullable(v.string()),
+  advice: v.nullable(v.string()),
+  /** Those that there are, and those that the latest export failed to make. */
+  files: v.array(
+    v.object({
+      quantization: v.string(),
+      state: v.picklist(['done', 'failed']),
+      reason: v.nullable(v.string()),
+      /** Its name among the model's files; `null` if there is none of this type. */
+      name: v.nullable(v.string()),
+      bytes: v.nullable(bytes),
+      /** Whether the file passed its verification; `null` if it was not verified. */
+      verified: v.nullable(v.boolean()),
+    }),
+  ),
+  underway: v.nullable(v.object(exportTaskFields)),
 });
 export const told = v.object({ status: v.string(), message: v.string() });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
@@ -69,6 +97,8 @@ export const lineage = v.object({
   settings: v.record(v.string(), v.unknown()),
   metrics: v.record(v.string(), v.nullable(v.number())),
   verification: v.nullable(verification),
+  /** What became of its GGUF files. */
+  export: exportOutcome,
   /** Whether it was trained with its own chat template and supports conversations. */
   chat_template: v.boolean(),
   files: v.array(

@@ -10,10 +10,9 @@ import * as s from './schemas.ts';
 import { tag } from './tag.ts';
 
 const noModel: ResponseDoc = { description: 'Model or file not found', schema: s.error };
-const damaged: ResponseDoc = { description: 'Invalid request, or a damaged file', schema: s.error };
 
-/** A model's lineage, files, quantizations and base model answers. */
-export function modelRoutes({ hubPush, models, playground, quantizer }: Services) {
+/** A model's lineage, files and base model answers. */
+export function modelRoutes({ hubPush, models, playground }: Services) {
   return [
     route({
       method: 'GET',
@@ -45,26 +44,6 @@ export function modelRoutes({ hubPush, models, playground, quantizer }: Services
       responses: { 200: { description: 'The changed model', schema: i.catalogued }, 404: noModel },
       handle: async ({ params, body }) =>
         presentCatalogued(await models.identify(params.model_id, i.readIdentity(body))),
-    }),
-    route({
-      method: 'POST',
-      path: '/api/models/{model_id}/quantize',
-      tag,
-      summary: 'Quantize a model to another GGUF type; progress is sent as export frames',
-      body: s.quantizeBody,
-      bodyExample: { type: 'Q4_K_M' },
-      responses: {
-        200: { description: 'Quantization started', schema: s.told },
-        400: damaged,
-        404: noModel,
-        409: { description: 'The file exists, or another quantization is in progress', schema: s.error },
-        503: { description: 'The process that quantizes cannot work, or was killed', schema: s.error },
-        507: { description: 'The disk is nearly full', schema: s.error },
-      },
-      handle: async ({ params, body }) => {
-        const model = await quantizer.start(params.model_id, body.type);
-        return { status: 'started', message: `Quantizing ${model.name} to ${body.type}` };
-      },
     }),
     route({
       method: 'POST',

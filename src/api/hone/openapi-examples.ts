@@ -36,6 +36,7 @@ const job = {
   last_metric: point,
   metrics: null,
   verification: null,
+  export: null,
   resumable: false,
   display_name: 'support · 3 epochs · 2e-4',
   notes: 'With the new replies of October.',
@@ -244,6 +245,10 @@ const proposedImport = {
   total_problems: 0,
   error: null,
 };
+const exported = {
+  ...{ state: 'done', code: null, reason: null, advice: null },
+  files: [{ quantization: 'Q8_0', state: 'done', reason: null }],
+};
 const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
 const files = [
   { name: 'adapter/adapter_model.safetensors', bytes: 40_422_208 },
@@ -298,7 +303,8 @@ export const examples: Readonly<Record<string, unknown>> = {
       ...{ task: job.task, model_name: job.model_name, dataset: job.dataset, provider: job.provider },
       ...{ strategy: job.strategy, ...settings },
     },
-    export: { quantizations: ['Q8_0'] },
+    quantizations: ['Q8_0'],
+    trained: false,
     chat_template: true,
     artifacts: [],
     checkpoints: [
@@ -597,6 +603,18 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  'GET /api/models/{model_id}/export': {
+    ...exported,
+    files: [{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true }],
+    underway: {
+      ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
+      detail: 'merging into F16',
+    },
+  },
+  'DELETE /api/models/{model_id}/export': {
+    status: 'cancelled',
+    message: 'The export of Qwen3-0.6B-support was cancelled',
+  },
   'POST /api/models/{model_id}/quantize': {
     status: 'started',
     message: 'Quantizing Qwen3-0.6B-support to Q4_K_M',
@@ -623,6 +641,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     settings,
     metrics: { final_loss: 0.412, eval_loss: 0.534, perplexity: 1.706 },
     verification,
+    export: exported,
     chat_template: true,
     files: [
       { ...files[0], kind: null, quantization: null, verified: null },

@@ -11,6 +11,7 @@ import type { Consumption } from '../../domain/events/consumption.ts';
 import { engineOf } from '../../domain/job-record/engine.ts';
 import {
   displayNameOf,
+  exportOf,
   type Job,
   jobName,
   lastPointOf,
@@ -59,6 +60,7 @@ export function presentJob(job: Job) {
     last_metric: lastPointOf(job),
     metrics: job.resultMetrics,
     verification: job.verification as Verification | null,
+    export: exportOf(job),
     resumable: resumableStates.includes(job.state),
     display_name: displayNameOf(job),
     notes: job.notes,
@@ -89,12 +91,12 @@ export function presentJobDetail(
   job: Job,
   consumption: Consumption,
   checkpoints: readonly Checkpoint[],
-  hasChatTemplate: boolean,
+  facts: { readonly chatTemplate: boolean; readonly trained: boolean },
   verdict: Verdict | null,
 ) {
   const spec = job.spec as {
     settings: Record<string, unknown>;
-    export: Record<string, unknown> | null;
+    export: { readonly quantizations: readonly string[] } | null;
     dataset?: { readonly shape?: RowShape };
     validation?: { readonly name: string } | null;
   } | null;
@@ -105,8 +107,9 @@ export function presentJobDetail(
     settings: spec?.settings ?? {},
     engine: engineOf(job),
     request: repeatedRequest(job),
-    export: spec?.export ?? null,
-    chat_template: hasChatTemplate,
+    quantizations: spec?.export?.quantizations ?? [],
+    trained: facts.trained,
+    chat_template: facts.chatTemplate,
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
       step,
@@ -282,6 +285,7 @@ export function presentLineage(
     settings: model.config,
     metrics: model.metrics as Readonly<Record<string, number | null>>,
     verification: model.verification as Verification | null,
+    export: model.export,
     chat_template: chatTemplate,
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);

@@ -15,6 +15,7 @@ const present = (model: Model) => ({
   object: 'model',
   created: unixSeconds(model.createdAt),
   owned_by: 'hone',
+  export: model.export,
 });
 
 /** `/v1/models`. A model is named by its name or either ID. */

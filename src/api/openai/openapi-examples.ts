@@ -1,5 +1,11 @@
 /** Example responses for the OpenAPI document. */
-const model = { id: 'Qwen3-0.6B-support', object: 'model', created: 1_795_262_400, owned_by: 'hone' };
+const model = {
+  ...{ id: 'Qwen3-0.6B-support', object: 'model', created: 1_795_262_400, owned_by: 'hone' },
+  export: {
+    ...{ state: 'done', code: null, reason: null, advice: null },
+    files: [{ quantization: 'Q8_0', state: 'done', reason: null }],
+  },
+};
 const usage = {
   ...{ prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
   prompt_tokens_details: { cached_tokens: 0 },

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { exportOutcome } from '../../domain/job-record/job.ts';
 
 /** A field that may be absent or null. */
 export const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
@@ -11,6 +12,8 @@ export const model = v.object({
   object: v.string(),
   created: v.number(),
   owned_by: v.string(),
+  /** Hone's own: what became of its GGUF files; absent from checkpoints. */
+  export: v.optional(exportOutcome),
 });
 export const models = v.object({ object: v.string(), data: v.array(model) });
 export const error = v.object({

@@ -1,10 +1,11 @@
+import { derivedExport } from '../../contract/derived-export.ts';
 import { type JobState, type Phase, phases, phasesOf } from '../../contract/jobs.ts';
-import type { LineOf, Verification } from '../../contract/journal.ts';
+import type { ExportOutcome, LineOf, Verification } from '../../contract/journal.ts';
 import type { JobRow } from '../../db/jobs.ts';
 import { inSentences } from '../../errors.ts';
 import { defaultName } from './identity.ts';
 
-export { fieldSchemas, verification } from '../../trainer/protocol.ts';
+export { exportOutcome, fieldSchemas, verification } from '../../trainer/protocol.ts';
 
 /** A job with the domain's types for values stored as text. */
 export interface Job extends JobRow {
@@ -13,8 +14,20 @@ export interface Job extends JobRow {
   readonly lastMetric: LineOf<'metric'> | null;
   readonly resultMetrics: Readonly<Record<string, number | null>> | null;
   readonly verification: Verification | null;
+  /** `null` until it has completed, or as `exportOf` derives it. */
+  readonly export: ExportOutcome | null;
   readonly artifacts: readonly Pick<LineOf<'artifact'>, 'kind' | 'path' | 'bytes' | 'quantization'>[];
 }
+
+/** What became of a completed job's GGUF files; `null` until it has completed. */
+export const exportOf = (job: Job): ExportOutcome | null =>
+  job.state === 'completed' ? (job.export ?? derivedExport(job.artifacts)) : null;
+
+/** Why an export failed, with advice; `null` if it did not fail. */
+export const exportFailure = ({ state, reason, advice }: ExportOutcome): string | null =>
+  state === 'failed'
+    ? inSentences(['The export to GGUF failed', reason, advice].filter((part) => part !== null))
+    : null;
 
 /** The latest metrics; `null` before the first step. */
 export function lastPointOf(job: Job): Omit<LineOf<'metric'>, 'seq' | 'time' | 'type'> | null {
@@ -71,8 +84,10 @@ export function messageOf(job: Job): string {
     }
     case 'stopping':
       return 'Stopping: a checkpoint is being saved';
-    case 'completed':
-      return 'Training completed';
+    case 'completed': {
+      const failure = job.export && exportFailure(job.export);
+      return inSentences(['Training completed', ...(failure === null ? [] : [failure])]);
+    }
     case 'stopped':
       return job.lastMetric === null
         ? 'Training was stopped before its first step; it can be started again'

@@ -4,7 +4,7 @@ import { unfinishedStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { postWebhook, type WebhookTarget } from '../../webhook/post-webhook.ts';
 import type { Frame, FrameLog } from '../events/frame-log.ts';
-import { displayNameOf, type Job, jobName } from '../job-record/job.ts';
+import { displayNameOf, exportOf, type Job, jobName } from '../job-record/job.ts';
 
 /** Attempts of one message, the first included. */
 const attempts = 5;
@@ -95,6 +95,7 @@ function messageOf(job: Job): Record<string, unknown> {
       ended_at: job.endedAt,
       model_id: state === 'completed' ? job.modelId : null,
       metrics: job.resultMetrics,
+      export: exportOf(job),
       error: errorMessage === null ? null : { code: errorCode, message: errorMessage, advice: errorAdvice },
     },
   };

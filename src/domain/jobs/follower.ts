@@ -3,12 +3,13 @@ import type { JournalLine } from '../../contract/journal.ts';
 import type { Store } from '../../db/store.ts';
 import { endsWithin, followTrainer, killTrainer, readTail, type Trainer } from '../../trainer/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
-import { type Job, jobName } from '../job-record/job.ts';
+import { exportFailure, type Job, jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import { applyLines } from './job-journal.ts';
 import type { JobRecords } from './job-records.ts';
-import { type EndLine, outcomeOf, type RunEnd } from './run-outcome.ts';
+import { type EndLine, keepTrained, outcomeOf, type RunEnd } from './run-outcome.ts';
 import { removeScratch } from './scratch.ts';
+import { readTrained } from './trained-file.ts';
 
 /** Timeouts for a trainer before the service escalates. */
 export interface Waits {
@@ -58,10 +59,12 @@ export function createFollower(
   /** Stores the outcome of a run; a completed run produces a model. */
   async function storeEnd(id: number, end: RunEnd, isStalled: boolean, journalOffset: number): Promise<void> {
     const { stopRequested } = records.get(id);
-    const { state, change } = outcomeOf(end, {
+    const reached = outcomeOf(end, {
       stopRequested,
       stalledAfterMs: isStalled ? waits.heartbeatMs : null,
     });
+    const trained = stopRequested ? null : readTrained(folder(id));
+    const { state, change } = trained === null ? reached : keepTrained(reached, trained, records.get(id));
     // The line may be read long after it was written.
     const endedAt = end.kind === 'reported' ? { endedAt: end.line.time } : {};
     const stored = { ...change, ...endedAt, journalOffset };
@@ -70,9 +73,13 @@ export function createFollower(
       return;
     }
     const model = await models.adopt({ ...records.get(id), ...stored } as Job, folder(id));
-    records.end(id, state, stored, (emit) => {
+    records.end(id, state, { ...stored, export: model.export }, (emit) => {
       const { modelId, id: number, name } = models.insert(model);
       emit('model', id, { action: 'created', model_id: modelId, id: number, name });
+      const message = exportFailure(model.export);
+      if (message !== null) {
+        emit('log', id, { level: 'warning', kind: 'warning', code: 'export_failed', message });
+      }
     });
   }
 

@@ -17,6 +17,7 @@ import { readAsked } from './asked-file.ts';
 import { readIdentity } from './identity-file.ts';
 import { applyLines } from './job-journal.ts';
 import { type EndLine, outcomeOf } from './run-outcome.ts';
+import { isTrained } from './trained-file.ts';
 
 /** What was registered again, by name. */
 export interface Registered {
@@ -89,10 +90,10 @@ export async function registerFolders<T>(places: Places, also: () => T): Promise
     for (const job of outdated) registerJob(places, job, models);
     for (const { id, folder } of jobs) store.jobs.update(id, readIdentity(folder) ?? {});
     const lost = models.filter(({ modelId }) => store.models.byModelId(modelId) === null);
-    for (const { modelId, artifacts, sizeBytes, ...model } of models) {
-      const row = store.models.byModelId(modelId);
+    for (const model of models) {
+      const row = store.models.byModelId(model.modelId);
       if (row === null) continue;
-      store.models.setArtifacts(row.id, artifacts, sizeBytes);
+      store.models.setFiles(row.id, model);
       store.models.setNames(row.id, model);
     }
     for (const model of lost) {
@@ -124,11 +125,9 @@ function isOutdated(store: Store, { id, folder }: FoundJob): boolean {
   return row === null || row.journalOffset < size || row.state === 'queued';
 }
 
-function registerJob(
-  { store, frames }: Places,
-  found: FoundJob,
-  models: readonly Omit<ModelRow, 'id'>[],
-): void {
+type FoundModel = Omit<ModelRow, 'id'>;
+
+function registerJob({ store, frames }: Places, found: FoundJob, models: readonly FoundModel[]): void {
   const { id, folder } = found;
   const before = store.jobs.get(id);
   const model = models.find(({ jobId }) => jobId === id);
@@ -149,16 +148,23 @@ function registerJob(
   const asked = store.fineTuning.getJob(id) ?? readAsked(folder, id);
   if (asked !== null) store.fineTuning.putJob(asked);
   store.jobs.update(id, { spec: found.spec, stopRequested: existsSync(join(folder, 'stop')) });
-  const change = frames.commit((emit) => replay(store.jobs.get(id) as Job, folder, emit));
+  const change = frames.commit((emit) => replay(store.jobs.get(id) as Job, folder, emit, model ?? null));
   store.jobs.update(id, change);
 }
 
+/** What the model of a job says of it: it may have been exported again, and was if its run ended during the export. */
+const endOf = (model: FoundModel): JobChange => ({
+  ...{ state: 'completed' satisfies JobState, endedAt: model.createdAt, resultMetrics: model.metrics },
+  ...{ verification: model.verification, export: model.export },
+});
+
 /**
  * Applies the journal of a job as it was written.
+ * @param model the one that it made, if that is still there.
  * @returns what is to be stored. The last end of a run is left for the follower, which also adopts a model, unless the
  * model was adopted before.
  */
-function replay(job: Job, folder: string, emit: Emit): JobChange {
+function replay(job: Job, folder: string, emit: Emit, model: FoundModel | null): JobChange {
   const path = join(folder, 'journal.jsonl');
   if (!existsSync(path) && !existsSync(join(folder, 'log.txt'))) return neverStarted;
   let current: Job = job;
@@ -183,17 +189,21 @@ function replay(job: Job, folder: string, emit: Emit): JobChange {
   }
   const { state, startedAt, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec: made } = current;
   const applied = { state, startedAt, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec: made };
-  if (ending === null) return { ...applied, journalOffset: offset };
-  const isAdopted =
-    ending.line.type === 'done' &&
-    ending.line.outcome === 'completed' &&
-    !existsSync(join(folder, 'artifacts'));
-  if (!isAdopted) return { ...applied, journalOffset: ending.from };
+  if (model !== null) return { ...applied, ...endOf(model), journalOffset: offset };
+  const last = ending?.line ?? null;
+  const done = last?.type === 'done' && last.outcome === 'completed' ? last : null;
+  const isMoved = !existsSync(join(folder, 'artifacts')) && (done !== null || isTrained(folder));
+  if (!isMoved) return { ...applied, journalOffset: ending?.from ?? offset };
+  // It ended during the export, and its model was deleted.
+  if (done === null) {
+    const endedAt = last?.time ?? startedAt;
+    return { ...applied, state: 'completed' satisfies JobState, endedAt, journalOffset: offset };
+  }
   const { state: ended, change } = outcomeOf(
-    { kind: 'reported', line: ending.line, logTail: '' },
+    { kind: 'reported', line: done, logTail: '' },
     { stopRequested: job.stopRequested, stalledAfterMs: null },
   );
-  return { ...applied, ...change, state: ended, endedAt: ending.line.time, journalOffset: offset };
+  return { ...applied, ...change, state: ended, endedAt: done.time, journalOffset: offset };
 }
 
 const neverStarted: JobChange = {

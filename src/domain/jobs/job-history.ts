@@ -6,6 +6,7 @@ import { type Consumption, createTally, type Tally } from '../events/consumption
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
 import type { JobReader } from './job-records.ts';
+import { isTrained } from './trained-file.ts';
 import { readVerdict, type Verdict } from './verdict.ts';
 
 /** What is stored about a job so far. Each method throws AppError `not_found`. */
@@ -20,6 +21,8 @@ export interface JobHistory {
   events(id: number): Frame[];
   /** What a job gained, `null` unless it is completed; `kept` are the steps of its checkpoints. */
   verdict(id: number, kept: readonly number[]): Verdict | null;
+  /** Whether a job took its last step, so that resuming it only exports. */
+  isTrained(id: number): boolean;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
 }
@@ -60,6 +63,8 @@ export function createJobHistory(
     },
 
     verdict: (id, kept) => readVerdict(store.events, get(id), kept),
+
+    isTrained: (id) => isTrained(folder(get(id).id)),
 
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };

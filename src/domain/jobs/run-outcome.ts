@@ -1,9 +1,13 @@
+import { derivedExport } from '../../contract/derived-export.ts';
 import { type FailureCode, failures } from '../../contract/failures.ts';
 import type { JobState } from '../../contract/jobs.ts';
-import type { JournalLine } from '../../contract/journal.ts';
+import type { ExportOutcome, JournalLine } from '../../contract/journal.ts';
 import { lastLine } from '../../contract/log-text.ts';
 import type { JobChange } from '../../db/jobs.ts';
 import type { ProcessExit } from '../../trainer/process.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import type { Job } from '../job-record/job.ts';
+import type { Trained } from './trained-file.ts';
 
 /** The journal line with which a trainer reports its end. */
 export type EndLine = Extract<JournalLine, { type: 'done' | 'failed' }>;
@@ -54,6 +58,38 @@ export function outcomeOf(end: RunEnd, intervention: Intervention): RunOutcome {
   }
 }
 
+/**
+ * The outcome of a run that took its last step: what failed or was killed afterwards was its export, which can be made
+ * again from the model. One that was stopped stays so.
+ */
+export function keepTrained({ state, change }: RunOutcome, trained: Trained, job: Job): RunOutcome {
+  if (state !== 'failed' && state !== 'interrupted') return { state, change };
+  const { errorCode, errorMessage, errorAdvice, errorEvidence: _, ...exit } = change;
+  const made = derivedExport(job.artifacts).files;
+  const asked = (job.spec as Pick<JobSpec, 'export'> | null)?.export?.quantizations ?? [];
+  const lost = asked.filter((type) => made.every(({ quantization }) => quantization !== type));
+  const outcome: ExportOutcome = {
+    state: 'failed',
+    code: errorCode ?? 'internal',
+    reason: errorMessage ?? failures.internal.message,
+    advice:
+      state === 'failed'
+        ? (errorAdvice ?? null)
+        : 'Export again; if memory ran out, close other programs first.',
+    files: [
+      ...made,
+      ...lost.map((quantization) => ({
+        ...{ quantization, state: 'failed' as const },
+        reason: errorMessage ?? null,
+      })),
+    ],
+  };
+  return {
+    state: 'completed',
+    change: { ...exit, resultMetrics: trained.metrics, verification: null, export: outcome },
+  };
+}
+
 function reported(
   line: EndLine,
   logTail: string,
@@ -67,8 +103,8 @@ function reported(
     };
   }
   if (line.outcome === 'completed') {
-    const { metrics, verification } = line;
-    return { state: 'completed', change: { resultMetrics: metrics, verification } };
+    const { metrics, verification, export: made } = line;
+    return { state: 'completed', change: { resultMetrics: metrics, verification, export: made } };
   }
   if (stalledAfterMs !== null)
     return failed('stalled', 'The training gave no sign of life and was stopped.', failures.stalled.advice);

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { AppError } from '../../errors.ts';
-import { modelFileName } from './model-file.ts';
+import { isPartial, modelFileName } from './model-file.ts';
 import type { Model } from './models.ts';
 
 /** A file of a model that can be downloaded; `name` is its path within the model's folder. */
@@ -10,7 +10,7 @@ export interface ModelFile {
   readonly bytes: number;
 }
 
-/** Every file of a model, sorted by name, except Hone's own description of it. */
+/** Every file of a model, sorted by name, except Hone's own description of it and what is being written. */
 export async function listFiles(model: Model): Promise<ModelFile[]> {
   const entries = await readdir(model.path, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = await Promise.all(
@@ -21,7 +21,7 @@ export async function listFiles(model: Model): Promise<ModelFile[]> {
         // A temporary file may have been renamed since.
         const found = await stat(path).catch(() => null);
         const name = relative(model.path, path).split(sep).join('/');
-        return found === null ? [] : [{ name, bytes: found.size }];
+        return found === null || isPartial(name) ? [] : [{ name, bytes: found.size }];
       }),
   );
   return files.flat().sort((a, b) => a.name.localeCompare(b.name));

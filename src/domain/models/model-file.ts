@@ -3,10 +3,15 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
+import { derivedExport } from '../../contract/derived-export.ts';
 import type { ListedModel, ModelRow } from '../../db/models.ts';
+import { exportOutcome } from '../../trainer/protocol.ts';
 
 /** What the database says of a model, kept in its folder in case the database is lost (docs/job-folder.md). */
 export const modelFileName = 'model.json';
+/** Whether a path within a model's folder is that of something that is being written. */
+export const isPartial = (path: string): boolean =>
+  path.split(/[/\\]/).some((part) => part.endsWith('.partial'));
 /** A larger file was not written by Hone. */
 const maximumBytes = 2 ** 22;
 
@@ -33,7 +38,8 @@ const modelFile = v.object({
   artifacts: v.array(
     v.object({ kind: text, path: inside, bytes: v.number(), quantization: v.nullable(text) }),
   ),
-  /** Absent in files of earlier releases. */
+  /** This and what follows is absent in files of earlier releases. */
+  export: v.optional(exportOutcome),
   display_name: v.optional(text),
   notes: v.optional(text, ''),
   tags: v.optional(v.array(text), []),
@@ -56,6 +62,7 @@ export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void>
     metrics: model.metrics,
     verification: model.verification,
     artifacts: [...model.artifacts],
+    export: model.export,
     display_name: model.displayName,
     notes: model.notes,
     tags: [...model.tags],
@@ -116,6 +123,7 @@ export async function readModelFile(folder: string): Promise<Omit<ModelRow, 'id'
     metrics: found.metrics,
     verification: found.verification,
     artifacts: found.artifacts,
+    export: found.export ?? derivedExport(found.artifacts),
     displayName: found.display_name ?? found.name,
     notes: found.notes,
     tags: found.tags,

@@ -32,7 +32,11 @@ export function createModelRemoval(options: {
         `The model ${model.name} is used by the running job ${jobName(job.id)}. Stop it first.`,
       );
     }
-    for (const user of users) await user.release(model);
+    // After the last one, nothing may use the model before it is gone.
+    for (const user of users) {
+      const released = user.release(model);
+      if (released !== undefined) await released;
+    }
     await models.remove(model);
     return model;
   };

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
+import { derivedExport } from '../../contract/derived-export.ts';
 import type { ListedModel, ModelArtifact, ModelFilter, ModelRow } from '../../db/models.ts';
 import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
@@ -9,7 +10,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { defaultName, type IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
-import { describeModels, writeModelFile } from './model-file.ts';
+import { describeModels, isPartial, writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
 export type { ListedModel } from '../../db/models.ts';
@@ -114,6 +115,7 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
         config: { ...spec.settings },
         metrics: job.resultMetrics ?? {},
         verification: job.verification,
+        export: job.export ?? derivedExport(job.artifacts),
         artifacts: job.artifacts.map(({ kind, path: file, bytes, quantization }) => ({
           kind,
           path: file.replace(/^artifacts\//, ''),
@@ -166,10 +168,12 @@ export async function isChatTemplate(path: string | null): Promise<boolean> {
 const nameOf = (model: Model, wanted: string | null | undefined) =>
   wanted === null ? defaultName(model.datasetName, model.config) : (wanted ?? model.displayName);
 
-async function folderBytes(path: string): Promise<number> {
+/** The bytes of the files in a folder, without those that are being written. */
+export async function folderBytes(path: string): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size;
+    if (entry.isFile() && !isPartial(relative(path, join(entry.parentPath, entry.name))))
+      bytes += (await stat(join(entry.parentPath, entry.name))).size;
   }
   return bytes;
 }

@@ -47,14 +47,23 @@ export function diskNeed(
 ): DiskNeed {
   const steps = run.rows === null ? null : totalSteps(settings, run.strategy, run.rows);
   const checkpoints = checkpointsAtOnce(settings, steps);
+  return {
+    checkpointsBytes: checkpoints * checkpointRestBytes,
+    checkpointsPerTrainedWeight: checkpoints * (trainedBytes + stateBytes),
+    ...exportNeed(made),
+  };
+}
+
+/** What an export alone writes. @param made the GGUF types to make. */
+export function exportNeed(
+  made: readonly Quantization[],
+): Pick<DiskNeed, 'exportPerWeight' | 'exportPerTrainedWeight' | 'spareBytes'> {
   const types = [...new Set(made)];
   const between =
     types.some((type) => !quantizations[type].direct) && !types.includes('F16')
       ? quantizations.F16.bytesPerWeight
       : 0;
   return {
-    checkpointsBytes: checkpoints * checkpointRestBytes,
-    checkpointsPerTrainedWeight: checkpoints * (trainedBytes + stateBytes),
     exportPerWeight: types.reduce((sum, type) => sum + quantizations[type].bytesPerWeight, between),
     // The adapter, and its GGUF version.
     exportPerTrainedWeight: types.length > 0 ? 2 * trainedBytes : trainedBytes,

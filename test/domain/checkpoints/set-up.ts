@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { derivedExport } from '../../../src/contract/derived-export.ts';
 import { openStore } from '../../../src/db/store.ts';
 import { createCheckpoints } from '../../../src/domain/checkpoints/checkpoints.ts';
 import { createSharedBases } from '../../../src/domain/checkpoints/shared-bases.ts';
@@ -39,7 +40,7 @@ export function setUp(program: string, bases: readonly string[], isNoted = true)
       if (isNoted) writeFileSync(join(path, 'base.json'), JSON.stringify(note));
       const model = models.insert({
         ...{ ...about, modelId, jobId, name: '', baseModel, path, sizeBytes: 1, config: {}, metrics: {} },
-        ...{ verification: null, displayName: modelId, notes: '', tags: [] },
+        ...{ verification: null, export: derivedExport([]), displayName: modelId, notes: '', tags: [] },
         artifacts: [{ kind: 'template', path: 'template.json', bytes: 1, quantization: null }],
       });
       return { model, job, file: join(basesDir, note.file) };

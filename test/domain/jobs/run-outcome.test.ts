@@ -1,6 +1,7 @@
 /** What is stored of a run, for each way in which one ends. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { derivedExport } from '../../../src/contract/derived-export.ts';
 import { checkTransition } from '../../../src/domain/job-record/job-states.ts';
 import {
   type EndLine,
@@ -15,6 +16,7 @@ const stalled = { stopRequested: false, stalledAfterMs: 60_000 };
 const logTail = 'loading\nKilled: 9';
 const head = { seq: 7, time: '2026-01-01T00:00:00.000Z' };
 
+const exported = derivedExport([{ kind: 'gguf', quantization: 'Q8_0' }]);
 const done = (outcome: 'completed' | 'stopped'): RunEnd => ({
   kind: 'reported',
   line: {
@@ -24,7 +26,7 @@ const done = (outcome: 'completed' | 'stopped'): RunEnd => ({
     step: 12,
     metrics: { train_loss: 0.5 },
     verification: { passed: true },
-    export: null,
+    export: exported,
   } satisfies EndLine,
   logTail,
 });
@@ -43,7 +45,7 @@ test('a trainer that reports success leaves a completed job with its figures, wh
   for (const intervention of [untouched, asked, stalled]) {
     assert.equal(outcomeOf(done('completed'), intervention), {
       state: 'completed',
-      change: { resultMetrics: { train_loss: 0.5 }, verification: { passed: true } },
+      change: { resultMetrics: { train_loss: 0.5 }, verification: { passed: true }, export: exported },
     });
   }
 });

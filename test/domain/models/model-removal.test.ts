@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { derivedExport } from '../../../src/contract/derived-export.ts';
 import { openStore } from '../../../src/db/store.ts';
 import { createFrameLog, type Frame } from '../../../src/domain/events/frame-log.ts';
 import { createModelRemoval } from '../../../src/domain/models/model-removal.ts';
@@ -22,7 +23,7 @@ function setUp() {
     ...{ modelId: 'uuid', jobId: null, name: '', baseModel: 'a/b', datasetName: 'rows.jsonl', path },
     ...{ task: 'text-generation', provider: 'standard', strategy: 'sft', sizeBytes: 1 },
     ...{ createdAt: '2026-01-01T00:00:00.000Z', config: {}, metrics: {}, verification: null, artifacts: [] },
-    ...{ displayName: 'Name', notes: '', tags: [] },
+    ...{ export: derivedExport([]), displayName: 'Name', notes: '', tags: [] },
   });
   const train = (modelName: string) =>
     store.jobs.insert({

@@ -126,7 +126,7 @@ export class Dashboard extends LitElement {
       <footer class="row wrap-row">
         <a class="button" href="/training/${job.job_id}">Open the run</a>
         ${
-          job.state === 'completed' && job.export !== null && isKept(job.model_id)
+          job.state === 'completed' && isKept(job.model_id)
             ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`
             : nothing
         }

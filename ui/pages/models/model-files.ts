@@ -5,7 +5,6 @@ import { service } from '../../api/service.ts';
 import type { ModelFile } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
-import './quantize-form.ts';
 
 const words: Readonly<Record<string, string>> = {
   gguf: 'full model',
@@ -18,7 +17,7 @@ const words: Readonly<Record<string, string>> = {
 
 const inAdapter = (name: string) => name.startsWith('adapter/');
 
-/** A model's files with sizes and download links, and a form to add quantizations. */
+/** A model's files with sizes and download links. */
 @customElement('hone-model-files')
 export class ModelFiles extends LitElement {
   @property() modelId = '';
@@ -46,7 +45,6 @@ export class ModelFiles extends LitElement {
             </p>`
       }
       ${this._adapter(this.files.filter(({ name }) => inAdapter(name)))}
-      <hone-quantize-form .modelId=${this.modelId} .files=${this.files}></hone-quantize-form>
       <p class="path">
         <code class="wrap"><bdi>${this.path}</bdi></code>
         <hone-copy .text=${this.path} label="Copy path"></hone-copy>

@@ -11,10 +11,11 @@ import { asServiceError } from '../../state/remote.ts';
 import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/identity.ts';
+import '../../views/model-export.ts';
 import './model-files.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
 import { lossChart, metricFigures } from '../../views/run-charts.ts';
-import { verificationBadge, verificationView } from '../../views/verification.ts';
+import { exportBadge, verificationView } from '../../views/verification.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { useThroughApi } from './use-through-api.ts';
 
@@ -143,7 +144,7 @@ export class ModelPage extends LitElement {
           <p class="muted">Its name in the API is ${nameText(lineage.name)}.</p>
         </div>
         <div class="actions">
-          ${verificationBadge(lineage.verification)}
+          ${exportBadge(lineage)}
           <a class="button primary" href="/playground/${lineage.model_id}">Try it</a>
           <a class="button" href="/training/evaluations?model=${lineage.model_id}">Evaluate…</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
@@ -158,8 +159,11 @@ export class ModelPage extends LitElement {
             .modelId=${lineage.model_id}
             .files=${lineage.files}
             .path=${detail.path}
-            @made=${() => this._load(lineage.model_id)}
           ></hone-model-files>
+          <hone-model-export
+            .modelId=${lineage.model_id}
+            @made=${() => this._load(lineage.model_id)}
+          ></hone-model-export>
           ${useThroughApi(lineage.name)} ${hasGguf ? ollama(detail) : nothing} ${settingsCard(lineage)}
         </div>
       </div>

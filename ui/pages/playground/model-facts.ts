@@ -72,7 +72,8 @@ function factsOfModel(
 
 function factsOfRun(job: JobDetail): ModelFacts {
   const { job_id: name, dataset, chat_template: hasChatTemplate } = job;
-  const about = { isTrained: job.export === null, hasAdapter: job.export !== null, quantizations: [] };
+  const isTrained = job.quantizations.length === 0;
+  const about = { isTrained, hasAdapter: !isTrained, quantizations: [] };
   return { ...about, name, dataset, hasChatTemplate, steps: stepsOf(job), runId: name };
 }
 

@@ -37,6 +37,7 @@ import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
 import '../../views/identity.ts';
 import '../../views/live-hardware.ts';
+import '../../views/model-export.ts';
 import './stop-dialog.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { verdictView } from '../../views/verdict.ts';
@@ -177,7 +178,16 @@ export class RunPage extends LitElement {
               </section>
               ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
             </div>`
-          : html`${verdictView(job, job.verdict, isKept(job.model_id))} ${detailsCard(job, this._run)}`
+          : html`${verdictView(job, job.verdict, isKept(job.model_id))}
+            ${
+              isKept(job.model_id)
+                ? html`<hone-model-export
+                    .modelId=${job.model_id}
+                    @made=${() => this._run.load()}
+                  ></hone-model-export>`
+                : nothing
+            }
+            ${detailsCard(job, this._run)}`
       }
       <nav class="views" aria-label="Views of this run">
         ${views.map(
@@ -208,7 +218,7 @@ export class RunPage extends LitElement {
       }
       ${
         job.state === 'completed' && isKept(job.model_id)
-          ? html`${job.export === null ? nothing : html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`}
+          ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>
               <a class="button" href="/models/${job.model_id}">View model</a>`
           : nothing
       }
@@ -220,7 +230,7 @@ export class RunPage extends LitElement {
       ${
         job.resumable
           ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>
-              ${job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
+              ${job.trained ? 'Export again' : job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
             </button>`
           : nothing
       }

@@ -1,0 +1,112 @@
+import type { ExportTaskState } from '../../contract/frames.ts';
+import type { ExportOutcome } from '../../contract/journal.ts';
+import { AppError } from '../../errors.ts';
+import type { ExportStep } from '../../trainer/reexport.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import type { Model } from './models.ts';
+
+/** An export of a kept model that is underway. */
+export interface ExportTask {
+  readonly quantizations: readonly string[];
+  readonly state: Extract<ExportTaskState, 'waiting' | 'running'>;
+  /** What it is doing; `null` while it waits. */
+  readonly phase: ExportStep['phase'] | null;
+  /** Of the phase, 0 to 1. */
+  readonly progress: number | null;
+  readonly detail: string | null;
+}
+
+/** How an export ended; its frame tells what became of the model's files. */
+export interface ExportEnd {
+  readonly state: Exclude<ExportTaskState, ExportTask['state']>;
+  readonly error: string | null;
+  readonly export: ExportOutcome;
+}
+
+/** The work of an export, between its frames. */
+export interface Underway {
+  readonly signal: AbortSignal;
+  onStep(step: ExportStep): void;
+}
+
+interface Entry {
+  task: ExportTask;
+  readonly stop: AbortController;
+  done: Promise<void>;
+}
+
+/** The exports that are underway: one for a model, whatever they are made from. */
+export interface ExportTasks {
+  of(model: Pick<Model, 'modelId'>): ExportTask | null;
+  /** @throws AppError `conflict` while the model is exported. */
+  refuseSecond(model: Model): void;
+  /**
+   * Begins one; `work` stores what it makes and never throws.
+   * @param turn when it may begin; at once if it need not wait.
+   */
+  begin(
+    model: Model,
+    quantizations: readonly string[],
+    turn: ((work: () => Promise<void>, signal: AbortSignal) => Promise<void>) | null,
+    work: (underway: Underway) => Promise<void>,
+  ): ExportTask;
+  /** Resolves when it has ended. @throws AppError `conflict` if none is underway. */
+  cancel(model: Model): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The fields of every `export` frame of a model. */
+export const aboutExport = (model: Model, quantizations: readonly string[]) => ({
+  model_id: model.modelId,
+  id: model.id,
+  quantizations: [...quantizations],
+});
+
+export function createExportTasks(frames: FrameLog): ExportTasks {
+  const entries = new Map<string, Entry>();
+
+  return {
+    of: ({ modelId }) => entries.get(modelId)?.task ?? null,
+    refuseSecond({ modelId, name }) {
+      const task = entries.get(modelId)?.task;
+      if (task === undefined) return;
+      throw new AppError(
+        'conflict',
+        `${name} is being exported to ${task.quantizations.join(', ')}. Wait until that has finished, or cancel it.`,
+      );
+    },
+    begin(model, quantizations, turn, work) {
+      const stop = new AbortController();
+      const nothing = { phase: null, progress: null, detail: null };
+      const entry: Entry = {
+        task: { quantizations, state: turn === null ? 'running' : 'waiting', ...nothing },
+        stop,
+        done: Promise.resolve(),
+      };
+      const tell = (change: Partial<ExportTask>) => {
+        entry.task = { ...entry.task, ...change };
+        frames.send('export', null, { ...aboutExport(model, quantizations), ...entry.task });
+      };
+      entries.set(model.modelId, entry);
+      if (turn !== null) tell({});
+      const whole = () => {
+        if (turn !== null && !stop.signal.aborted) tell({ state: 'running' });
+        return work({ signal: stop.signal, onStep: tell });
+      };
+      entry.done = (turn === null ? whole() : turn(whole, stop.signal)).finally(() =>
+        entries.delete(model.modelId),
+      );
+      return entry.task;
+    },
+    async cancel(model) {
+      const entry = entries.get(model.modelId);
+      if (entry === undefined) throw new AppError('conflict', `${model.name} is not being exported.`);
+      entry.stop.abort();
+      await entry.done;
+    },
+    async close() {
+      for (const { stop } of entries.values()) stop.abort();
+      await Promise.all([...entries.values()].map(({ done }) => done));
+    },
+  };
+}

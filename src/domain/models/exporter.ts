@@ -1,0 +1,254 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { unfinishedStates } from '../../contract/jobs.ts';
+import type { ExportOutcome } from '../../contract/journal.ts';
+import type { Quantization } from '../../contract/quantizations.ts';
+import type { Store } from '../../db/store.ts';
+import { AppError, asAppError } from '../../errors.ts';
+import { readGguf } from '../../inference/gguf.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import { type Exported, killReexport, reexport } from '../../trainer/reexport.ts';
+import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import { checkRoom } from '../machine/disk-room.ts';
+import { exportNeed } from '../training/disk-need.ts';
+import { exportSpec } from './export-spec.ts';
+import {
+  aboutExport,
+  createExportTasks,
+  type ExportEnd,
+  type ExportTask,
+  type Underway,
+} from './export-tasks.ts';
+import { createTurns } from './export-turns.ts';
+import { writeModelFile } from './model-file.ts';
+import { folderBytes, type Model, type Models } from './models.ts';
+import { quantizationSource, quantizeFile } from './quantized-file.ts';
+
+/** Makes GGUF files of kept models, again or in other types. Progress and end come as `export` frames. */
+export interface Exporter {
+  /**
+   * Makes types from the model's adapter and its base model. It waits until no training runs or waits, as it reads the
+   * whole base and could take the memory that a training needs, and until other exports have ended.
+   * @throws AppError `not_found`, `invalid` (no adapter), `conflict` (one is underway), `disk_full`.
+   */
+  start(reference: string, types: readonly Quantization[]): Promise<Model>;
+  /**
+   * Makes a type from the best file that there is, without the base model, beside a training: it reads tensor by tensor.
+   * Resolves once llama.cpp has read the source and begun.
+   * @throws AppError `not_found`, `invalid` (no GGUF, a damaged one, or nothing better to make it of), `conflict` (it
+   *   is there, or an export is underway), `unavailable` (the process that quantizes does not start, or was killed).
+   */
+  quantize(reference: string, type: Quantization): Promise<Model>;
+  underway(model: Model): ExportTask | null;
+  /** Ends the export of a model; its files are as before. @throws AppError `not_found`, or `conflict` if there is none. */
+  cancel(reference: string): Promise<Model>;
+  /** @throws AppError `conflict` while the model is exported. */
+  release(model: Model): void;
+  /** Looks whether an export that waits can begin. */
+  reconsider(): void;
+  /** Removes what a service left that was killed during an export. */
+  recover(): Promise<void>;
+  /** Cancels all. */
+  close(): Promise<void>;
+}
+
+export interface ExporterOptions {
+  readonly store: Store;
+  readonly frames: FrameLog;
+  readonly models: Models;
+  /** Where each export has a folder while it is underway. */
+  readonly dir: string;
+  readonly trainer: TrainerCommand;
+  readonly tools: JobSpec['tools'];
+  /** A process that quantizes and reports nothing for this long is ended. */
+  readonly silenceMs: number;
+  readonly sizeOf: (baseModel: string) => Promise<{ readonly parameters: number | null }>;
+  /** Called when the files of a model have changed. */
+  readonly onMade: (model: Model) => Promise<void>;
+  readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
+}
+
+/** What an export has left of a model: what it made, and the files of earlier ones in other types. */
+export function mergedOutcome(before: ExportOutcome, latest: ExportOutcome): ExportOutcome {
+  const isAgain = (type: string) => latest.files.some(({ quantization }) => quantization === type);
+  const kept = before.files.filter(({ state, quantization }) => state === 'done' && !isAgain(quantization));
+  return { ...latest, files: [...kept, ...latest.files] };
+}
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const { store, frames, models, dir, trainer, tools, logger } = options;
+  const tasks = createExportTasks(frames);
+  const turns = createTurns(() => store.jobs.inStates(unfinishedStates).length === 0);
+  const folderOf = ({ modelId }: Pick<Model, 'modelId'>) => join(dir, modelId);
+  const specIn = (folder: string) => join(folder, 'spec.json');
+
+  const end = (model: Model, types: readonly string[], told: ExportEnd) =>
+    frames.commit((emit) => {
+      const { error, ...fields } = told;
+      emit('export', null, { ...aboutExport(model, types), ...fields, ...(error === null ? {} : { error }) });
+    });
+
+  /** Stores what became of the types of an export. */
+  async function keep(model: Model, types: readonly string[], latest: Exported): Promise<void> {
+    const before = models.find(model.modelId);
+    const isNew = (path: string) => latest.artifacts.some((made) => made.path === path);
+    const after: Model = {
+      ...before,
+      artifacts: [...before.artifacts.filter(({ path }) => !isNew(path)), ...latest.artifacts],
+      sizeBytes: await folderBytes(before.path),
+      verification: latest.verification ?? before.verification,
+      export: mergedOutcome(before.export, latest.export),
+    };
+    const { state, reason, advice } = latest.export;
+    frames.commit((emit) => {
+      store.models.setFiles(after.id, after);
+      if (after.jobId !== null) {
+        store.jobs.update(after.jobId, { export: after.export, verification: after.verification });
+      }
+      emit('export', null, {
+        ...aboutExport(model, types),
+        state: state === 'done' ? 'completed' : 'failed',
+        ...(state === 'done' ? {} : { error: [reason, advice].filter(Boolean).join(' ') }),
+        export: after.export,
+      });
+    });
+    await writeModelFile(after);
+    await options.onMade(after);
+  }
+
+  /** Runs `make` in a folder of its own and stores what it made, if anything, or why it failed. */
+  async function run(
+    model: Model,
+    types: readonly string[],
+    { signal }: Underway,
+    make: (folder: string) => Promise<Exported | null>,
+  ): Promise<void> {
+    const folder = folderOf(model);
+    try {
+      signal.throwIfAborted();
+      await mkdir(folder, { recursive: true });
+      const made = await make(folder);
+      if (made !== null) await keep(model, types, made);
+    } catch (error) {
+      if (signal.aborted) {
+        end(model, types, { state: 'cancelled', error: null, export: models.find(model.modelId).export });
+        return;
+      }
+      await keep(model, types, failedExport(error, types, model.path));
+    } finally {
+      await clean(model.path, folder);
+    }
+  }
+
+  /** `run`, which nobody waits for. */
+  const runSafely: typeof run = (model, ...work) =>
+    run(model, ...work).catch((error: unknown) => {
+      logger.warn({ error, model: model.name }, 'What an export made could not be stored');
+    });
+
+  async function start(reference: string, types: readonly Quantization[]) {
+    const model = models.find(reference);
+    tasks.refuseSecond(model);
+    const adapter = models.fileOf(model, 'adapter');
+    if (adapter === null || !existsSync(adapter)) {
+      throw new AppError(
+        'invalid',
+        `${model.name} has no adapter, so it cannot be exported. Train it again.`,
+      );
+    }
+    const { parameters } = await options.sizeOf(model.baseModel);
+    await checkRoom(model.path, (parameters ?? 0) * exportNeed(types).exportPerWeight);
+    // It may have been deleted.
+    models.find(model.modelId);
+    tasks.refuseSecond(model);
+    tasks.begin(model, types, turns.take, (underway) =>
+      runSafely(model, types, underway, async (folder) => {
+        const job = model.jobId === null ? null : store.jobs.get(model.jobId);
+        const specPath = specIn(folder);
+        await writeFile(specPath, JSON.stringify(exportSpec(model, job, types, { folder, tools }), null, 2));
+        return reexport(trainer, { specPath, modelDir: model.path, types, ...underway });
+      }),
+    );
+    return model;
+  }
+
+  async function quantize(reference: string, type: Quantization): Promise<Model> {
+    const model = models.find(reference);
+    tasks.refuseSecond(model);
+    const source = quantizationSource(model, type);
+    await readGguf(join(model.path, source.path));
+    // The new file is smaller than its source.
+    await checkRoom(model.path, source.bytes);
+    models.find(model.modelId);
+    tasks.refuseSecond(model);
+    await new Promise<void>((resolve, reject) => {
+      tasks.begin(model, [type], null, (underway) => {
+        let hasBegun = false;
+        const onProgress = (progress: number) => {
+          hasBegun = true;
+          resolve();
+          underway.onStep({ phase: 'quantize', progress, detail: type });
+        };
+        const { signal } = underway;
+        const limits = { command: tools.quantize, silenceMs: options.silenceMs, signal, onProgress };
+        return runSafely(model, [type], underway, () =>
+          quantizeFile(model, source, type, limits).catch((error: unknown) => {
+            if (hasBegun) throw error;
+            // The one who asked is told, and nothing has changed.
+            reject(told(error, model.path));
+            return null;
+          }),
+        ).then(resolve);
+      });
+    });
+    return model;
+  }
+
+  return {
+    start,
+    quantize,
+    underway: tasks.of,
+    async cancel(reference) {
+      const model = models.find(reference);
+      await tasks.cancel(model);
+      return model;
+    },
+    release: tasks.refuseSecond,
+    reconsider: turns.reconsider,
+    async recover() {
+      for (const modelId of await readdir(dir).catch(() => [])) {
+        const folder = folderOf({ modelId });
+        await killReexport(specIn(folder));
+        const model = store.models.byModelId(modelId);
+        await clean(model?.path ?? folder, folder);
+        if (model !== null) logger.info({ model: model.name }, 'An export that was cut off was cleared away');
+      }
+    },
+    close: tasks.close,
+  };
+}
+
+/** Removes the folder of an export, and what it left in the model's. */
+async function clean(modelDir: string, folder: string): Promise<void> {
+  const left = (await readdir(modelDir).catch(() => [])).filter((name) => name.endsWith('.partial'));
+  const paths = [...left.map((name) => join(modelDir, name)), folder];
+  await Promise.allSettled(paths.map((path) => rm(path, { recursive: true, force: true, maxRetries: 2 })));
+}
+
+/** An error without the model's folder, which is no concern of a remote client. */
+function told(error: unknown, modelDir: string): AppError {
+  const { kind, message, details } = asAppError(error);
+  return new AppError(kind, message.replaceAll(`${modelDir}${sep}`, ''), { cause: error, details });
+}
+
+function failedExport(error: unknown, types: readonly string[], modelDir: string): Exported {
+  const { kind, message: reason, details } = told(error, modelDir);
+  const { code = kind === 'disk_full' ? kind : 'internal', advice = null } = details as {
+    code?: string;
+    advice?: string | null;
+  };
+  const files = types.map((quantization) => ({ quantization, state: 'failed' as const, reason }));
+  return { export: { state: 'failed', code, reason, advice, files }, verification: null, artifacts: [] };
+}

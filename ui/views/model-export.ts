@@ -1,0 +1,229 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import { defaultQuantizations } from '../../src/contract/quantizations.ts';
+import type { ServiceError } from '../api/request.ts';
+import { service } from '../api/service.ts';
+import type { Choices, ModelExport } from '../api/types.ts';
+import { formatBytes } from '../elements/format.ts';
+import { progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { choices, exported } from '../state/app.ts';
+import { phaseName } from '../state/job-words.ts';
+import { asServiceError } from '../state/remote.ts';
+import { Watch } from '../state/store.ts';
+
+type Type = Choices['quantizations'][number];
+
+/** What became of a model's GGUF files, and making them again or in other types; fires `made` when there are new ones. */
+@customElement('hone-model-export')
+export class ModelExportView extends LitElement {
+  @property() modelId = '';
+  @state() private _export: ModelExport | null = null;
+  /** The types that were ticked or unticked, before that those that failed. */
+  @state() private _chosen: readonly Type[] | null = null;
+  @state() private _busy = false;
+  @state() private _failure: { readonly title: string; readonly error: ServiceError } | null = null;
+  private _read = '';
+  private _told: unknown = null;
+
+  constructor() {
+    super();
+    new Watch(this, exported, choices);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    choices.ensure();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // It may have ended when it is shown again.
+    this._read = '';
+  }
+
+  protected override willUpdate(): void {
+    if (this.isConnected && this._read !== this.modelId) {
+      this._read = this.modelId;
+      this._export = null;
+      this._chosen = null;
+      this._failure = null;
+      void this._load();
+    }
+    const frame = exported.value;
+    if (frame === null || frame === this._told || frame.model_id !== this.modelId) return;
+    this._told = frame;
+    const { state: now, quantizations, phase = null, progress = null, detail = null } = frame;
+    if (now === 'waiting' || now === 'running') {
+      if (this._export === null) return;
+      this._export = { ...this._export, underway: { quantizations, state: now, phase, progress, detail } };
+      return;
+    }
+    this._chosen = null;
+    void this._load();
+    this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
+  }
+
+  private async _load(): Promise<void> {
+    const { modelId } = this;
+    try {
+      const found = await service.modelExport(modelId);
+      if (modelId === this.modelId) this._export = found;
+    } catch (error) {
+      if (modelId === this.modelId)
+        this._failure = { title: 'Could not read the export', error: asServiceError(error) };
+    }
+  }
+
+  /** Runs one action at a time; its failure is shown here. */
+  private async _do(title: string, act: () => Promise<unknown>): Promise<void> {
+    if (this._busy) return;
+    this._busy = true;
+    this._failure = null;
+    try {
+      await act();
+      await this._load();
+    } catch (error) {
+      this._failure = { title, error: asServiceError(error) };
+    } finally {
+      this._busy = false;
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const found = this._export;
+    return html`<section class="card" aria-labelledby="export">
+      <h2 id="export">Export to GGUF</h2>
+      ${found === null ? (this._failure === null ? skeleton(3) : nothing) : this._content(found)}
+      ${this._failure === null ? nothing : serviceErrorPanel(this._failure.title, this._failure.error)}
+    </section>`;
+  }
+
+  private _content(found: ModelExport): TemplateResult {
+    return html`${standing(found)}
+      ${found.files.length === 0 ? nothing : html`<ul class="list">${found.files.map(fileView)}</ul>`}
+      ${found.underway === null ? this._form(found) : this._underway(found.underway)}`;
+  }
+
+  private _underway({ quantizations, state: now, phase, progress, detail }: Underway): TemplateResult {
+    const types = quantizations.join(', ');
+    return html`<div role="status">
+        <p>
+          ${
+            now === 'waiting'
+              ? `${types}: waits until no training and no other export is underway.`
+              : html`${types}: ${phaseName(phase) || 'Starting'}${detail ? html` <span class="muted"><bdi>${detail}</bdi></span>` : nothing}`
+          }
+        </p>
+      </div>
+      ${now === 'waiting' ? nothing : progressBar('Export', progress === null ? null : progress * 100)}
+      <div class="row">
+        <button
+          type="button"
+          ?disabled=${this._busy}
+          @click=${() => this._do('Could not cancel the export', () => service.cancelExport(this.modelId))}
+        >
+          Cancel the export
+        </button>
+      </div>`;
+  }
+
+  private _form(found: ModelExport): TemplateResult {
+    const types = choices.value.value?.quantizations ?? [];
+    const chosen = this._chosen ?? proposed(found, types);
+    const toggle = (type: Type) => {
+      this._chosen = types.filter((one) => chosen.includes(one) !== (one === type));
+    };
+    const form = html`<fieldset class="plain">
+        <legend>Types</legend>
+        <div class="row wrap-row">
+          ${types.map(
+            (type) => html`<label class="check"
+              ><input
+                type="checkbox"
+                .checked=${chosen.includes(type)}
+                ?disabled=${this._busy}
+                @change=${() => toggle(type)}
+              />${type}</label
+            >`,
+          )}
+        </div>
+      </fieldset>
+      <div class="row wrap-row">
+        <button
+          type="button"
+          class=${found.state === 'done' ? '' : 'primary'}
+          ?disabled=${this._busy || chosen.length === 0}
+          @click=${() => this._do('Could not export the model', () => service.exportModel(this.modelId, [...chosen]))}
+        >
+          ${exportWords(found, chosen)}
+        </button>
+        <span class="muted">From the adapter and the base model.</span>
+      </div>`;
+    return found.state === 'failed'
+      ? form
+      : html`<details class="fold bare">
+          <summary>Export to other types, or again</summary>
+          ${form}
+        </details>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-model-export': ModelExportView;
+  }
+}
+
+type Underway = NonNullable<ModelExport['underway']>;
+
+/** The state in words, with what there is. */
+function standing({ state: now, reason, advice, files }: ModelExport): TemplateResult {
+  const isAnyMade = files.some(({ name }) => name !== null);
+  const what = isAnyMade
+    ? 'The adapter is kept, and so are the files that were made.'
+    : 'The adapter is kept. The model answers through its base model and the adapter.';
+  if (now === 'done')
+    return html`<p>Exported. Each file is the base model with the adapter merged into it.</p>`;
+  if (now === 'skipped') return html`<p class="wrap">Not exported. ${reason ?? ''} ${what}</p>`;
+  return html`<div class="panel-error" role="alert">
+    <p class="panel-title">${isAnyMade ? 'Not every type could be exported' : 'Trained; the export failed'}</p>
+    ${reason === null ? nothing : html`<p class="wrap"><bdi>${reason}</bdi></p>`}
+    ${advice === null ? nothing : html`<p class="wrap"><bdi>${advice}</bdi></p>`}
+    <p>${what}</p>
+  </div>`;
+}
+
+function fileView(file: ModelExport['files'][number]): TemplateResult {
+  const { quantization, state: made, reason, bytes, verified } = file;
+  const checked = verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
+  return html`<li class="file">
+    <span class="list-main">
+      ${quantization}<small class="muted wrap"
+        >${made === 'done' ? checked : html`failed${reason === null ? nothing : html`: <bdi>${reason}</bdi>`}`}</small
+      >
+    </span>
+    <span class="tabular">${bytes === null ? '' : formatBytes(bytes)}</span>
+  </li>`;
+}
+
+/** The types that are ticked at first: those that failed, or the default ones if they are not there. */
+function proposed({ files }: ModelExport, types: readonly Type[]): readonly Type[] {
+  const failed = types.filter((type) =>
+    files.some(({ quantization, state: made }) => quantization === type && made === 'failed'),
+  );
+  if (failed.length > 0) return failed;
+  return types.filter(
+    (type) => defaultQuantizations.includes(type) && files.every(({ quantization }) => quantization !== type),
+  );
+}
+
+/** "Export again" for types that were tried, else "Export to Q4_K_M". */
+function exportWords({ files }: ModelExport, chosen: readonly Type[]): string {
+  if (chosen.length === 0) return 'Export to…';
+  const isAgain = chosen.every((type) => files.some(({ quantization }) => quantization === type));
+  return isAgain ? 'Export again' : `Export to ${chosen.join(', ')}`;
+}
