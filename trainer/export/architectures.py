@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from trainer.model import text_part
+from trainer.model.quantized import method_of
 
 # Modules of the converter for models that are no causal language models: encoders, encoder-decoders,
 # diffusion models, speech.
@@ -71,9 +72,8 @@ def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
         return False, (f"llama.cpp has no converter for {architecture}.")
     if not _generates(architecture, table[architecture]):
         return False, (f"{architecture} does not generate text in llama.cpp.")
-    quantization = config.get("quantization_config")
-    if quantization:
-        method = quantization.get("quant_method", "quantized")
+    method = method_of(config)
+    if method is not None:
         return False, (
             f"The model's weights are already quantized ({method}), and an adapter can be merged only into "
             "full-precision weights; those of the 16-bit version of the model are."

@@ -15,6 +15,9 @@ export type BaseModel = { readonly name: string; readonly path: string | null };
 /** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
 const hubId = /^[A-Za-z0-9](?:[\w.-]{0,94}[A-Za-z0-9_])?\/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/;
 
+/** Runs with their checkpoints, and models by their UUID. */
+const trainedHere = /^train_\d+(?:@\w+)?$|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /** Whether a text is a valid hub ID. */
 export const isHubId = (text: string): boolean =>
   hubId.test(text) && !text.includes('--') && !text.includes('..');
@@ -30,6 +33,11 @@ export function locateModel(reference: string): BaseModel {
   if (reference.startsWith('~/')) return { name: reference, path: join(homedir(), reference.slice(2)) };
   if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
     return { name: reference, path: resolve(reference) };
+  if (trainedHere.test(reference)) {
+    refuse(
+      `${reference} is a model that was trained here, and a training starts from a base model: name the one that it was trained from`,
+    );
+  }
   if (!isHubId(reference)) {
     refuse(`"${reference.slice(0, 200)}" is neither a hub ID (owner/name) nor the path of a local folder`);
   }
