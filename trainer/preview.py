@@ -14,6 +14,7 @@ from trainer.data.encode import IGNORED, Encoded
 from trainer.data.lengths import choose_length
 from trainer.data.renderings import compare_renderings
 from trainer.data.sequences import sequences_of, split_warning
+from trainer.data.thinking import plain
 from trainer.model import check, download
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -21,6 +22,7 @@ from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import explain
 from trainer.registry import create
 from trainer.training.job import Job
+from trainer.training.job_template import choose_template
 
 # Rows that an inferred max_seq_length (-1) is based on; training uses all rows.
 SAMPLED_ROWS = 1_000
@@ -66,10 +68,7 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
         download.replace_process(*arguments, "--downloaded")
     job.model_dir = make_view(directory, job.folder / "model")
     job.tokenizer = job.provider.tokenizer(job)
-    if job.family == "causal":
-        job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
-    else:
-        job.template = template.plain(job.tokenizer, job.config)
+    choose_template(job)
     return job
 
 
@@ -86,6 +85,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     return {
         "max_seq_length": length,
         "template_source": job.template.source,
+        "thinking": (job.template.thinking or {}).get("mode"),
         "warning": split_warning(len(sampled), len(everything)) if is_split else None,
         "rows": [
             _shown(job, number, row, sequence, length)
@@ -106,10 +106,12 @@ def _shown(job: Job, number: int, row: dict[str, Any], sequence: Encoded, length
         messages = [
             {
                 "role": message["role"],
-                "content": message["content"][:SHOWN_CHARACTERS],
+                "content": given["content"][:SHOWN_CHARACTERS],
+                "reasoning": given.get("reasoning_content", "")[:SHOWN_CHARACTERS] or None,
                 "learned": place in learned,
             }
             for place, message in enumerate(conversation[:SHOWN_MESSAGES])
+            for given in [plain(job.template.thinking, message)]
         ]
     return {
         "line": number,

@@ -33,6 +33,7 @@ from trainer.protocol.stop import Stop, Stopped
 from trainer.registry import create
 from trainer.training import checkpoints
 from trainer.training.job import Job
+from trainer.training.job_template import choose_template
 
 # Written after training: a resumed job that has it goes straight to the export.
 TRAINED = "trained.json"
@@ -170,31 +171,13 @@ def load_tokenizer(job: Job) -> None:
     job.provider.prepare(job)
     job.tokenizer = job.provider.tokenizer(job)
     vocabulary.check(job.tokenizer, job.config)
-    if job.family == "causal":
-        job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template)
-        _refuse_normalizer(job)
-    else:
-        job.template = template.plain(job.tokenizer, job.config)
+    choose_template(job)
     if job.rank.first:
         job.artifacts.mkdir(exist_ok=True)
         stored = job.artifacts / "template.json"
         template.save(job.template, job.spec.task, stored)
         job.phase("load", None, "comparing the rows' text with the playground's")
         compare_renderings(job, job_rows(job), stored)
-
-
-def _refuse_normalizer(job: Job) -> None:
-    """Drops an export that nobody requested by name where the tokenizer's normalizer cannot be reproduced for
-    llama.cpp, with a warning; Failure `unsupported` when it was requested."""
-    unknown = (job.template.normalizer or {}).get("unsupported")
-    if unknown is None or job.spec.export is None:
-        return
-    reason = f"The tokenizer normalizes texts with {unknown}, which llama.cpp cannot do."
-    if job.spec.export.required:
-        raise Failure("unsupported", reason, "Set export to none to train the model without a GGUF.")
-    job.spec = msgspec.structs.replace(job.spec, export=None)
-    if job.rank.first:
-        job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
 
 
 def train_along(context: JobContext, rank: Rank) -> None:

@@ -383,6 +383,16 @@ export const settings = {
     group: 'checkpoints',
     help: 'Formats rows with the model’s chat template. The playground and the Modelfile use it, too.',
   },
+  thinking: {
+    label: 'Thinking',
+    kind: 'choice',
+    choices: ['keep', 'off', 'learn'],
+    recommended: null,
+    before: 'off',
+    group: 'checkpoints',
+    empty: 'by the rows',
+    help: 'learn trains the reasoning of rows, off turns the model’s thinking off, keep leaves it as its template has it. By the rows: learn if any has reasoning, else keep.',
+  },
   save_steps: {
     label: 'Checkpoint interval',
     kind: 'integer',

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Child, OnText } from './child.ts';
 import type { TokenChoice } from './choices.ts';
+import type { Message } from './render.ts';
 import { createSlots, type ModelFiles, type SlotOptions } from './slots.ts';
 
 export type { OnText } from './child.ts';
@@ -16,7 +17,14 @@ export interface GenerateRequest {
    * model, too.
    */
   adapters?: readonly { readonly path: string; readonly scale: number }[];
-  input: { kind: 'messages'; messages: { role: string; content: string }[] } | { kind: 'text'; text: string };
+  input:
+    | {
+        kind: 'messages';
+        messages: Message[];
+        /** Turns reasoning on or off where the template can. */
+        thinking?: boolean | undefined;
+      }
+    | { kind: 'text'; text: string };
   maxTokens: number;
   temperature: number;
   topP: number;

@@ -116,7 +116,7 @@ function createLoadedModel(
 
   function promptOf(order: Order, template: StoredTemplate): Token[] {
     const { input } = order;
-    const text = input.kind === 'messages' ? template.render(input.messages) : input.text;
+    const text = input.kind === 'messages' ? template.render(input.messages, input.thinking) : input.text;
     const tokens = model.tokenize(template.normalize(text), true);
     if (input.kind === 'messages') return tokens;
     const { bos } = model.tokens;

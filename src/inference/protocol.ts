@@ -3,7 +3,15 @@ import * as v from 'valibot';
 const input = v.variant('kind', [
   v.strictObject({
     kind: v.literal('messages'),
-    messages: v.array(v.strictObject({ role: v.string(), content: v.string() })),
+    messages: v.array(
+      v.strictObject({
+        role: v.string(),
+        content: v.string(),
+        reasoning_content: v.optional(v.string()),
+      }),
+    ),
+    /** Turns reasoning on or off where the template can. */
+    thinking: v.optional(v.boolean()),
   }),
   v.strictObject({ kind: v.literal('text'), text: v.string() }),
 ]);

@@ -12,12 +12,29 @@ const storedTemplate = v.object({
   stop: v.array(v.string()),
   context_length: v.nullable(v.number()),
   /** Absent in templates of earlier versions, which normalized nothing. */
+  thinking: v.optional(
+    v.nullable(
+      v.object({
+        /** The template's variable that turns reasoning on and off, if it has one. */
+        switch: v.nullable(v.string()),
+        /** What reasoning stands between. */
+        open: v.string(),
+        close: v.string(),
+        /** Whether a prompt begins the reasoning, and whether it does where a request turns it on. */
+        opens: v.boolean(),
+        opens_on: v.boolean(),
+      }),
+    ),
+    null,
+  ),
   normalizer: v.optional(v.nullable(v.union([storedNormalizer, unsupportedNormalizer])), null),
 });
 
 export interface Message {
   role: string;
   content: string;
+  /** The reasoning of an answer, which the template keeps or leaves out. */
+  reasoning_content?: string | undefined;
 }
 
 /** The prompt template that training used. */
@@ -26,38 +43,63 @@ export interface StoredTemplate {
   stop: string[];
   /** The context length used in training, in tokens. */
   contextLength: number | null;
-  /** Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages. */
-  render(messages: readonly Message[]): string;
+  /**
+   * Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages.
+   * @param thinking turns reasoning on or off where the template can; off ends reasoning that it begins all the same.
+   */
+  render(messages: readonly Message[], thinking?: boolean): string;
   /** Renders a conversation that ends with an answer. @throws AppError as `render` does. */
   renderAnswered(messages: readonly Message[]): string;
   /** A text as the tokenizer of the training normalizes it before it makes tokens. */
   normalize(text: string): string;
 }
 
+/** What a `template.json` says of reasoning; `null` in those of earlier versions. @throws AppError as `readTemplate`. */
+export async function readThinking(path: string) {
+  return (await readStored(path)).thinking;
+}
+
+async function readStored(path: string): Promise<v.InferOutput<typeof storedTemplate>> {
+  try {
+    return v.parse(storedTemplate, JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+function unreadable(path: string, cause: unknown): AppError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new AppError('invalid', `Could not read the model's template ${basename(path)}: ${reason}`, {
+    cause,
+  });
+}
+
 /** Reads a `template.json` of the trainer. @throws AppError `invalid` when it is missing or damaged. */
 export async function readTemplate(path: string): Promise<StoredTemplate> {
-  let stored: v.InferOutput<typeof storedTemplate>;
+  const stored = await readStored(path);
   let template: ReturnType<typeof compileTemplate>;
   let normalize: ReturnType<typeof createNormalizer>;
   try {
-    stored = v.parse(storedTemplate, JSON.parse(await readFile(path, 'utf8')));
     template = compileTemplate(stored.chat_template);
     normalize = createNormalizer(
       stored.normalizer && 'steps' in stored.normalizer ? stored.normalizer : null,
     );
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('invalid', `Could not read the model's template ${basename(path)}: ${reason}`, {
-      cause,
-    });
+    throw unreadable(path, cause);
   }
-  const rendered = (messages: readonly Message[], isPrompt: boolean): string => {
+  const { thinking: reasoning } = stored;
+  const rendered = (messages: readonly Message[], isPrompt: boolean, thinking?: boolean): string => {
+    const isSwitched = thinking !== undefined && reasoning !== null && reasoning.switch !== null;
     try {
       return template({
-        messages: messages.map(({ role, content }) => ({ role, content })),
+        messages: messages.map(({ role, content, reasoning_content }) => ({
+          ...{ role, content },
+          ...(reasoning_content ? { reasoning_content } : {}),
+        })),
         add_generation_prompt: isPrompt,
         bos_token: stored.bos_token ?? '',
         eos_token: stored.eos_token ?? '',
+        ...(isSwitched ? { [reasoning.switch as string]: thinking } : {}),
       });
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -69,7 +111,11 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
   return {
     stop: stored.stop,
     contextLength: stored.context_length,
-    render: (messages) => rendered(messages, true),
+    render(messages, thinking) {
+      const prompt = rendered(messages, true, thinking);
+      const isOpen = reasoning !== null && prompt.trimEnd().endsWith(reasoning.open);
+      return isOpen && thinking === false ? `${prompt}\n${reasoning.close}\n\n` : prompt;
+    },
     renderAnswered: (messages) => rendered(messages, false),
     normalize,
   };

@@ -7,6 +7,8 @@ import type { TrainerCommand } from './supervisor.ts';
 export const preview = v.object({
   max_seq_length: v.number(),
   template_source: v.string(),
+  /** Whether reasoning is learned; null for models without a chat template. */
+  thinking: v.nullable(v.picklist(['keep', 'off', 'learn'])),
   /** That conversations become several sequences each. */
   warning: v.nullable(v.string()),
   /** Sequences; a conversation that its template changes has several. */
@@ -16,7 +18,15 @@ export const preview = v.object({
       line: v.number(),
       /** The messages of a conversation, of which those of the assistant with the weight 1 are learned. */
       messages: v.nullable(
-        v.array(v.object({ role: v.string(), content: v.string(), learned: v.boolean() })),
+        v.array(
+          v.object({
+            role: v.string(),
+            content: v.string(),
+            /** The reasoning of an answer, if it is trained. */
+            reasoning: v.nullable(v.string()),
+            learned: v.boolean(),
+          }),
+        ),
       ),
       /** The first 4,096. */
       tokens: v.array(

@@ -191,7 +191,7 @@ test('what would change the answer and is not supported is refused by name; null
   const refused: [call: typeof create | typeof complete, more: object, param: string, code: string | null][] =
     [
       [create, { tools: [tool] }, 'tools', 'unsupported_parameter'],
-      [create, { reasoning_effort: 'low' }, 'reasoning_effort', 'unsupported_parameter'],
+      [create, { verbosity: 'low' }, 'verbosity', 'unsupported_parameter'],
       [create, { tool_choice: 'auto' }, 'tool_choice', 'unsupported_value'],
       [create, { modalities: ['text', 'audio'] }, 'modalities.1', 'unsupported_value'],
       [create, { store: true }, 'store', 'unsupported_value'],

@@ -14,6 +14,7 @@ import msgspec
 from trainer.answering.answer_text import AnswerText
 from trainer.data import template as templates
 from trainer.data.encode import text_start
+from trainer.data.thinking import opens
 from trainer.engines.silent import NoStop, SilentJournal
 from trainer.model import check, download
 from trainer.model.hardware import choose
@@ -106,7 +107,7 @@ class Loaded:
             return given["text"], True
         messages = given["messages"]
         if self._job.family == "causal":
-            return templates.render(self._job.template, messages, True), False
+            return self._rendered(messages, given.get("thinking")), False
         if [message["role"] for message in messages] != ["user"]:
             raise Failure(
                 "unsupported",
@@ -115,6 +116,19 @@ class Loaded:
                 "Send one message with the role user.",
             )
         return messages[0]["content"], True
+
+    def _rendered(self, messages: list[dict[str, str]], thinking: bool | None) -> str:
+        """A prompt, as `src/inference/render.ts` renders it: `thinking` turns reasoning on or off where the
+        template can, and off ends reasoning that it begins all the same."""
+        template = self._job.template
+        described = template.thinking
+        if described is None or thinking is None:
+            return templates.render(template, messages, True)
+        switch = described["switch"]
+        prompt = templates.render(template, messages, True, {switch: thinking} if switch else {})
+        if not thinking and opens(prompt, described["open"]):
+            prompt += f"\n{described['close']}\n\n"
+        return prompt
 
     @contextlib.contextmanager
     def _adapted(self, adapters: list[dict[str, Any]]) -> Iterator[Any]:

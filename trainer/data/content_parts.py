@@ -16,7 +16,8 @@ BEGINNING = (
     "{%- for message in messages -%}"
     "{%- set content = message['content'] -%}"
     "{%- if content is string -%}{%- set content = [{'type': 'text', 'text': content}] -%}{%- endif -%}"
-    "{%- set parts.messages = parts.messages + [{'role': message['role'], 'content': content}] -%}"
+    "{%- set parts.messages = parts.messages + [{'role': message['role'], 'content': content, "
+    "'reasoning_content': message['reasoning_content']}] -%}"
     "{%- endfor -%}"
     "{%- set messages = parts.messages -%}"
 )

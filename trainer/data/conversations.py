@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from trainer.data.template import Template, split
+from trainer.data.thinking import plain
 
 ROLES = ("system", "user", "assistant")
 
@@ -42,6 +44,8 @@ def message_fault(value: Any) -> str | None:
             return f"has a message whose role is none of {', '.join(ROLES)}"
         if not isinstance(message.get("content"), str):
             return "has a message whose content is not a string"
+        if not isinstance(message.get("reasoning_content", ""), (str, NoneType)):
+            return "has a message whose reasoning_content is not a string"
     return None
 
 
@@ -54,16 +58,15 @@ def learned_turns(messages: list[dict[str, Any]]) -> list[int]:
     ]
 
 
-def to_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """The conversation up to its last learned answer, as role and content."""
-    return [
-        {"role": message["role"], "content": message["content"]}
-        for message in messages[: learned_turns(messages)[-1] + 1]
-    ]
+def to_last_answer(template: Template | None, messages: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The conversation up to its last learned answer, as role and content, and the reasoning of answers where
+    `template` is to learn it."""
+    thinking = template.thinking if template else None
+    return [plain(thinking, message) for message in messages[: learned_turns(messages)[-1] + 1]]
 
 
 def turns(template: Template, messages: list[dict[str, Any]]) -> list[Turn]:
     """Every learned answer of a conversation, in order. Failure `bad_tokenizer` when the template does not
     accept the conversation."""
-    plain = to_last_answer(messages)
-    return [Turn(*split(template, plain[: at + 1])) for at in learned_turns(messages)]
+    given = to_last_answer(template, messages)
+    return [Turn(*split(template, given[: at + 1])) for at in learned_turns(messages)]

@@ -6,22 +6,24 @@ from __future__ import annotations
 from typing import Any
 
 from trainer.data import conversations
+from trainer.data.template import Template
 
 
 def conversation(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, Any]]:
     """The prompt with its `chosen` or `rejected` answer; earlier answers have the weight 0."""
     prompt, given = row["prompt"], row[answer]
     turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    content = given if isinstance(given, str) else given[0]["content"]
+    said = {"content": given} if isinstance(given, str) else given[0]
+    answered = {name: said[name] for name in ("content", "reasoning_content") if said.get(name) is not None}
     return [
         *({**turn, "weight": 0} if turn["role"] == "assistant" else turn for turn in turns),
-        {"role": "assistant", "content": content},
+        {"role": "assistant", **answered},
     ]
 
 
-def messages(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, str]]:
-    """The conversation as role and content."""
-    return conversations.to_last_answer(conversation(row, answer))
+def messages(template: Template | None, row: dict[str, Any], answer: str = "chosen") -> list[dict[str, str]]:
+    """The conversation as `template` gets it."""
+    return conversations.to_last_answer(template, conversation(row, answer))
 
 
 def fault(field: str, value: Any) -> str | None:

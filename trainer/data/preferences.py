@@ -28,7 +28,7 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
         )
         return [
             {
-                "prompt": render(job.template, pairs.messages(row)[:-1], True),
+                "prompt": render(job.template, pairs.messages(job.template, row)[:-1], True),
                 "prompt_ids": prompt,
                 "chosen_ids": better,
                 "rejected_ids": worse,
@@ -39,7 +39,8 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
 
     lists = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints"}
     columns = {"prompt": "string", **lists, "total_tokens": "int"}
-    key = ["preferences", job.template.chat_template, job.template.stop, len(job.tokenizer)]
+    template = job.template
+    key = ["preferences", template.chat_template, template.stop, template.thinking, len(job.tokenizer)]
     dataset, _ = rows.build_dataset(job, "pairs", columns, produce, key)
     totals = dataset.data.column("total_tokens").to_numpy()
     length = choose_length(job, totals)

@@ -98,7 +98,7 @@ def _renderings(job: Job, row: dict[str, Any]) -> list[dict[str, Any]]:
         conversations.append(pairs.conversation(row, "rejected"))
     made = []
     for conversation in conversations:
-        plain = to_last_answer(conversation)
+        plain = to_last_answer(job.template, conversation)
         for at in learned_turns(conversation):
             for messages, generation in ((plain[:at], True), (plain[: at + 1], False)):
                 text = normalize(job.template.normalizer, render(job.template, messages, generation))

@@ -27,7 +27,9 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
         ]
 
     columns = {"input_ids": "ints", "labels": "ints", "prompt_tokens": "int", "total_tokens": "int"}
-    key = [job.shape, job.task.name, job.template.chat_template, job.template.stop, len(job.tokenizer)]
+    template = job.template
+    key = [job.shape, job.task.name, template.chat_template, template.stop, template.thinking]
+    key.append(len(job.tokenizer))
     dataset, left_out = rows.build_dataset(job, "rows", columns, produce, key)
     if len(dataset) == 0:
         raise Failure("bad_dataset_row", "The dataset has no rows with text.", "Add rows to it.")

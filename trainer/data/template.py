@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from trainer.data import normalizer
+from trainer.data import thinking as reasoning
 from trainer.data.content_parts import reading_texts
 from trainer.protocol.failures import Failure
 
@@ -42,8 +44,9 @@ class Template:
     stop: list[str]
     source: str
     context_length: int | None
-    # As `normalizer.describe` gives it.
+    # As `normalizer.describe` and `thinking.describe` give them; None in templates of earlier versions.
     normalizer: dict[str, Any] | None = None
+    thinking: dict[str, Any] | None = None
 
 
 # Encoder-decoders and encoders get the text without a template.
@@ -62,8 +65,11 @@ def plain(tokenizer: Any, config: dict[str, Any]) -> Template:
     )
 
 
-def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | None) -> Template:
-    """The template for `tokenizer`; it is also set on the tokenizer, so that saving includes it.
+def choose(
+    tokenizer: Any, config: dict[str, Any], use_chat_template: bool | None, thinking: str = "keep"
+) -> Template:
+    """The template for `tokenizer`; it is also set on the tokenizer, so that saving includes it. `thinking`
+    is one of keep, off and learn.
 
     With `use_chat_template` None it is the model's own if there is one. Failure `bad_tokenizer` when
     `use_chat_template` is true and there is none, or when the tokenizer has no token to end an answer with.
@@ -89,6 +95,14 @@ def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | Non
     text = _freeze(own) if use_own else HONE_TEMPLATE
     if not use_own and _adds_bos(tokenizer):
         text = "{{ bos_token }}" + text
+
+    def with_text(text: str) -> reasoning.Render:
+        made = Template(text, tokenizer.bos_token, tokenizer.eos_token, [], "", None)
+        return lambda messages, generation, variables=None: render(made, messages, generation, variables)
+
+    text = reading_texts(text, lambda text, messages: with_text(text)(messages, False))
+    text = reasoning.prepare(text, thinking, with_text)
+    tokenizer.chat_template = text
     template = Template(
         chat_template=text,
         bos_token=tokenizer.bos_token,
@@ -97,18 +111,19 @@ def choose(tokenizer: Any, config: dict[str, Any], use_chat_template: bool | Non
         source="model" if use_own else "hone",
         context_length=context_length(tokenizer, config),
         normalizer=normalizer.describe(tokenizer),
+        thinking=reasoning.describe(text, thinking, with_text(text)),
     )
-
-    def rendered(text: str, messages: list[dict[str, Any]]) -> str:
-        return render(dataclasses.replace(template, chat_template=text), messages, False)
-
-    tokenizer.chat_template = reading_texts(text, rendered)
-    template = dataclasses.replace(template, chat_template=tokenizer.chat_template)
     return dataclasses.replace(template, stop=_stop_strings(tokenizer, template))
 
 
-def render(template: Template, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
-    """`messages` (role, content) as text; with `add_generation_prompt` up to the start of the answer.
+def render(
+    template: Template,
+    messages: list[dict[str, str]],
+    add_generation_prompt: bool,
+    variables: dict[str, Any] | None = None,
+) -> str:
+    """`messages` (role, content, and the reasoning_content of answers) as text; with `add_generation_prompt`
+    up to the start of the answer. `variables` are further ones of the template, such as its switches.
 
     Failure `bad_tokenizer` when the template raises or is invalid.
     """
@@ -120,6 +135,7 @@ def render(template: Template, messages: list[dict[str, str]], add_generation_pr
             add_generation_prompt=add_generation_prompt,
             bos_token=template.bos_token or "",
             eos_token=template.eos_token or "",
+            **(variables or {}),
         )
     except (jinja2.TemplateError, TypeError, ValueError) as error:
         raise Failure(
@@ -138,6 +154,9 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
     """
     prompt = render(template, messages[:-1], True)
     whole = render(template, messages, False)
+    answer = _reasoned_answer(template, messages[-1], prompt, whole)
+    if answer is not None:
+        return prompt, _to_end(template, answer)
     start = len(prompt) if whole.startswith(prompt) else _answer_start(template, messages, prompt, whole)
     if start is None:
         at = common_length(prompt, whole)
@@ -148,13 +167,44 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
             "Set use_chat_template to false to train with Hone's minimal template.",
             f"The prompt continues with {prompt[at : at + 60]!r}, with an answer {whole[at : at + 60]!r}.",
         )
-    completion = whole[start:]
+    return prompt, _to_end(template, whole[start:])
+
+
+def _to_end(template: Template, completion: str) -> str:
+    """A completion up to its end-of-turn token."""
     # Text after the end of the turn, mostly a newline, is never generated: generation stops before it.
     kept, end = completion.rstrip(), None
     while stop := next((stop for stop in template.stop if kept.endswith(stop)), None):
         end = len(kept)
         kept = kept.removesuffix(stop).rstrip()
-    return prompt, completion[:end] if end is not None else completion + (template.eos_token or "")
+    return completion[:end] if end is not None else completion + (template.eos_token or "")
+
+
+def _reasoned_answer(template: Template, message: dict[str, str], prompt: str, whole: str) -> str | None:
+    """The last answer where the template writes its reasoning otherwise after an answer than before one.
+
+    Some templates end a prompt with the tag that begins reasoning, or with empty reasoning, and leave both
+    out of a conversation, or leave out an answer's reasoning. The model writes what is missing. None
+    where the template writes all of it by itself.
+    """
+    thinking = template.thinking
+    if thinking is None:
+        return None
+    opening, closing = thinking["open"], thinking["close"]
+    begun = re.search(rf"{re.escape(opening)}(\s*)({re.escape(closing)}\s*)?$", prompt)
+    thought = message.get("reasoning_content", "")
+    if whole.startswith(prompt):
+        rest, is_open = whole[len(prompt) :], begun is not None and begun[2] is None
+        if not thought or thought in rest:
+            return None
+    elif begun is not None and whole.startswith(prompt[: begun.start()]):
+        rest, is_open = whole[begun.start() :], begun[2] is None
+        if begun[2] is not None:
+            return rest
+    else:
+        return None
+    head = ("" if begun and begun[1] else "\n") if is_open else f"{opening}\n"
+    return f"{head}{thought}\n{closing}\n\n{rest.lstrip()}"
 
 
 def _answer_start(template: Template, messages: list[dict[str, str]], prompt: str, whole: str) -> int | None:
@@ -221,16 +271,11 @@ def _own_template(tokenizer: Any) -> str | None:
 
 
 def _freeze(text: str) -> str:
-    """`text` without what could differ between training and use.
-
-    Thinking is off, because rows have answers only, and the date is fixed. Both are part of the template, so
-    that every runtime of the GGUF does the same.
-    """
+    """`text` with a fixed date. It is part of the template, so that every runtime of the GGUF does the
+    same."""
     head = ""
-    if "enable_thinking" in text:
-        head += "{%- set enable_thinking = false -%}"
     if "strftime_now" in text:
-        head += "{%- macro strftime_now(format) -%}01 Jan 2025{%- endmacro -%}"
+        head = "{%- macro strftime_now(format) -%}01 Jan 2025{%- endmacro -%}"
     return text if text.startswith(head) else head + text
 
 

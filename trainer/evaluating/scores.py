@@ -81,7 +81,9 @@ def _result(job: Job, number: int, row: dict[str, Any]) -> RowResult:
     if job.shape == "text":
         return RowResult(number, row["text"], None)
     *prompt, last = job.messages(row)
-    rejected = pairs.messages(row, "rejected")[-1]["content"] if job.shape == "preference" else None
+    rejected = (
+        pairs.messages(job.template, row, "rejected")[-1]["content"] if job.shape == "preference" else None
+    )
     return RowResult(number, generate.shown_text(prompt), last["content"], rejected)
 
 
@@ -123,16 +125,19 @@ def _score_answers(
     progress: Callable[[float], None],
 ) -> dict[str, float]:
     """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
-    prompts = [job.messages(row)[:-1] for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
+    found = rows.read_rows(job.spec.dataset.path, job.fields)
+    conversations = [job.messages(row) for _, row in found]
+    prompts = [messages[:-1] for messages in conversations]
     every = list(results.values())
-    references = [result.reference for result in every]
-    most = longest_answer(job.tokenizer, references, generate.MAX_NEW_TOKENS)
+    written = generate.written_answers(job, conversations)
+    most = longest_answer(job.tokenizer, written, generate.MAX_NEW_TOKENS)
     if job.family == "causal":
         _tell_cut_prompts(job, prompts, every)
     for start in range(0, len(every), ANSWERED):
         part = prompts[start : start + ANSWERED]
         if job.family == "causal":
-            answers = generate.generate_answers(job, model, part, most)
+            given = generate.generate_answers(job, model, part, most)
+            answers = [generate.without_reasoning(job, answer) for answer in given]
         else:
             texts = [prompt[-1]["content"] for prompt in part]
             answers = (

@@ -17,6 +17,9 @@ ROLES = {
 TOOL_ROLES = {"tool", "function", "function_call", "observation", "ipython", "tool_call", "tool_response"}
 NO_TOOLS = "tool calls are not supported yet; remove the row"
 
+# Where others keep the reasoning of an answer: DeepSeek's and vLLM's API, OpenRouter's, gpt-oss.
+REASONING = ("reasoning_content", "reasoning", "thinking")
+
 Message = dict[str, Any]
 
 
@@ -65,17 +68,28 @@ def _message(turn: Any, place: int, column: str) -> Message:
             raise bad(f'has the role "{said}": {NO_TOOLS}')
         raise bad(f"has the role {said!r:.60}; known are {', '.join(ROLES)}")
     content = turn.get("content", turn.get("value"))
+    reasoning = next((turn[name] for name in REASONING if turn.get(name)), "")
     if isinstance(content, list):
-        content = "".join(_text_of(part, bad) for part in content)
+        thoughts = [part.get("thinking") for part in content if _is_thinking(part)]
+        reasoning = reasoning or "\n\n".join(thought for thought in thoughts if isinstance(thought, str))
+        content = "".join(_text_of(part, bad) for part in content if not _is_thinking(part))
     if not isinstance(content, str):
         raise bad("has no text as its content")
     message: Message = {"role": role, "content": content}
+    if reasoning and role == "assistant":
+        if not isinstance(reasoning, str):
+            raise bad("has reasoning that is no text")
+        message["reasoning_content"] = reasoning
     weight = turn.get("weight")
     if weight is not None and role == "assistant":
         if weight not in (0, 1):
             raise bad(f"has the weight {weight!r:.40}; it must be 0 or 1")
         message["weight"] = int(weight)
     return message
+
+
+def _is_thinking(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "thinking"
 
 
 def _text_of(part: Any, bad: Any) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trainer.data import thinking
 from trainer.data.encode import text_start
 from trainer.data.rows import row_at
-from trainer.data.template import render
+from trainer.data.template import render, split
 from trainer.training import answer_budget
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class EvaluationPrompts:
             conversations = [job.messages(row) for row in found]
             rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
         references = [row.reference for row in rows]
-        most = answer_budget.longest_answer(job.tokenizer, references, MAX_NEW_TOKENS)
+        written = references if job.shape == "text" else written_answers(job, conversations)
+        most = answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
         shown = golden or rows[:SAMPLES]
         if not job.task.scored:
             return EvaluationPrompts(shown, [], [], MAX_NEW_TOKENS if golden else most)
@@ -81,6 +83,19 @@ class EvaluationPrompts:
                 "training's time, or are not needed for a figure.",
             )
         return EvaluationPrompts(shown, [row.prompt for row in rows[:count]], references[:count], most)
+
+
+def written_answers(job: Job, conversations: list[list[dict[str, str]]]) -> list[str]:
+    """The last answers as the model is to write them: with their reasoning, if they have any."""
+    if job.family != "causal" or job.template.thinking is None:
+        return [messages[-1]["content"] for messages in conversations]
+    return [split(job.template, messages)[1] for messages in conversations]
+
+
+def without_reasoning(job: Job, answer: str) -> str:
+    """An answer as it is scored: what follows its reasoning."""
+    described = job.template.thinking
+    return answer if described is None else thinking.without_reasoning(described, answer, described["opens"])
 
 
 def shown_text(prompt: Prompt) -> str:
@@ -122,7 +137,8 @@ class PromptAnswers:
         if not prompts.scored:
             return {}
         return self._job.task.score(
-            [given[json.dumps(prompt)] for prompt in prompts.scored], prompts.references
+            [without_reasoning(self._job, given[json.dumps(prompt)]) for prompt in prompts.scored],
+            prompts.references,
         )
 
     def outside_evaluation(self) -> None:

@@ -55,7 +55,7 @@ class Job(JobContext):
 
     def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
         """The conversation of a row, the (last learned) answer last."""
-        return conversations.to_last_answer(self.conversation(row))
+        return conversations.to_last_answer(self.template, self.conversation(row))
 
     def tell_path(
         self, padded: str | None, otherwise: str = "padded rows", who: str = "This run trains"

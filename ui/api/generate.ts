@@ -4,6 +4,7 @@ import type { Body, StreamEvent } from './routes.ts';
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
+  readonly reasoning_content?: string;
 }
 
 const route = 'POST /v1/chat/completions';
@@ -20,12 +21,12 @@ export interface Answer {
 }
 
 /**
- * Generates text; `onText` receives it in chunks.
+ * Generates text; `onText` receives it in chunks, and those of the reasoning before it.
  * @throws ServiceError, or the reason of `signal` if aborted.
  */
 export async function generate(
   ask: Ask,
-  onText: (delta: string) => void,
+  onText: (delta: string, reasoning: string) => void,
   signal: AbortSignal,
 ): Promise<Answer> {
   const began = performance.now();
@@ -44,10 +45,10 @@ export async function generate(
     if (data === '[DONE]') break;
     const event = JSON.parse(data) as StreamEvent<typeof route>;
     if ('error' in event) throw new Error(event.error.message);
-    const text = event.choices[0]?.delta.content;
-    if (text) {
+    const { content, reasoning_content: reasoning } = event.choices[0]?.delta ?? {};
+    if (content || reasoning) {
       firstTokenMs ??= performance.now() - began;
-      onText(text);
+      onText(content ?? '', reasoning ?? '');
     }
     tokens = event.usage?.completion_tokens ?? tokens;
   }

@@ -40,7 +40,10 @@ export class Conversation extends Store<readonly Exchange[]> {
           ? []
           : [
               { role: 'user' as const, content: prompt },
-              { role: 'assistant' as const, content: answer.text },
+              {
+                ...{ role: 'assistant' as const, content: answer.text },
+                ...(answer.reasoning ? { reasoning_content: answer.reasoning } : {}),
+              },
             ],
       );
   }
@@ -84,8 +87,9 @@ export class Conversation extends Store<readonly Exchange[]> {
 
   async #answer(side: Side, ask: Ask, signal: AbortSignal): Promise<void> {
     try {
-      const onText = (delta: string) => {
+      const onText = (delta: string, reasoning: string) => {
         side.text += delta;
+        if (reasoning !== '') side.reasoning = (side.reasoning ?? '') + reasoning;
         this.touch();
       };
       side.answer = await generate(ask, onText, signal);

@@ -8,6 +8,8 @@ export interface Side {
   /** What it does before its first token. */
   readonly first: string;
   text: string;
+  /** What the model wrote before its answer; absent without, and in chats of earlier versions. */
+  reasoning?: string;
   busy: boolean;
   answer: Answer | null;
   error: ServiceError | null;

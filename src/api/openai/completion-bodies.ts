@@ -81,6 +81,8 @@ const textPart = v.object({ type: v.literal('text', 'only text is supported'), t
 const message = v.strictObject({
   role: v.picklist(['system', 'developer', 'user', 'assistant']),
   content: v.union([v.string(), v.array(textPart)], 'must be a text or a list of text parts'),
+  /** The reasoning of an earlier answer; the template keeps it or leaves it out. */
+  reasoning_content: or(v.string()),
   name: or(v.string()),
   refusal: unsupported('refusals are'),
   annotations: or(v.array(v.unknown())),
@@ -114,7 +116,10 @@ export const chatBody = v.pipe(
     function_call: unsupported('function calls are'),
     audio: unsupported('audio is'),
     prediction: unsupported('predicted answers are'),
-    reasoning_effort: unsupported('a reasoning effort is'),
+    /** `none` turns reasoning off where the template can, and any other effort turns it on. */
+    reasoning_effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+    /** As vLLM and llama.cpp have it; it goes before `reasoning_effort`. */
+    chat_template_kwargs: or(v.strictObject({ enable_thinking: or(v.boolean()) })),
     verbosity: unsupported('a verbosity is'),
     web_search_options: unsupported('web search is'),
   }),

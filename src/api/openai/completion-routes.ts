@@ -76,13 +76,16 @@ export function completionRoutes({ modelReferences, playground }: Services) {
         404: noModel,
       },
       handle: ({ body, exchange }) => {
-        const messages = body.messages.map(({ role, content }) => ({
+        const messages = body.messages.map(({ role, content, reasoning_content: reasoning }) => ({
           role: role === 'developer' ? 'system' : role,
           content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
+          ...(reasoning ? { reasoning_content: reasoning } : {}),
         }));
+        const { reasoning_effort: effort, chat_template_kwargs: asked } = body;
+        const thinking = asked?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
         const grammar = grammarOf(body.response_format);
         const request = {
-          input: { kind: 'messages' as const, messages },
+          input: { kind: 'messages' as const, messages, ...(thinking === undefined ? {} : { thinking }) },
           ...options(body, body.max_completion_tokens, exchange),
           ...modelOf(body),
           ...blendOf(body),

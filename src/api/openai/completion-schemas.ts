@@ -18,7 +18,13 @@ export const chatCompletion = v.object({
   choices: v.array(
     v.object({
       ...ofChat,
-      message: v.object({ role: v.string(), content: v.string(), refusal: v.null() }),
+      message: v.object({
+        role: v.string(),
+        content: v.string(),
+        refusal: v.null(),
+        /** What the model wrote before its answer, if its template marks reasoning. */
+        reasoning_content: v.optional(v.string()),
+      }),
     }),
   ),
   usage,
@@ -29,7 +35,11 @@ const chatPiece = v.object({
   choices: v.array(
     v.object({
       ...ofChat,
-      delta: v.object({ role: v.optional(v.string()), content: v.optional(v.nullable(v.string())) }),
+      delta: v.object({
+        role: v.optional(v.string()),
+        content: v.optional(v.nullable(v.string())),
+        reasoning_content: v.optional(v.string()),
+      }),
     }),
   ),
   usage: v.optional(v.nullable(usage)),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type {
-  GenerateResult,
   Playground,
+  PlaygroundAnswer,
   PlaygroundRequest,
   TokenChoice,
 } from '../../domain/playground/playground.ts';
@@ -19,24 +19,33 @@ export interface Spelling<C extends object, L extends object> {
   /** The field of the request that is the prompt. */
   readonly input: string;
   /** The choice of a full response. */
-  whole(text: string): C;
+  whole(text: string, reasoning: string | null): C;
   /** The choice of a chunk; the first one may have more fields. */
-  piece(text: string, first: boolean): object;
+  piece(text: string, first: boolean, reasoning: string): object;
   /** What presents the tokens of one answer, in one or several parts. */
   createLogprobs(): (tokens: readonly TokenChoice[]) => L;
 }
 
 export const chatSpelling: Spelling<
-  { message: { role: string; content: string; refusal: null } },
+  { message: { role: string; content: string; refusal: null; reasoning_content?: string } },
   ReturnType<typeof presentChatLogprobs>
 > = {
   idPrefix: 'chatcmpl-',
   object: 'chat.completion',
   pieceObject: 'chat.completion.chunk',
   input: 'messages',
-  whole: (content) => ({ message: { role: 'assistant', content, refusal: null } }),
-  piece: (content, first) => ({
-    delta: { ...(first ? { role: 'assistant' } : {}), ...(content === '' && !first ? {} : { content }) },
+  whole: (content, reasoning) => ({
+    message: {
+      ...{ role: 'assistant', content, refusal: null },
+      ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+    },
+  }),
+  piece: (content, first, reasoning) => ({
+    delta: {
+      ...(first ? { role: 'assistant' } : {}),
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+      ...(content === '' && (!first || reasoning !== '') ? {} : { content }),
+    },
   }),
   createLogprobs: () => presentChatLogprobs,
 };
@@ -66,7 +75,7 @@ interface Completion<C extends object, L> {
 }
 
 /** The prompt counts once. */
-function usageOf(results: readonly GenerateResult[]) {
+function usageOf(results: readonly PlaygroundAnswer[]) {
   const promptTokens = results[0]?.promptTokens ?? 0;
   const generatedTokens = results.reduce((sum, result) => sum + result.generatedTokens, 0);
   return {
@@ -78,7 +87,7 @@ function usageOf(results: readonly GenerateResult[]) {
   };
 }
 
-const finishOf = ({ finishReason }: GenerateResult) => (finishReason === 'length' ? 'length' : 'stop');
+const finishOf = ({ finishReason }: PlaygroundAnswer) => (finishReason === 'length' ? 'length' : 'stop');
 
 /**
  * Responds with a completion, in full or as server-sent events.
@@ -106,7 +115,7 @@ export async function complete<C extends object, L extends object>(
     });
     const choices = results.map((result, index) => ({
       index,
-      ...spelling.whole(result.text),
+      ...spelling.whole(result.text, result.reasoning),
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
       finish_reason: finishOf(result),
     }));
@@ -132,18 +141,23 @@ export async function complete<C extends object, L extends object>(
     first: true,
     logprobs: spelling.createLogprobs(),
   }));
-  const sendText = (index: number, text: string, tokens: readonly TokenChoice[]) => {
+  const sendText = (index: number, text: string, tokens: readonly TokenChoice[], reasoning: string) => {
     const answer = answers[index] as (typeof answers)[number];
     const logprobs = request.logprobs === undefined ? null : answer.logprobs(tokens);
-    send(piece([{ index, ...spelling.piece(text, answer.first), logprobs, finish_reason: null }], null));
+    send(
+      piece(
+        [{ index, ...spelling.piece(text, answer.first, reasoning), logprobs, finish_reason: null }],
+        null,
+      ),
+    );
     answer.first = false;
   };
   try {
     const results = await generateTogether(playground, request, count, exchange.signal, {
       onText: sendText,
       onEnd(index, result) {
-        if (answers[index]?.first) sendText(index, '', []);
-        const choice = { ...spelling.piece('', false), logprobs: null, finish_reason: finishOf(result) };
+        if (answers[index]?.first) sendText(index, '', [], '');
+        const choice = { ...spelling.piece('', false, ''), logprobs: null, finish_reason: finishOf(result) };
         send(piece([{ index, ...choice }], null));
       },
     });

@@ -1,15 +1,15 @@
 import type {
-  GenerateResult,
+  OnAnswer,
   Playground,
+  PlaygroundAnswer,
   PlaygroundRequest,
-  TokenChoice,
 } from '../../domain/playground/playground.ts';
 
 /** Hears the answers by their index. */
 interface Listener {
-  onText(index: number, text: string, tokens: readonly TokenChoice[]): void;
+  onText(index: number, ...parts: Parameters<OnAnswer>): void;
   /** An answer is complete. */
-  onEnd(index: number, result: GenerateResult): void;
+  onEnd(index: number, result: PlaygroundAnswer): void;
 }
 
 /**
@@ -23,7 +23,7 @@ export async function generateTogether(
   count: number,
   signal: AbortSignal,
   listener?: Listener,
-): Promise<GenerateResult[]> {
+): Promise<PlaygroundAnswer[]> {
   // Instead of AbortSignal.any, which Node 20 collects while it is waited on.
   const together = new AbortController();
   const end = () => together.abort();
@@ -34,7 +34,7 @@ export async function generateTogether(
       { ...request, ...(request.seed === undefined ? {} : { seed: request.seed + index }) },
       {
         signal: together.signal,
-        ...(listener ? { onText: (text, tokens) => listener.onText(index, text, tokens) } : {}),
+        ...(listener ? { onText: (...parts) => listener.onText(index, ...parts) } : {}),
       },
     );
     if (!together.signal.aborted) listener?.onEnd(index, result);

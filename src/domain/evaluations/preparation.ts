@@ -63,7 +63,7 @@ const trainings: Readonly<Record<RowShape, { readonly task: string; readonly str
 };
 
 /** Settings of a training that decide how its model is loaded and asked. */
-const keptSettings = ['use_chat_template', 'use_4bit', 'use_8bit', 'bf16', 'fp16'] as const;
+const keptSettings = ['use_chat_template', 'thinking', 'use_4bit', 'use_8bit', 'bf16', 'fp16'] as const;
 
 const ofSubject = ['model', 'base_model', 'checkpoint', 'as_base'] as const;
 
@@ -91,8 +91,9 @@ export function createPreparation(options: PreparationOptions): Preparation {
       return null;
     }
     const request = { ...training, model_name: subject.baseModel, dataset: dataset as string };
+    // A base model alone is asked for its answer; a trained one in the template that it was trained in.
     const judged = await collect(faults, field, { model_name: field }, () =>
-      judgeRequest({ ...request, max_seq_length: -1, export: 'none' }, judges),
+      judgeRequest({ ...request, max_seq_length: -1, export: 'none', thinking: 'off' }, judges),
     );
     return judged && { found, data, judged };
   }

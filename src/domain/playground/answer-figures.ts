@@ -23,7 +23,7 @@ export interface AnswerCounts {
 /** Counts answers, for `/metrics` and the page. */
 export interface AnswerFigures {
   /** Counts a request to a model, whatever becomes of it. */
-  counted(model: string, work: () => Promise<GenerateResult>): Promise<GenerateResult>;
+  counted<R extends GenerateResult>(model: string, work: () => Promise<R>): Promise<R>;
   /** By the model's name. */
   counts(): ReadonlyMap<string, AnswerCounts>;
   /** Times from a request to its first token; `buckets` has those up to each of `firstTokenBounds`. */

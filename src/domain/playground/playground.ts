@@ -19,9 +19,11 @@ import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
 import { lacksBase, mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
+import { type OnAnswer, type PlaygroundAnswer, thinkingOf, withReasoning } from './reasoning.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
 export { jsonSchemaFaults } from '../../inference/json-schema.ts';
+export type { OnAnswer, PlaygroundAnswer } from './reasoning.ts';
 
 /** A generation request. */
 export interface PlaygroundRequest extends Strength {
@@ -55,8 +57,8 @@ export interface Playground {
    */
   generate(
     request: PlaygroundRequest,
-    options?: { onText?: OnText; signal?: AbortSignal },
-  ): Promise<GenerateResult>;
+    options?: { onText?: OnAnswer; signal?: AbortSignal },
+  ): Promise<PlaygroundAnswer>;
   /** The vectors of texts or token IDs, as `Engine.embed`. @throws AppError as above. */
   embed(
     request: { readonly model: string; readonly inputs: (string | number[])[] },
@@ -200,26 +202,34 @@ export function createPlayground(options: {
             : prepareToBlend(first));
         const { template, adapters, ...weights } = mixed(source, request, blended);
         noteUser(weights.modelKey, first.counter);
-        return engine.generate(
-          {
-            ...weights,
-            templatePath: template,
-            adapters,
-            input: request.input,
-            maxTokens: request.maxTokens,
-            temperature: request.temperature,
-            topP: request.topP,
-            ...(request.seed === undefined ? {} : { seed: request.seed }),
-            ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
-            ...(request.caller === undefined ? {} : { caller: request.caller }),
-            ...(request.logprobs === undefined ? {} : { logprobs: request.logprobs }),
-            ...(request.logitBias === undefined ? {} : { logitBias: request.logitBias }),
-            ...(request.presencePenalty === undefined ? {} : { presencePenalty: request.presencePenalty }),
-            ...(request.frequencyPenalty === undefined ? {} : { frequencyPenalty: request.frequencyPenalty }),
-            ...(request.grammar === undefined ? {} : { grammar: request.grammar }),
-          },
-          { ...(onText ? { onText } : {}), ...(signal ? { signal } : {}) },
-        );
+        const { input, grammar } = request;
+        const isChat = input.kind === 'messages';
+        // An answer of a grammar has no room for reasoning.
+        const thinking = isChat ? (input.thinking ?? (grammar === undefined ? undefined : false)) : undefined;
+        const generate = (heard: OnText | undefined) =>
+          engine.generate(
+            {
+              ...weights,
+              templatePath: template,
+              adapters,
+              input: isChat && thinking !== undefined ? { ...input, thinking } : input,
+              maxTokens: request.maxTokens,
+              temperature: request.temperature,
+              topP: request.topP,
+              ...(request.seed === undefined ? {} : { seed: request.seed }),
+              ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
+              ...(request.caller === undefined ? {} : { caller: request.caller }),
+              ...(request.logprobs === undefined ? {} : { logprobs: request.logprobs }),
+              ...(request.logitBias === undefined ? {} : { logitBias: request.logitBias }),
+              ...(request.presencePenalty === undefined ? {} : { presencePenalty: request.presencePenalty }),
+              ...(request.frequencyPenalty === undefined
+                ? {}
+                : { frequencyPenalty: request.frequencyPenalty }),
+              ...(request.grammar === undefined ? {} : { grammar: request.grammar }),
+            },
+            { ...(heard ? { onText: heard } : {}), ...(signal ? { signal } : {}) },
+          );
+        return withReasoning(isChat ? await thinkingOf(template) : null, thinking, onText, generate);
       };
       return figures.counted(first.counter, () =>
         counted(first, () => (other === undefined ? answer() : counted(other, answer))),

@@ -31,7 +31,7 @@ def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[s
             if spec.dataset.shape == "text":
                 texts[row["text"][:LONGEST]] = None
                 continue
-            prompt, completion = split(template, _messages(spec, row))
+            prompt, completion = split(template, _messages(spec, template, row))
         except (Failure, KeyError, TypeError, IndexError):
             continue
         texts[prompt[:LONGEST]] = None
@@ -43,9 +43,9 @@ def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[s
     return [normalize(template.normalizer, text) for text in found], ids
 
 
-def _messages(spec: Spec, row: dict[str, Any]) -> list[dict[str, str]]:
+def _messages(spec: Spec, template: Template, row: dict[str, Any]) -> list[dict[str, str]]:
     if spec.dataset.shape == "messages":
-        return conversations.to_last_answer(row["messages"])
+        return conversations.to_last_answer(template, row["messages"])
     if "prompt" in row and "chosen" in row:
-        return pairs.messages(row)
-    return create("task", spec.task).messages(row)
+        return pairs.messages(template, row)
+    return conversations.to_last_answer(template, create("task", spec.task).messages(row))

@@ -6,7 +6,7 @@ from trainer.data import template
 from trainer.data.encode import IGNORED, encode_conversations, encode_texts
 from trainer.protocol.failures import Failure
 from trainer.tests.chat import equip
-from trainer.tests.data.test_template import ENDLESS, FORGETFUL, THINKING
+from trainer.tests.data.test_template import CHANGING, ENDLESS, THINKING
 from trainer.tests.export_fixture import sentencepiece_tokenizer
 from trainer.tests.tiny import CHATML, build_tokenizer
 
@@ -47,17 +47,9 @@ def learned_runs(tokenizer, sequence):
     return [tokenizer.decode(run) for run in runs], prompts
 
 
-@pytest.mark.parametrize(
-    ("text", "sequences"),
-    [(CHATML, 1), (None, 1), (THINKING.replace("{{ thought if m.role == 'assistant' }}", ""), None)],
-)
-def test_a_conversation_is_one_sequence_with_every_answer_of_weight_1(text, sequences):
+@pytest.mark.parametrize("text", [CHATML, None])
+def test_a_conversation_is_one_sequence_with_every_answer_of_weight_1(text):
     tokenizer, made = chosen(text)
-    if sequences is None:
-        # This template would ask for a thought that no answer has.
-        with pytest.raises(Failure):
-            encode_conversations(tokenizer, made, [TURNS])
-        return
     ((row,),) = encode_conversations(tokenizer, made, [TURNS])
     end = made.stop[0]
     texts, _ = learned_runs(tokenizer, row)
@@ -95,9 +87,10 @@ def test_turns_that_are_written_differently_later_get_sequences_of_their_own():
     # Earlier answers that lose their thoughts.
     dropping = CHATML.replace(
         "{{ message['content'] }}",
-        "{{ message['content'] if loop.last else message['content'].split('</think>')[-1] }}",
+        "{{ message['content'] if loop.last else message['content'].split('</think>')[-1] | trim }}",
     )
-    tokenizer, made = chosen(dropping)
+    tokenizer, _ = chosen(dropping)
+    made = template.choose(tokenizer, {}, None, "learn")
     thinking = [*TURNS[:2], {"role": "assistant", "content": "<think>Hm.</think>team: shipping"}, *TURNS[3:]]
     (rows, (plain,)) = encode_conversations(tokenizer, made, [thinking, TURNS])
     assert len(rows) == 2
@@ -144,7 +137,7 @@ def test_a_template_that_refuses_a_conversation_is_told():
     strict += "{{ raise_exception('Roles must alternate') }}{% endif %}{% endfor %}"
     for text, words in (
         (strict + CHATML, "Roles must alternate"),
-        (FORGETFUL, "renders a prompt differently"),
+        (CHANGING, "renders a prompt differently"),
     ):
         tokenizer, made = chosen(text)
         with pytest.raises(Failure, match=words):

@@ -4,6 +4,7 @@ import pytest
 
 from trainer.data import template
 from trainer.data.encode import IGNORED, encode_conversations
+from trainer.data.thinking import has_reasoning
 from trainer.protocol.failures import Failure
 from trainer.tests.chat import CASES, SYSTEM, TURNS, equip, mask, prompts, questions, render_as_playground
 from trainer.tests.tiny import build_tokenizer
@@ -12,7 +13,8 @@ from trainer.tests.tiny import build_tokenizer
 def chosen(name):
     """A tokenizer with the tokens of the template `name`, and the template as training uses it."""
     tokenizer = equip(build_tokenizer(300), name)
-    return tokenizer, template.choose(tokenizer, {}, None)
+    mode = "learn" if any(map(has_reasoning, CASES[name][1])) else "keep"
+    return tokenizer, template.choose(tokenizer, {}, None, mode)
 
 
 def marked(tokenizer, sequence):

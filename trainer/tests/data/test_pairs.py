@@ -30,8 +30,8 @@ TALK = {
 def test_messages_of_one_text_are_those_of_the_text():
     lists = {**PLAIN, "prompt": [USER], "chosen": [ANSWER]}
     for answer in ("chosen", "rejected"):
-        assert pairs.messages(lists, answer) == pairs.messages(PLAIN, answer)
-    assert pairs.messages(PLAIN, "rejected") == [USER, {"role": "assistant", "content": "team: access"}]
+        assert pairs.messages(None, lists, answer) == pairs.messages(None, PLAIN, answer)
+    assert pairs.messages(None, PLAIN, "rejected") == [USER, {"role": "assistant", "content": "team: access"}]
 
 
 def test_earlier_answers_are_not_learned():

@@ -95,10 +95,15 @@ const withMarks = (pieces: readonly Piece[]): Child =>
   pieces.map(({ text, differs }) => (differs ? html`<mark>${text}</mark>` : text));
 
 function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefined): TemplateResult {
-  const { answer, text, busy, error } = side;
+  const { answer, text, reasoning, busy, error } = side;
   const isFull = error?.detail.includes('context_length_exceeded') ?? false;
   return html`<div class="answer">
     <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
+    ${
+      reasoning
+        ? html`<details class="fold"><summary>${busy && text === '' ? 'Thinking…' : 'Thoughts'}</summary><p class="wrap hint"><bdi>${reasoning}</bdi></p></details>`
+        : nothing
+    }
     ${
       error === null
         ? html`<p class="wrap answer-text"><bdi>${pieces === undefined ? text.trimStart() : withMarks(pieces)}</bdi>${busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
@@ -110,7 +115,7 @@ function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefin
     }
     <div class="row between wrap-row">
       <p class="hint tabular">
-        ${busy ? (text === '' ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
+        ${busy ? (text === '' && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
         ${text === '' && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
       </p>
       ${busy || text === '' ? nothing : html`<hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>`}

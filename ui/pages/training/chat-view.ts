@@ -13,7 +13,7 @@ const roleWords: Readonly<Record<string, string>> = {
 export function chatView(messages: readonly ChatMessage[]): TemplateResult {
   return html`<div class="chat">
     ${messages.map(
-      ({ role, content, learned }) => html`<div
+      ({ role, content, reasoning, learned }) => html`<div
         class="bubble"
         data-role=${role}
         data-kind=${learned ? 'learned' : 'read'}
@@ -21,6 +21,7 @@ export function chatView(messages: readonly ChatMessage[]): TemplateResult {
         <small class="muted">
           ${roleWords[role] ?? role}${role === 'assistant' && !learned ? html` <span class="badge">not learned</span>` : nothing}
         </small>
+        ${reasoning === null ? nothing : html`<small class="muted wrap">Thoughts: <bdi>${reasoning}</bdi></small>`}
         <bdi class="wrap">${content}</bdi>
       </div>`,
     )}

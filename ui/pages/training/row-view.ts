@@ -14,7 +14,7 @@ import { chatView } from './chat-view.ts';
 
 const shownRows = 5;
 /** Settings that affect tokenization. */
-const looked = ['max_seq_length', 'use_chat_template'];
+const looked = ['max_seq_length', 'use_chat_template', 'thinking'];
 
 /** The first rows as tokens: which are trained on and which are truncated. */
 @customElement('hone-row-view')
@@ -90,12 +90,20 @@ declare global {
   }
 }
 
+/** What a run does with reasoning, where it matters. */
+const thinkingWords: Readonly<Record<NonNullable<Preview['thinking']>, string>> = {
+  keep: '',
+  off: 'Thinking is off.',
+  learn: 'The reasoning of answers is learned.',
+};
+
 /** @param hasPairs whether the rows are preferences. */
-function seenRows({ rows, max_seq_length, warning }: Preview, hasPairs: boolean): TemplateResult {
+function seenRows({ rows, max_seq_length, thinking, warning }: Preview, hasPairs: boolean): TemplateResult {
   return html`<p class="note">
       The model is trained on the <span class="token" data-kind="learned">highlighted</span> tokens; plain ones are
       context. <span class="token" data-kind="cut">Struck-through</span> tokens exceed the limit of
       ${formatCount(max_seq_length)} and are truncated.
+      ${thinking === null ? nothing : thinkingWords[thinking]}
       ${hasPairs ? 'Each row is shown with its chosen answer; the rejected one is compared with it. Rows that exceed the limit with either answer are left out.' : nothing}
     </p>
     ${warning === null ? nothing : html`<p class="warning wrap"><bdi>${warning}</bdi></p>`}

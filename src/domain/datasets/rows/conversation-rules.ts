@@ -58,7 +58,9 @@ function faultsOfMessage(value: unknown): string[] {
   const tools = toolFault(message);
   if (tools !== null) return [tools];
   if (toolRoles.includes(String(role))) return [`role "${role}": ${toolAdvice}`];
-  return [roleFault(role), contentFault(content), weightFault(message)].filter((fault) => fault !== null);
+  return [roleFault(role), contentFault(content), reasoningFault(message), weightFault(message)].filter(
+    (fault) => fault !== null,
+  );
 }
 
 function roleFault(role: unknown): string | null {
@@ -73,6 +75,14 @@ function contentFault(content: unknown): string | null {
   if (content === undefined) return 'missing required field "content"';
   const advice = Array.isArray(content) ? '; importing the dataset joins the text of its parts' : '';
   return `content must be a string, found ${kindOf(content)}${advice}`;
+}
+
+function reasoningFault(message: Readonly<Record<string, unknown>>): string | null {
+  const { role, reasoning_content: reasoning } = message;
+  if (reasoning === undefined || reasoning === null) return null;
+  if (role !== 'assistant') return 'reasoning_content is only for messages of the assistant; remove it';
+  if (typeof reasoning !== 'string') return `reasoning_content must be a string, found ${kindOf(reasoning)}`;
+  return hasHalfCharacter(reasoning) ? `reasoning_content ${halfCharacter}` : null;
 }
 
 function weightFault({ role, weight }: Readonly<Record<string, unknown>>): string | null {

@@ -1,0 +1,142 @@
+"""How a chat template writes reasoning, and which of it a run trains (`thinking`).
+
+`keep` leaves the template's switch as it is, `off` turns it off and `learn` on, as a default within the
+template, so that every runtime of the GGUF does the same and a request can say otherwise. Only `learn` trains
+the reasoning of rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+# What switches reasoning in published templates: Qwen3, GLM, SmolLM3 and others; Granite and DeepSeek.
+SWITCHES = ("enable_thinking", "thinking")
+# What reasoning stands between; the first pair where a template has none.
+TAGS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<seed:think>", "</seed:think>"))
+# Reasoning that no template has of its own.
+PROBE = "r7Q2n"
+
+# Renders messages, with or without the start of an answer, with variables if any are given.
+Render = Callable[..., str]
+
+
+def tags_of(text: str) -> tuple[str, str]:
+    """What a template puts around reasoning."""
+    return next((pair for pair in TAGS if pair[1] in text), TAGS[0])
+
+
+def switch_of(text: str) -> str | None:
+    """The variable with which a template turns reasoning on or off, if it has one."""
+    import jinja2
+    from jinja2 import meta
+    from jinja2.ext import loopcontrols
+
+    environment = jinja2.Environment(extensions=[loopcontrols])
+    source = re.sub(r"\{%-?\s*(end)?generation\s*-?%\}", "", text)
+    try:
+        asked = meta.find_undeclared_variables(environment.parse(source))
+    except jinja2.TemplateError:
+        return None
+    return next((name for name in SWITCHES if name in asked), None)
+
+
+def prepare(text: str, mode: str, render: Callable[[str], Render]) -> str:
+    """The template `text` for the `mode`; `render` renders with a text."""
+    opening, closing = tags_of(text)
+    switch = switch_of(text)
+    if mode == "keep":
+        return text
+    if switch is not None:
+        value = "true" if mode == "learn" else "false"
+        text = f"{{%- if {switch} is not defined -%}}{{%- set {switch} = {value} -%}}{{%- endif -%}}{text}"
+    question = {"role": "user", "content": "question"}
+    if mode == "off":
+        if opens(render(text)([question], True), opening):
+            text += "{%- if add_generation_prompt -%}{{ '\\n" + closing + "\\n\\n' }}{%- endif -%}"
+        return text
+    answer = {"role": "assistant", "content": "answer", "reasoning_content": PROBE}
+    if PROBE not in render(text)([question, answer], False):
+        text = _inlining(opening, closing) + text
+    return text
+
+
+def _inlining(opening: str, closing: str) -> str:
+    """The head of a template that knows no `reasoning_content`: it puts it into the content."""
+    return (
+        "{%- set with_reasoning = namespace(messages=[]) -%}{%- for message in messages -%}"
+        "{%- if message['role'] == 'assistant' and message['reasoning_content'] -%}"
+        "{%- set with_reasoning.messages = with_reasoning.messages + [{'role': 'assistant', 'content': '"
+        f"{opening}\\n' + message['reasoning_content'] + '\\n{closing}\\n\\n' + message['content']}}] -%}}"
+        "{%- else -%}{%- set with_reasoning.messages = with_reasoning.messages + [message] -%}{%- endif -%}"
+        "{%- endfor -%}{%- set messages = with_reasoning.messages -%}"
+    )
+
+
+def opens(prompt: str, opening: str) -> bool:
+    """Whether a prompt ends with the tag that begins reasoning."""
+    return prompt.rstrip().endswith(opening)
+
+
+def describe(text: str, mode: str, render: Render) -> dict[str, Any]:
+    """What `template.json` holds of reasoning: the `mode`, the template's `switch`, what reasoning stands
+    between (`open`, `close`), and whether a prompt begins it: `opens` when nothing is asked, `opens_on` and
+    `opens_off` when the request turns it on or off."""
+    opening, closing = tags_of(text)
+    switch = switch_of(text)
+
+    def begun(variables: dict[str, Any]) -> bool:
+        return opens(render([{"role": "user", "content": "question"}], True, variables), opening)
+
+    return {
+        "mode": mode,
+        "switch": switch,
+        "open": opening,
+        "close": closing,
+        "opens": begun({}),
+        "opens_on": begun({switch: True} if switch else {}),
+        "opens_off": begun({switch: False} if switch else {}),
+    }
+
+
+def separated(content: str, opening: str, closing: str) -> tuple[str, str]:
+    """The reasoning that an answer begins with, if it does, and the rest."""
+    found = re.match(rf"\s*{re.escape(opening)}(.*?){re.escape(closing)}\s*", content, re.DOTALL)
+    return (found[1].strip(), content[found.end() :]) if found else ("", content)
+
+
+def has_reasoning(message: dict[str, Any]) -> bool:
+    """Whether a message of a row has reasoning."""
+    if message["role"] != "assistant":
+        return False
+    return bool(message.get("reasoning_content")) or any(
+        separated(message["content"], *pair)[0] for pair in TAGS
+    )
+
+
+def plain(described: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, str]:
+    """A message as the template gets it: role and content, and `reasoning_content` where it is learned.
+
+    None is for templates of earlier versions and for models without conversations, which get contents as they
+    are."""
+    made = {"role": message["role"], "content": message["content"]}
+    if described is None or message["role"] != "assistant":
+        return made
+    within, made["content"] = separated(made["content"], described["open"], described["close"])
+    reasoning = message.get("reasoning_content") or within
+    if reasoning and described["mode"] == "learn":
+        made["reasoning_content"] = reasoning
+    return made
+
+
+def without_reasoning(described: dict[str, Any] | None, answer: str, begun: bool) -> str:
+    """A generated answer without its reasoning, which the prompt may have begun."""
+    if described is None:
+        return answer
+    opening, closing = described["open"], described["close"]
+    if begun and not answer.lstrip().startswith(opening):
+        answer = opening + answer
+    if closing not in answer and answer.lstrip().startswith(opening):
+        return ""
+    return separated(answer, opening, closing)[1]
