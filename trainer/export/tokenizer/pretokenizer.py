@@ -1,7 +1,8 @@
-"""Finds llama.cpp's pre-tokenizer for a byte-level BPE tokenizer that the converter does not know.
+"""The pre-tokenizers of byte-level BPE vocabularies in llama.cpp, and the same in a tokenizer.json.
 
-The converter recognizes published tokenizers by a hash of their token ids, and so no custom vocabulary. This
-module compares the pre-tokenizer in tokenizer.json with those of llama.cpp.
+The converter recognizes published tokenizers by a hash of their token ids, and so no custom vocabulary.
+`derive` compares the pre-tokenizer in tokenizer.json with those of llama.cpp; `pre_tokenizer` writes the one
+that a GGUF names.
 """
 
 from __future__ import annotations
@@ -25,18 +26,80 @@ GPT4O = (
     rf"|\p{{N}}{{1,3}}|{_TAIL}"
 )
 
-# (splits in order, ignore_merges) -> llama.cpp's name. Of several names for one split it is the one that
-# decodes without cleaning up spaces (src/llama-vocab.cpp).
-NAMES: dict[tuple[tuple[str, ...], bool], str] = {
-    ((GPT2,), False): "trillion",
-    (("digit", GPT2), False): "smollm",
-    ((LLAMA3,), True): "llama-bpe",
-    ((LLAMA3,), False): "dbrx",
-    ((QWEN2,), False): "qwen2",
-    ((QWEN2_PLAIN,), False): "ufakzeka",
-    ((TEKKEN,), True): "tekken",
-    ((GPT4O,), False): "gpt-4o",
+QWEN35 = (
+    rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_CJK = "[一-龥\u3040-ゟ゠-ヿ]+"
+DEEPSEEK3 = (
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+SEED_CODER = rf"{_CONTRACTIONS}|{_WORDS}|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"
+_PUNCTUATION = r"[\p{P}\$\+<=>\^~\|"
+
+# llama.cpp's name -> (splits in order, ignore_merges), from src/llama-vocab.cpp. Of several names for one
+# split the first decodes without cleaning up spaces.
+SPLITS: dict[str, tuple[tuple[str, ...], bool]] = {
+    "trillion": ((GPT2,), False),
+    "smollm": (("digit", GPT2), False),
+    "llama-bpe": ((LLAMA3,), True),
+    "dbrx": ((LLAMA3,), False),
+    "qwen2": ((QWEN2,), False),
+    "qwen35": ((QWEN35,), False),
+    "ufakzeka": ((QWEN2_PLAIN,), False),
+    "tekken": ((TEKKEN,), True),
+    "gpt-4o": ((GPT4O,), False),
+    "deepseek-v3": ((r"\p{N}{1,3}", _CJK, DEEPSEEK3), False),
+    "deepseek-coder": (("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+", "digit"), False),
+    "seed-coder": ((SEED_CODER,), False),
+    "bloom": ((r" ?[^(\s|.,!?…。，、।۔،)]+",), False),
+    "falcon": ((rf"{_PUNCTUATION}`]+", GPT2, "[0-9][0-9][0-9]"), False),
+    "default": ((rf"{_PUNCTUATION}]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"), False),
 }
+# Further names of a split.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "trillion": (
+        "gpt-2",
+        "phi-2",
+        "gigachat",
+        "a.x-4.0",
+        "mellum",
+        "mpt",
+        "olmo",
+        "jais",
+        "exaone4",
+        "granite-docling",
+    ),
+    "smollm": ("starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"),
+    "llama-bpe": ("llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"),
+    "dbrx": ("smaug-bpe", "glm4", "chatglm-bpe"),
+    "qwen2": ("deepseek-r1-qwen", "kormo", "stablelm2", "hunyuan", "solar-open", "megrez", "grok-2"),
+    "gpt-4o": ("llama4", "kanana2", "minimax-m2"),
+    "deepseek-v3": ("hunyuan-dense", "joyai-llm"),
+    "bloom": ("poro-chat", "gpt3-finnish"),
+}
+_BY_NAME = SPLITS | {alias: SPLITS[name] for name, aliases in ALIASES.items() for alias in aliases}
+_BY_SPLIT = {split: name for name, split in reversed(SPLITS.items())}
+
+
+def pre_tokenizer(name: str) -> tuple[dict, bool] | None:
+    """The `pre_tokenizer` of a tokenizer.json for llama.cpp's pre-tokenizer `name`, and whether a word that
+    is a token is taken whole (`ignore_merges`); None for an unknown name."""
+    found = _BY_NAME.get(name)
+    if found is None:
+        return None
+    steps, ignore_merges = found
+    nodes = [_node(step) for step in steps]
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    nodes.append({**byte_level, "use_regex": False})
+    return {"type": "Sequence", "pretokenizers": nodes}, ignore_merges
+
+
+def _node(step: str) -> dict:
+    if step == "digit":
+        return {"type": "Digits", "individual_digits": True}
+    return {"type": "Split", "pattern": {"Regex": step}, "behavior": "Isolated", "invert": False}
 
 
 def _steps(node: dict | None) -> list[str] | None:
@@ -87,4 +150,4 @@ def derive(tokenizer_json: Path) -> str | None:
         return None
     # With and without ignore_merges most words get the same tokens; the exact match is preferred.
     whole = bool(model.get("ignore_merges"))
-    return NAMES.get((tuple(steps), whole)) or NAMES.get((tuple(steps), not whole))
+    return _BY_SPLIT.get((tuple(steps), whole)) or _BY_SPLIT.get((tuple(steps), not whole))

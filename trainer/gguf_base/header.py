@@ -1,0 +1,138 @@
+"""The header of a GGUF file: its metadata, and where its tensors are.
+
+Read with `struct` instead of the gguf package, whose reader takes 17 s and 1.2 GB for a vocabulary of 262,144
+tokens. The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer.protocol.failures import Failure
+
+# Types of metadata values, as `struct` has them.
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+STRING, ARRAY = 8, 9
+# As src/inference/gguf.ts.
+MOST_ENTRIES = 1_000_000
+MOST_ELEMENTS = 10_000_000
+ALIGNMENT = 32
+
+
+@dataclass(frozen=True)
+class TensorPlace:
+    """A tensor in the file: `shape` as numpy has it (the last dimension is contiguous), `type` as in
+    `gguf.GGMLQuantizationType`, `offset` from the beginning of the file in bytes."""
+
+    shape: tuple[int, ...]
+    type: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of the file at `path`."""
+
+    path: Path
+    metadata: dict[str, Any]
+    tensors: dict[str, TensorPlace]
+
+    @property
+    def architecture(self) -> str:
+        """llama.cpp's name of the architecture."""
+        return str(self.metadata.get("general.architecture", ""))
+
+    def parameter(self, name: str, default: Any = None) -> Any:
+        """A parameter of the architecture, such as `block_count`."""
+        return self.metadata.get(f"{self.architecture}.{name}", default)
+
+    def tokenizer(self, name: str, default: Any = None) -> Any:
+        """A field of the tokenizer, such as `tokens`."""
+        return self.metadata.get(f"tokenizer.ggml.{name}", default)
+
+
+class _Reader:
+    def __init__(self, data: mmap.mmap):
+        self.data = data
+        self.position = 0
+
+    def scalar(self, code: str) -> Any:
+        value = struct.unpack_from(f"<{code}", self.data, self.position)[0]
+        self.position += struct.calcsize(code)
+        return value
+
+    def text(self) -> str:
+        length = self.scalar("Q")
+        end = self.position + length
+        if end > len(self.data):
+            raise ValueError("a text extends past its end")
+        found = self.data[self.position : end]
+        self.position = end
+        # Tokens of byte-level vocabularies are UTF-8; a damaged name must not prevent reading the others.
+        return found.decode("utf-8", "replace")
+
+    def value(self, kind: int, nested: bool = False) -> Any:
+        if kind in SCALARS:
+            return self.scalar(SCALARS[kind])
+        if kind == STRING:
+            return self.text()
+        if kind != ARRAY or nested:
+            raise ValueError(f"it has a value of the unknown type {kind}")
+        of, count = self.scalar("I"), self.scalar("Q")
+        if count > MOST_ELEMENTS:
+            raise ValueError(f"it has a list of {count} values")
+        if of in SCALARS:
+            values = struct.unpack_from(f"<{count}{SCALARS[of]}", self.data, self.position)
+            self.position += count * struct.calcsize(SCALARS[of])
+            return list(values)
+        return [self.value(of, nested=True) for _ in range(count)]
+
+
+def read_header(path: Path) -> Header:
+    """The header of the GGUF at `path`. Failure `bad_model` when it is damaged, or none."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _parse(path, _Reader(data))
+    except (OSError, ValueError, struct.error) as error:
+        raise Failure(
+            "bad_model",
+            f"{path.name} is damaged or not a GGUF file: {error}.",
+            "Download it again, or choose another model.",
+        ) from error
+
+
+def _parse(path: Path, reader: _Reader) -> Header:
+    if reader.data[:4] != b"GGUF":
+        raise ValueError("it does not start with GGUF")
+    reader.position = 4
+    version = reader.scalar("I")
+    if version not in (2, 3):
+        raise ValueError(f"it has the unknown version {version}")
+    tensor_count, entry_count = reader.scalar("Q"), reader.scalar("Q")
+    if max(tensor_count, entry_count) > MOST_ENTRIES:
+        raise ValueError(f"it claims {tensor_count} tensors and {entry_count} entries")
+    metadata: dict[str, Any] = {}
+    for _ in range(entry_count):
+        key = reader.text()
+        metadata[key] = reader.value(reader.scalar("I"))
+    places = {}
+    for _ in range(tensor_count):
+        name = reader.text()
+        dimensions = reader.scalar("I")
+        if not 1 <= dimensions <= 4:
+            raise ValueError(f"{name[:64]} has {dimensions} dimensions")
+        shape = tuple(reversed([reader.scalar("Q") for _ in range(dimensions)]))
+        places[name] = (shape, reader.scalar("I"), reader.scalar("Q"))
+    alignment = metadata.get("general.alignment", ALIGNMENT)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise ValueError("its alignment is invalid")
+    start = math.ceil(reader.position / alignment) * alignment
+    tensors = {
+        name: TensorPlace(shape, kind, start + offset) for name, (shape, kind, offset) in places.items()
+    }
+    return Header(path, metadata, tensors)
