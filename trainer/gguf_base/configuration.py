@@ -1,0 +1,157 @@
+"""A model's config.json and generation_config.json, made from a GGUF's metadata.
+
+The names are transformers' (`GGUF_CONFIG_MAPPING`). What its own reader leaves out, such as scaled rotary
+embeddings, is added here; `trainer.gguf_base.proof` shows that the configuration means what the file says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trainer.gguf_base.dequantize import read_tensor
+from trainer.gguf_base.header import Header
+from trainer.protocol.failures import Failure
+
+# llama.cpp's architectures that can be a base, each with transformers' model type: the decoders of
+# transformers' reader whose tensors and metadata come back unchanged (trainer/tests/gguf_base).
+MODEL_TYPES = {
+    "llama": "llama",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3_text",
+    "phi3": "phi3",
+    "starcoder2": "starcoder2",
+    "gpt2": "gpt2",
+    "stablelm": "stablelm",
+}
+# Where llama.cpp divides attention scores by another width than that of a head: layers of Gemma 2 and 3 27B
+# (src/models/gemma2.cpp, gemma3.cpp).
+LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
+
+
+def make_config(header: Header) -> dict[str, Any]:
+    """The config.json of the model in the GGUF. Failure `unsupported` for other architectures."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
+
+    model_type = MODEL_TYPES.get(header.architecture)
+    if model_type is None:
+        raise Failure(
+            "unsupported",
+            f"A GGUF of the architecture {header.architecture} cannot be a base model.",
+            f"Those of {', '.join(MODEL_TYPES)} can; or choose the model's safetensors files.",
+        )
+    fields = {name: value for name, value in GGUF_CONFIG_MAPPING[header.architecture].items() if value}
+    values = {value: header.parameter(name) for name, value in fields.items()}
+    tokens = header.tokenizer("tokens") or []
+    embedding = header.tensors.get("token_embd.weight")
+    values |= {
+        "vocab_size": embedding.shape[0] if embedding else len(tokens),
+        "tie_word_embeddings": "output.weight" not in header.tensors,
+        "bos_token_id": header.tokenizer("bos_token_id"),
+        "eos_token_id": header.tokenizer("eos_token_id"),
+        "pad_token_id": header.tokenizer("padding_token_id"),
+    }
+    values |= _of_architecture(header)
+    theta = values.pop("rope_theta", None) or header.parameter("rope.freq_base")
+    # Not among them: the file's own name, which a later reader would take for a place.
+    given = {name: value for name, value in values.items() if value is not None and not name.startswith("_")}
+    config = AutoConfig.for_model(model_type, **given)
+    known = vars(config)
+    if "head_dim" in known and header.parameter("attention.key_length"):
+        config.head_dim = header.parameter("attention.key_length")
+    if "blk.0.attn_q.bias" in header.tensors and "attention_bias" in known:
+        config.attention_bias = True
+    _set_rope(header, config, theta)
+    config.architectures = [AutoModelForCausalLM._model_mapping[type(config)].__name__]
+    config.dtype = "bfloat16"
+    return {**config.to_dict(), "use_cache": True}
+
+
+def generation_config(header: Header) -> dict[str, Any]:
+    """Which tokens begin and end a text; the end of a turn ends it, too."""
+    ends = [header.tokenizer(name) for name in ("eos_token_id", "eot_token_id")]
+    return {
+        "bos_token_id": header.tokenizer("bos_token_id"),
+        "pad_token_id": header.tokenizer("padding_token_id"),
+        "eos_token_id": list(dict.fromkeys(index for index in ends if index is not None)),
+    }
+
+
+def _of_architecture(header: Header) -> dict[str, Any]:
+    """What an architecture has of its own."""
+    kind, found = header.architecture, dict[str, Any]()
+    if kind in LARGEST_GEMMA:
+        width = header.parameter("attention.key_length")
+        if header.parameter("block_count") == LARGEST_GEMMA[kind]:
+            width = header.parameter("embedding_length") // header.parameter("attention.head_count")
+        found["query_pre_attn_scalar"] = width
+        found["final_logit_softcapping"] = header.parameter("final_logit_softcapping")
+        found["attn_logit_softcapping"] = header.parameter("attn_logit_softcapping")
+    if kind == "stablelm":
+        found["use_qkv_bias"] = "blk.0.attn_q.bias" in header.tensors
+        found["use_parallel_residual"] = "blk.0.ffn_norm.weight" not in header.tensors
+        found["qk_layernorm"] = "blk.0.attn_q_norm.weight" in header.tensors
+    if kind == "gpt2":
+        found["n_positions"] = header.parameter("context_length")
+        found["n_inner"] = header.parameter("feed_forward_length")
+    if kind == "starcoder2":
+        found["use_bias"] = "blk.0.attn_q.bias" in header.tensors
+    if kind == "phi3":
+        found["sliding_window"] = header.parameter("attention.sliding_window") or None
+        found["original_max_position_embeddings"] = header.parameter("rope.scaling.original_context_length")
+    if kind in ("stablelm", "phi3"):
+        heads = header.parameter("embedding_length") // header.parameter("attention.head_count")
+        found["partial_rotary_factor"] = header.parameter("rope.dimension_count", heads) / heads
+    return found
+
+
+def _set_rope(header: Header, config: Any, theta: float | None) -> None:
+    """Sets the base and the scaling of rotary embeddings where the configuration has them."""
+    rope = getattr(config, "rope_parameters", None)
+    if rope is None:
+        return
+    # Layers with a window have a base of their own (Gemma 3), and no scaling.
+    whole = rope.get("full_attention", rope)
+    if theta is not None:
+        whole["rope_theta"] = theta
+    whole |= _scaling(header)
+    local = header.parameter("rope.freq_base_swa")
+    if local is not None and "sliding_attention" in rope:
+        rope["sliding_attention"]["rope_theta"] = local
+
+
+def _scaling(header: Header) -> dict[str, Any]:
+    """The scaling of rotary embeddings, as transformers names it; empty for none."""
+    kind, factor = header.parameter("rope.scaling.type"), header.parameter("rope.scaling.factor")
+    original = header.parameter("rope.scaling.original_context_length")
+    if "rope_factors_long.weight" in header.tensors:
+        long, short = (_factors(header, f"rope_factors_{name}.weight") for name in ("long", "short"))
+        return {
+            "rope_type": "longrope",
+            "long_factor": long,
+            "short_factor": short,
+            "original_max_position_embeddings": original,
+            "factor": header.parameter("context_length") / original,
+        }
+    if "rope_freqs.weight" in header.tensors:
+        # Llama 3.1: the scale of the longest waves; the other numbers are the same in all its models.
+        return {
+            "rope_type": "llama3",
+            "factor": max(_factors(header, "rope_freqs.weight")),
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        }
+    if kind == "yarn":
+        return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
+    if kind == "linear" or (kind is None and factor):
+        return {"rope_type": "linear", "factor": factor}
+    return {}
+
+
+def _factors(header: Header, name: str) -> list[float]:
+    return [float(value) for value in np.asarray(read_tensor(header, name))]

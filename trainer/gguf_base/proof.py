@@ -1,0 +1,131 @@
+"""Shows that a model folder is the model of a GGUF, by converting it back.
+
+llama.cpp's converter writes the folder's metadata and the tensors of its first and last layer again. What it
+writes must be what the GGUF has: then every parameter means the same to both, and no tensor was permuted,
+shifted or lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.export import adapter as adapters
+from trainer.export import weights
+from trainer.export.gguf import converter_input
+from trainer.export.gguf.convert import convert
+from trainer.export.tokenizer.options import TokenizerOptions
+from trainer.gguf_base.dequantize import read_tensor
+from trainer.gguf_base.header import Header, read_header
+from trainer.model.config import complete_config
+from trainer.protocol.failures import Failure
+
+# What llama.cpp assumes where a file says nothing (src/llama-model.cpp).
+ASSUMED = {"rope.freq_base": 10_000.0, "rope.scaling.type": "none"}
+# Parameters that say nothing of what is computed: sizes that follow from the tensors, and notes.
+UNUSED = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "use_parallel_residual")
+# Rounding to the 16 bits of the folder; a wrong value is off by more.
+RELATIVE, ABSOLUTE = 2**-8, 1e-6
+
+
+def prove(header: Header, folder: Path, converter: Path, scratch: Path, beat: Callable[[], None]) -> None:
+    """Failure `bad_model`, with what differs, unless the model in `folder` converts back to the GGUF.
+    `scratch` is an empty folder; `beat` is called often and may raise."""
+    source = scratch / "converter-input"
+    source.mkdir()
+    converter_input.build(folder, source, None, complete_config(folder))
+    result = scratch / "again.gguf"
+    convert(
+        converter_dir=converter,
+        source=source,
+        tensors=_some(weights.index_checkpoint(folder), header.parameter("block_count", 1)),
+        adapter=adapters.Adapter(),
+        destination=result,
+        quantization="F32",
+        name="base",
+        options=TokenizerOptions(),
+        on_progress=lambda share: beat(),
+    )
+    again = read_header(result)
+    differences = [*_parameters(header, again), *_tensors(header, again)]
+    result.unlink()
+    if differences:
+        raise Failure(
+            "bad_model",
+            f"Hone cannot make a model of {header.path.name} that is the same: {differences[0]}.",
+            "Choose the model's safetensors files, or report this with the name of the file.",
+            "\n".join(differences[:20]),
+        )
+
+
+def _some(tensors: dict[str, weights.StoredTensor], layers: int) -> dict[str, weights.StoredTensor]:
+    """The tensors of the first and last layer, and those of no layer but the vocabulary's matrices."""
+    numbers = {"0", str(layers - 1)}
+    found = {}
+    for name, tensor in tensors.items():
+        number = next((part for part in name.split(".") if part.isdigit()), None)
+        if number in numbers or (number is None and len(tensor.shape) == 1):
+            found[name] = tensor
+    return found
+
+
+def _parameters(header: Header, again: Header) -> list[str]:
+    """The parameters that differ, in words."""
+    prefix = f"{header.architecture}."
+    if again.architecture != header.architecture:
+        return [f"its architecture would be {again.architecture}"]
+    theirs, ours = (
+        {
+            key.removeprefix(prefix): value
+            for key, value in file.metadata.items()
+            if key.startswith(prefix) and key.removeprefix(prefix) not in UNUSED
+        }
+        for file in (header, again)
+    )
+    return [
+        f"{name} is {_shown(theirs.get(name, ASSUMED.get(name)))}, and would be {_shown(ours.get(name))}"
+        for name in sorted({*theirs, *(name for name in ours if name in ASSUMED)})
+        if not _same(theirs.get(name, ASSUMED.get(name)), ours.get(name, ASSUMED.get(name)))
+    ]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=1e-5)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    # One number for all layers, or one for each.
+    if isinstance(one, list) != isinstance(other, list):
+        several, single = (one, other) if isinstance(one, list) else (other, one)
+        return all(_same(value, single) for value in several)
+    return one == other
+
+
+def _shown(value: Any) -> str:
+    return "absent" if value is None else str(value)[:60]
+
+
+def _tensors(header: Header, again: Header) -> list[str]:
+    """The tensors that differ, in words."""
+    import numpy as np
+
+    found = []
+    for name, place in again.tensors.items():
+        wanted = header.tensors.get(name)
+        if wanted is None:
+            found.append(f"it has no {name}")
+        elif math.prod(place.shape) != math.prod(wanted.shape):
+            found.append(f"{name} has the shape {list(wanted.shape)}, and would have {list(place.shape)}")
+        elif not np.allclose(
+            read_tensor(again, name).ravel(), read_tensor(header, name).ravel(), rtol=RELATIVE, atol=ABSOLUTE
+        ):
+            found.append(f"{name} would have other values")
+    layers = {name.split(".")[1] for name in again.tensors if name.startswith("blk.")}
+    lost = [
+        name
+        for name in header.tensors
+        if name not in again.tensors and name.startswith("blk.") and name.split(".")[1] in layers
+    ]
+    return found + [f"{name} would be missing" for name in lost]
