@@ -15,6 +15,7 @@ from trainer.data.lengths import choose_length
 from trainer.data.renderings import compare_renderings
 from trainer.data.sequences import sequences_of, split_warning
 from trainer.data.thinking import plain
+from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -60,7 +61,11 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
         provider=create("provider", spec.provider),
         resume=None,
     )
-    directory = download.find_small_files(job, downloaded)
+    directory = (
+        gguf_base.small_files(spec.model, job.folder / "gguf")
+        if spec.model.gguf is not None
+        else download.find_small_files(job, downloaded)
+    )
     job.config = check.read_config(directory, spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
     check.refuse_shape(job.config, job.family, job.shape)

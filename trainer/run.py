@@ -20,6 +20,7 @@ from trainer.data.rows import job_rows
 from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
 from trainer.engines.rank import Rank, WorkerLost
+from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download, quantized, text_part, vocabulary
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
@@ -122,6 +123,11 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             "GET /api/info lists the supported combinations.",
         )
     refuse_workers(job)
+    if gguf_base.missing(job.spec.model):
+        gguf_base.make(job)
+        if os.name != "nt" and not download.from_hub(job):
+            # With the memory of a fresh process.
+            download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     directory = download.find_small_files(job, downloaded)
     job.config = check.read_config(directory, job.spec.model.name)
     if check.has_adapter_beside(directory) and not downloaded:

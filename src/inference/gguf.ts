@@ -15,6 +15,12 @@ export interface GgufFile {
   /** llama.cpp's token types: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte. */
   tokenTypes: number[];
   tensorCount: number;
+  /** The number of weights. */
+  parameters: number;
+  /** The numbers among the architecture's parameters, such as `block_count`. */
+  numbers: ReadonlyMap<string, number>;
+  /** llama.cpp's number of the file's type (`LLAMA_FTYPE_MOSTLY_…`); null if the file does not say. */
+  fileType: number | null;
   /** The most bytes that a context keeps for each token, at 16 bits. */
   cacheBytesPerToken: number;
 }
@@ -114,6 +120,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
   const spans: { name: string; offset: number; bytes: number }[] = [];
   const names = new Set<string>();
   let cachedValues = 0;
+  let parameters = 0;
   for (let i = 0; i < tensorCount; i++) {
     const name = reader.string();
     if (name.length > 63 || names.has(name))
@@ -129,6 +136,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
       elements *= size;
     }
     if (!(elements > 0) || !Number.isSafeInteger(elements)) throw new RangeError(`${name} has no size`);
+    parameters += elements;
     if (cachedOutputs.test(name)) cachedValues += elements / row;
     if (partlyCached.test(name)) cachedValues += (elements / row) * (2 / 3);
     const type = reader.u32();
@@ -159,6 +167,12 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
   if (typeof blocks === 'number' && !(blocks >= 1 && blocks <= maxBlocks)) {
     throw new RangeError(`it claims ${blocks} layers`);
   }
+  const fileType = metadata.get('general.file_type');
+  const numbers = new Map<string, number>();
+  for (const [key, value] of metadata) {
+    if (key.startsWith(`${architecture}.`) && typeof value === 'number')
+      numbers.set(key.slice(architecture.length + 1), value);
+  }
   const contextLength = metadata.get(`${architecture}.context_length`);
   return {
     architecture,
@@ -168,6 +182,9 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     tokens: list<string>('tokenizer.ggml.tokens'),
     tokenTypes: list<number>('tokenizer.ggml.token_type'),
     tensorCount,
+    parameters,
+    numbers,
+    fileType: typeof fileType === 'number' ? fileType : null,
     cacheBytesPerToken: 2 * Math.ceil(cachedValues),
   };
 }

@@ -1,4 +1,5 @@
 import { failureCodes, failures } from '../contract/failures.ts';
+import { ggufArchitectures } from '../contract/gguf-bases.ts';
 import { journalLines, protocolVersion } from '../contract/journal.ts';
 import { quantizations, quantizationTypes } from '../contract/quantizations.ts';
 import { rowShapes } from '../contract/rows.ts';
@@ -32,6 +33,12 @@ export const contractText = (): string =>
       journal: journalLines,
       quantizations: Object.fromEntries(
         quantizationTypes.map((name) => [name, { direct: quantizations[name].direct }]),
+      ),
+      gguf_architectures: Object.fromEntries(
+        Object.entries(ggufArchitectures).map(([name, { modelType, className }]) => [
+          name,
+          { model_type: modelType, class: className },
+        ]),
       ),
       failures: Object.fromEntries(
         failureCodes.map((code) => [

@@ -112,7 +112,12 @@ export interface JobSpec {
   readonly task: string;
   readonly provider: string;
   readonly strategy: string;
-  readonly model: { readonly name: string; readonly path: string | null };
+  readonly model: {
+    readonly name: string;
+    readonly path: string | null;
+    /** The GGUF file that the folder is made of, if it is. */
+    readonly gguf?: string;
+  };
   readonly dataset: RowsFile;
   /** The rows to validate on, if they are not a part of the dataset; absent in older job folders. */
   readonly validation: RowsFile | null;

@@ -12,21 +12,9 @@ import numpy as np
 
 from trainer.gguf_base.dequantize import read_tensor
 from trainer.gguf_base.header import Header
+from trainer.protocol.contracts import GGUF_ARCHITECTURES
 from trainer.protocol.failures import Failure
 
-# llama.cpp's architectures that can be a base, each with transformers' model type: the decoders of
-# transformers' reader whose tensors and metadata come back unchanged (trainer/tests/gguf_base).
-MODEL_TYPES = {
-    "llama": "llama",
-    "qwen2": "qwen2",
-    "qwen3": "qwen3",
-    "gemma2": "gemma2",
-    "gemma3": "gemma3_text",
-    "phi3": "phi3",
-    "starcoder2": "starcoder2",
-    "gpt2": "gpt2",
-    "stablelm": "stablelm",
-}
 # Where llama.cpp divides attention scores by another width than that of a head: layers of Gemma 2 and 3 27B
 # (src/models/gemma2.cpp, gemma3.cpp).
 LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
@@ -34,15 +22,15 @@ LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
 
 def make_config(header: Header) -> dict[str, Any]:
     """The config.json of the model in the GGUF. Failure `unsupported` for other architectures."""
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
 
-    model_type = MODEL_TYPES.get(header.architecture)
-    if model_type is None:
+    known = GGUF_ARCHITECTURES.get(header.architecture)
+    if known is None:
         raise Failure(
             "unsupported",
             f"A GGUF of the architecture {header.architecture} cannot be a base model.",
-            f"Those of {', '.join(MODEL_TYPES)} can; or choose the model's safetensors files.",
+            f"Those of {', '.join(GGUF_ARCHITECTURES)} can; or choose the model's safetensors files.",
         )
     fields = {name: value for name, value in GGUF_CONFIG_MAPPING[header.architecture].items() if value}
     values = {value: header.parameter(name) for name, value in fields.items()}
@@ -59,14 +47,14 @@ def make_config(header: Header) -> dict[str, Any]:
     theta = values.pop("rope_theta", None) or header.parameter("rope.freq_base")
     # Not among them: the file's own name, which a later reader would take for a place.
     given = {name: value for name, value in values.items() if value is not None and not name.startswith("_")}
-    config = AutoConfig.for_model(model_type, **given)
-    known = vars(config)
-    if "head_dim" in known and header.parameter("attention.key_length"):
+    config = AutoConfig.for_model(known["model_type"], **given)
+    has = vars(config)
+    if "head_dim" in has and header.parameter("attention.key_length"):
         config.head_dim = header.parameter("attention.key_length")
-    if "blk.0.attn_q.bias" in header.tensors and "attention_bias" in known:
+    if "blk.0.attn_q.bias" in header.tensors and "attention_bias" in has:
         config.attention_bias = True
     _set_rope(header, config, theta)
-    config.architectures = [AutoModelForCausalLM._model_mapping[type(config)].__name__]
+    config.architectures = [known["class"]]
     config.dtype = "bfloat16"
     return {**config.to_dict(), "use_cache": True}
 

@@ -20,6 +20,9 @@ ROW_SHAPES: dict[str, tuple[str, ...]] = {name: tuple(fields) for name, fields i
 # The GGUF types that llama.cpp's converter writes; the others are quantized from one of them.
 DIRECT_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].items() if row["direct"])
 
+# Architectures of GGUF files that can be a base, by llama.cpp's name: transformers' model type and class.
+GGUF_ARCHITECTURES: dict[str, dict[str, str]] = CONTRACT["gguf_architectures"]
+
 # Kinds of values of settings.
 SETTING_TYPES: dict[str, Any] = {
     "integer": int,
@@ -50,10 +53,12 @@ class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Model(Strict):
-    """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local."""
+    """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local.
+    `gguf` is the GGUF file that the directory is made of, if it is."""
 
     name: str
     path: str | None
+    gguf: str | None = None
 
 
 class DatasetFile(Strict):

@@ -2,6 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
+import { ggufFolder } from '../../trainer/gguf-folder.ts';
+import { checkGgufBase, isGgufPath } from './gguf-base.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { linksOutOf, readModelJson } from './model-file.ts';
 import { isNetworkPath, networkPathRefusal } from './network-path.ts';
@@ -9,8 +11,8 @@ import { UnreadableFile } from './small-json.ts';
 import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
 
-/** The location of a base model: a hub ID or a local folder. */
-export type BaseModel = { readonly name: string; readonly path: string | null };
+/** The location of a base model: a hub ID, or a local folder, which may be still to be made of a GGUF file. */
+export type BaseModel = { readonly name: string; readonly path: string | null; readonly gguf?: string };
 
 /** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
 const hubId = /^[A-Za-z0-9](?:[\w.-]{0,94}[A-Za-z0-9_])?\/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/;
@@ -30,9 +32,9 @@ function refuse(msg: string): never {
 export function locateModel(reference: string): BaseModel {
   if (reference.includes('\0')) refuse('model_name must not contain a NUL character');
   if (isNetworkPath(reference)) refuse(networkPathRefusal(reference));
-  if (reference.startsWith('~/')) return { name: reference, path: join(homedir(), reference.slice(2)) };
+  if (reference.startsWith('~/')) return localModel(reference, join(homedir(), reference.slice(2)));
   if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
-    return { name: reference, path: resolve(reference) };
+    return localModel(reference, resolve(reference));
   if (trainedHere.test(reference)) {
     refuse(
       `${reference} is a model that was trained here, and a training starts from a base model: name the one that it was trained from`,
@@ -43,6 +45,15 @@ export function locateModel(reference: string): BaseModel {
   }
   return { name: reference, path: null };
 }
+
+function localModel(name: string, path: string): BaseModel {
+  if (!isGgufPath(path)) return { name, path };
+  return { name, path: ggufFolder(path) ?? path, gguf: path };
+}
+
+/** Checks a local model as `checkLocalModel`, or the GGUF file that it is made of. */
+export const checkBase = ({ path, gguf }: BaseModel & { readonly path: string }): Promise<ModelKind> =>
+  gguf === undefined ? checkLocalModel(path) : checkGgufBase(gguf);
 
 /**
  * Checks a local model before a job is created: it needs a configuration, a tokenizer and safetensors weights.

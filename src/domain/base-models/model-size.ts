@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { HubAccess } from '../../hub/access.ts';
 import { findCached } from '../../hub/cached-model.ts';
 import { readModelConfig } from '../../hub/model-config.ts';
 import { readModelInfo } from '../../hub/model-info.ts';
 import { locateModel, refuseNoFolder } from './base-model.ts';
+import { ggufKind, ggufShape, readBase } from './gguf-base.ts';
 import { kindOf, type ModelKind, unknownKind } from './gguf-verdict.ts';
 import { type ModelShape, readModelShape, shapeOf, textParameters } from './model-shape.ts';
 import { filesWithCode, namesCode } from './own-code.ts';
@@ -24,7 +27,7 @@ export interface ModelSize {
   readonly whyNoWeights: string | null;
   /** Whether an adapter lies beside its weights. */
   readonly hasAdapterBeside: boolean;
-  /** Whether its files have been downloaded. */
+  /** Whether its files have been downloaded, or made of its GGUF. */
   readonly local: boolean;
 }
 
@@ -49,6 +52,13 @@ const unknown = {
 /** A model's entry in the reviewed list, or `undefined`. */
 export const reviewed = (name: string): ReviewedModel | undefined =>
   (reviewedModels.models as Readonly<Record<string, ReviewedModel>>)[name];
+
+/** The size of a GGUF file's model. @throws AppError `invalid` if it is damaged or gone. */
+async function ggufSize(gguf: string, local: boolean): Promise<ModelSize> {
+  const file = await readBase(gguf);
+  const { parameters } = file;
+  return { ...unknown, parameters, shape: ggufShape(file), kind: ggufKind(file), local };
+}
 
 const keptAnswers = 100;
 /** How long to wait before asking a hub that did not respond again. */
@@ -80,7 +90,8 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
   }
 
   return async (reference) => {
-    const { path, name } = locateModel(reference);
+    const { path, name, gguf } = locateModel(reference);
+    if (gguf !== undefined && path !== null) return ggufSize(gguf, existsSync(join(path, 'config.json')));
     if (path !== null) await refuseNoFolder(path);
     const folder = path ?? (await findCached(name));
     if (folder !== null) {

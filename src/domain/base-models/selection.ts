@@ -5,7 +5,7 @@ import { createFaults } from '../../faults.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
 import type { TrainerRegistry } from '../machine/trainer-registry.ts';
-import { checkLocalModel, locateModel } from './base-model.ts';
+import { checkBase, locateModel } from './base-model.ts';
 import type { ModelSize } from './model-size.ts';
 import { modelNotes, whyUnusable } from './model-verdict.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
@@ -49,11 +49,9 @@ export function createSelection(options: {
   const { store, registry, hub, sizeOf } = options;
 
   async function checkAccess(reference: string): Promise<HubModel | null> {
-    const { name, path } = locateModel(reference);
-    if (path === null) {
-      return readModelInfo(hub, name);
-    }
-    await checkLocalModel(path);
+    const base = locateModel(reference);
+    if (base.path === null) return readModelInfo(hub, base.name);
+    await checkBase({ ...base, path: base.path });
     return null;
   }
 

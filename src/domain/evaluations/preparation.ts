@@ -10,7 +10,7 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
 import { writeOrder } from '../../trainer/evaluate.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
-import { checkLocalModel, locateModel } from '../base-models/base-model.ts';
+import { checkBase, locateModel } from '../base-models/base-model.ts';
 import { isDecoder } from '../base-models/model-pair.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import { readLines } from '../datasets/rows/read-lines.ts';
@@ -184,8 +184,9 @@ async function isOtherHead(
 ): Promise<boolean> {
   const points = (name: string | undefined) => name === 'extractive-question-answering';
   if (points(trained?.task) === points(task)) return false;
-  const { path } = locateModel(subject.baseModel);
-  const kind = path === null ? (await sizeOf(subject.baseModel)).kind : await checkLocalModel(path);
+  const base = locateModel(subject.baseModel);
+  const { path } = base;
+  const kind = path === null ? (await sizeOf(subject.baseModel)).kind : await checkBase({ ...base, path });
   return !isDecoder(kind);
 }
 

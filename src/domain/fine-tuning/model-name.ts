@@ -10,8 +10,8 @@ const idCharacters = 8;
  * @param suffix runs of characters that such a name cannot have become a hyphen.
  */
 export function fineTunedName(base: string, suffix: string | null, modelId: string): string {
-  const { name, path } = locateModel(base);
-  const shown = (path === null ? name : basename(path)).replace(/[:\s]+/g, '-');
+  const { name, path, gguf } = locateModel(base);
+  const shown = (path === null ? name : basename(gguf ?? path)).replace(/[:\s]+/g, '-');
   return ['ft', shown, 'hone', plain(suffix ?? ''), modelId.slice(0, idCharacters)].join(':');
 }
 

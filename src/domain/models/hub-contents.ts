@@ -22,7 +22,7 @@ export async function contentsOf(
   hub: HubAccess,
 ): Promise<LocalFile[]> {
   const base = locateModel(model.baseModel);
-  const baseName = base.path === null ? base.name : basename(base.path);
+  const baseName = base.path === null ? base.name : basename(base.gguf ?? base.path);
   const { files, taskType, baseClass } = await adapterFiles(
     models,
     model,

@@ -4,7 +4,7 @@ import { defaultQuantizations, type Quantization } from '../../contract/quantiza
 import type { RowShape } from '../../contract/rows.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
-import { type BaseModel, checkLocalModel, locateModel } from '../base-models/base-model.ts';
+import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
@@ -155,7 +155,7 @@ async function judgeModel(
 ): Promise<{ base: BaseModel; size: ModelSize; kind: ModelKind } | null> {
   return faults.of('model_name', async () => {
     const base = locateModel(reference);
-    if (base.path !== null) await checkLocalModel(base.path);
+    if (base.path !== null) await checkBase({ ...base, path: base.path });
     const size = await sizeOf(reference);
     return { base, size, kind: size.kind };
   });
