@@ -11,5 +11,9 @@ export const ggufArchitectures = {
   phi3: { modelType: 'phi3', className: 'Phi3ForCausalLM' },
   starcoder2: { modelType: 'starcoder2', className: 'Starcoder2ForCausalLM' },
   gpt2: { modelType: 'gpt2', className: 'GPT2LMHeadModel' },
+  bloom: { modelType: 'bloom', className: 'BloomForCausalLM' },
+  lfm2: { modelType: 'lfm2', className: 'Lfm2ForCausalLM' },
+  mamba: { modelType: 'mamba', className: 'MambaForCausalLM' },
+  nemotron: { modelType: 'nemotron', className: 'NemotronForCausalLM' },
   stablelm: { modelType: 'stablelm', className: 'StableLmForCausalLM' },
 } as const satisfies Record<string, { readonly modelType: string; readonly className: string }>;

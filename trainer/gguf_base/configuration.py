@@ -32,7 +32,8 @@ def make_config(header: Header) -> dict[str, Any]:
             f"A GGUF of the architecture {header.architecture} cannot be a base model.",
             f"Those of {', '.join(GGUF_ARCHITECTURES)} can; or choose the model's safetensors files.",
         )
-    fields = {name: value for name, value in GGUF_CONFIG_MAPPING[header.architecture].items() if value}
+    names = GGUF_CONFIG_MAPPING.get(header.architecture) or GGUF_CONFIG_MAPPING[known["model_type"]]
+    fields = {name: value for name, value in names.items() if value}
     values = {value: header.parameter(name) for name, value in fields.items()}
     tokens = header.tokenizer("tokens") or []
     embedding = header.tensors.get("token_embd.weight")
@@ -86,6 +87,12 @@ def _of_architecture(header: Header) -> dict[str, Any]:
     if kind == "gpt2":
         found["n_positions"] = header.parameter("context_length")
         found["n_inner"] = header.parameter("feed_forward_length")
+    if kind == "lfm2":
+        # Layers without keys and values are convolutions.
+        heads = header.parameter("attention.head_count_kv")
+        found["num_key_value_heads"] = max(heads)
+        found["layer_types"] = ["full_attention" if number else "conv" for number in heads]
+        found["block_auto_adjust_ff_dim"] = False
     if kind == "starcoder2":
         found["use_bias"] = "blk.0.attn_q.bias" in header.tensors
     if kind == "phi3":

@@ -24,7 +24,7 @@ export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
       path: '/api/base_models',
       tag,
       summary:
-        'List the base models on this machine: the starter model, folders of earlier runs, and the hub cache',
+        'List the base models on this machine: the starter model, folders of earlier runs, the hub cache, and GGUF files of LM Studio, Ollama and llama.cpp',
       responses: { 200: { description: 'The models', schema: s.localModels } },
       handle: async () => ({ models: await localModels() }),
     }),

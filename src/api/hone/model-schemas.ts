@@ -62,7 +62,22 @@ export const files = v.object({ files: v.array(v.object({ name: v.string(), byte
 const problem = v.object({ kind: v.picklist(['invalid', 'forbidden', 'upstream']), message: v.string() });
 export type Problem = v.InferOutput<typeof problem>;
 export const localModels = v.object({
-  models: v.array(v.object({ model: v.string(), kind: v.picklist(['starter', 'hub', 'folder']) })),
+  models: v.array(
+    v.object({
+      model: v.string(),
+      kind: v.picklist(['starter', 'hub', 'folder', 'gguf']),
+      /** `null` for models that are no GGUF files. */
+      gguf: v.nullable(
+        v.object({
+          name: v.string(),
+          program: v.string(),
+          bytes,
+          architecture: v.string(),
+          quantization: v.nullable(v.string()),
+        }),
+      ),
+    }),
+  ),
 });
 export const checkedModelBody = v.strictObject({
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),

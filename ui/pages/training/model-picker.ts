@@ -198,7 +198,7 @@ export class ModelPicker extends LitElement {
                   type="text"
                   class="mono"
                   aria-label="Hub ID or folder"
-                  placeholder="owner/name or /path/to/model"
+                  placeholder="owner/name, /path/to/model or /path/to/model.gguf"
                   autocomplete="off"
                   spellcheck="false"
                   aria-describedby="model-check"
@@ -226,7 +226,11 @@ export class ModelPicker extends LitElement {
   }
 
   /** A model on this machine, with what is known of it. */
-  private _localWords({ model, kind }: LocalModel): string {
+  private _localWords({ model, kind, gguf }: LocalModel): string {
+    if (gguf !== null) {
+      const facts = [gguf.quantization, formatMemory(gguf.bytes), gguf.program].filter(Boolean).join(', ');
+      return `${gguf.name} · GGUF, ${facts}`;
+    }
     const suggested = this._suggested.find((one) => one.model === model);
     if (suggested !== undefined) return suggestion(suggested);
     if (kind === 'starter') return `${model.split(/[/\\]/).at(-1)} · the demo’s small model`;
@@ -246,7 +250,7 @@ export class ModelPicker extends LitElement {
     return html`<span class="good">✓ Model found</span>
       ${
         hub === null
-          ? html`<span class="muted">local folder</span>`
+          ? html`<span class="muted">on this machine</span>`
           : html`<span class="muted tabular">
               ${formatCount(hub.downloads)} downloads, ${formatCount(hub.likes)} likes
             </span>`
