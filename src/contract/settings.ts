@@ -311,6 +311,14 @@ export const settings = {
     group: 'adapter',
     help: 'Names of the layers that get an adapter, separated by commas.',
   },
+  target_experts: {
+    label: 'Adapt the experts',
+    kind: 'switch',
+    recommended: false,
+    before: false,
+    group: 'adapter',
+    help: 'Mixtures of experts only: the experts get an adapter, too. Takes many times the memory and the time.',
+  },
   use_4bit: {
     label: 'Load in 4-bit',
     kind: 'switch',

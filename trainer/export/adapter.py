@@ -8,77 +8,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trainer.export.places import Places, refusal
+from trainer.export.update import LowRank, OfExpert, Update
 from trainer.export.weights import StoredTensor, read_header
-from trainer.model import names, text_part
-from trainer.model.names import Part
 from trainer.protocol.failures import Failure
 
 # Names of embeddings and output layers.
 EMBEDDINGS = re.compile(r"(embed_tokens|wte|embed_in|lm_head|embed_out)\.weight$")
-# Name segments that wrappers add before the layers and that a published checkpoint may omit.
-WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
-
-
-def canonical(name: str) -> str:
-    """A tensor's name without wrapper segments: `model.layers.0.x` and `layers.0.x` are the same."""
-    parts = name.split(".")
-    start = 0
-    while start < len(parts) - 1 and parts[start] in WRAPPERS:
-        start += 1
-    return ".".join(parts[start:])
-
-
-@dataclass
-class LowRank:
-    """scale · B·A of one module; where `transposed`, of the transpose of its weight."""
-
-    lora_a: StoredTensor | None = None
-    lora_b: StoredTensor | None = None
-    scale: float = 1.0
-    transposed: bool = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """That of the weight."""
-        whole = (self.lora_b.shape[0], self.lora_a.shape[1])
-        return whole[::-1] if self.transposed else whole
-
-    def factors(self):
-        """The factors (b, a) in float32 with scale · b·a = the update of the weight."""
-        a, b = self.lora_a.read(), self.lora_b.read()
-        return (a.T, b.T) if self.transposed else (b, a)
-
-
-@dataclass
-class Update:
-    """The adapter's update of one base tensor: `parts`, updates of modules with the rows that they share with
-    the tensor; or `replacement` instead of it."""
-
-    parts: list[tuple[LowRank, Part]] = field(default_factory=list)
-    replacement: StoredTensor | None = None
-
-    def apply(self, weight):
-        """The merged tensor in float32; `weight` (float32) is changed in place."""
-        if self.replacement is not None:
-            return self.replacement.read()
-        for update, part in self.parts:
-            b, a = update.factors()
-            rows = weight[part.at : part.at + part.rows]
-            rows.addmm_(b[part.row : part.row + part.rows], a, alpha=update.scale)
-        return weight
-
-    def factors(self, rows: int):
-        """The factors (b, a) in float32 with b·a = the update of the base tensor, which has so many rows."""
-        import torch
-
-        columns, below = [], []
-        for update, part in self.parts:
-            b, a = update.factors()
-            column = b.new_zeros(rows, b.shape[1])
-            column[part.at : part.at + part.rows] = b[part.row : part.row + part.rows] * update.scale
-            columns.append(column)
-            below.append(a)
-        return torch.cat(columns, dim=1), torch.cat(below)
 
 
 @dataclass
@@ -88,13 +24,14 @@ class Adapter:
     updates: dict[str, Update] = field(default_factory=dict)
 
     @property
+    def changes_experts(self) -> bool:
+        """Whether experts are changed, of which a GGUF adapter has no parts."""
+        return any(isinstance(low, OfExpert) for update in self.updates.values() for low, _ in update.parts)
+
+    @property
     def replaces_tensors(self) -> bool:
         """Whether a tensor is replaced, which a GGUF adapter cannot express."""
         return any(update.replacement is not None for update in self.updates.values())
-
-
-def _refuse(message: str, advice: str = "Set export to none for such a training.") -> Failure:
-    return Failure("unsupported", message, advice)
 
 
 def _pattern_value(patterns: dict, module: str, default):
@@ -127,14 +64,14 @@ def load(
     """
     config = json.loads((directory / "adapter_config.json").read_text("utf-8"))
     if config.get("peft_type") != "LORA":
-        raise _refuse(f"An adapter of type {config.get('peft_type')} cannot be merged; only LoRA can.")
+        raise refusal(f"An adapter of type {config.get('peft_type')} cannot be merged; only LoRA can.")
     for option in ("use_dora", "lora_bias"):
         if config.get(option):
-            raise _refuse(f"An adapter trained with {option} cannot be merged shard by shard.")
+            raise refusal(f"An adapter trained with {option} cannot be merged shard by shard.")
     if config.get("alora_invocation_tokens"):
-        raise _refuse("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
+        raise refusal("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
 
-    places = _Places(base)
+    places = Places(base)
     adapter = Adapter()
     low_rank: dict[str, LowRank] = {}
     for key, stored in read_header(directory / "adapter_model.safetensors").items():
@@ -152,7 +89,7 @@ def load(
             else:
                 update.lora_b = stored
         elif ".lora_" in name:
-            raise _refuse(
+            raise refusal(
                 f"The adapter contains {name}, which is not a low-rank update of a linear layer.",
                 "Leave embeddings and expert parameters out of target_modules.",
             )
@@ -167,14 +104,8 @@ def load(
     for module, update in low_rank.items():
         if update.lora_a is None or update.lora_b is None:
             raise Failure("internal", f"The adapter has only one factor of {module}.", "Train again.")
-        parts = places.of(f"{module}.weight")
-        shape = (sum(part.rows for part in parts), *base[parts[0].tensor].shape[1:])
-        if update.shape != shape:
-            raise _refuse(
-                f"The adapter's change of {module} has the shape {update.shape}, the base's is {shape}."
-            )
-        for part in parts:
-            adapter.updates.setdefault(part.tensor, Update()).parts.append((update, part))
+        for low, part in places.updates_of(module, update, config.get("target_parameters") or []):
+            adapter.updates.setdefault(part.tensor, Update()).parts.append((low, part))
 
     if not adapter.updates:
         raise Failure("internal", "The adapter is empty.", "Train again.")
@@ -182,58 +113,16 @@ def load(
     return adapter
 
 
-class _Places:
-    """Finds the tensors of a checkpoint by the names that the loaded model has for its weights."""
-
-    def __init__(self, base: dict[str, StoredTensor]) -> None:
-        self.base = base
-        self.by_canonical: dict[str, list[str]] = {}
-        for name in base:
-            self.by_canonical.setdefault(canonical(name), []).append(name)
-        self.by_library: dict[str, list[Part]] | None = None
-
-    def of(self, weight: str) -> list[Part]:
-        """The parts of tensors that make `weight`."""
-        found = [weight] if weight in self.base else self.by_canonical.get(canonical(weight), [])
-        if len(found) == 1:
-            return [Part(found[0], 0, 0, self.base[found[0]].shape[0])]
-        if self.by_library is None:
-            self.by_library = _renamed(self.base)
-        if weight not in self.by_library:
-            raise _refuse(
-                f"The adapter changes {weight}, which is not stored as it is in the base model's files.",
-                "Leave target_modules out, or name others.",
-            )
-        return self.by_library[weight]
-
-    def whole(self, weight: str) -> str:
-        """The tensor that is `weight`."""
-        (first, *others) = self.of(weight)
-        if others or first.rows != self.base[first.tensor].shape[0]:
-            raise _refuse(
-                f"The adapter replaces {weight}, which is not a single tensor in the base model's files."
-            )
-        return first.tensor
-
-
-def _renamed(base: dict[str, StoredTensor]) -> dict[str, list[Part]]:
-    """The parts that transformers makes the weights of a model from, by the weights' names."""
-    directory = next(iter(base.values())).file.parent
-    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-    shapes = {name: tensor.shape for name, tensor in base.items()}
-    return names.sources(text_part.skeleton(config, directory), config, shapes)
-
-
 def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
     for name, update in adapter.updates.items():
         shape = base[name].shape
         if update.replacement is not None and update.replacement.shape != shape:
-            raise _refuse(
+            raise refusal(
                 f"{name} has the shape {update.replacement.shape} in the adapter, {shape} in the base.",
                 "The vocabulary must stay that of the base model.",
             )
         if tied and EMBEDDINGS.search(name):
-            raise _refuse(
+            raise refusal(
                 f"The adapter changes {name}, which input and output share in this model; merging would "
                 "change both.",
                 "Leave the embedding and the output layer out of target_modules.",

@@ -10,12 +10,14 @@ from trainer.model import text_part
 
 
 class Part(NamedTuple):
-    """`rows` rows of a checkpoint's `tensor`, from row `at` on, which are those of a weight from `row` on."""
+    """`rows` rows of a checkpoint's `tensor`, from row `at` on, which are those of a weight from `row` on. Of
+    a tensor that has all experts, the rows of one `expert`."""
 
     tensor: str
     at: int
     row: int
     rows: int
+    expert: int | None = None
 
 
 def stored_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
@@ -34,57 +36,110 @@ def mergeable(model: Any, config: dict[str, Any], directory: Path) -> set[str] |
     be merged; None of a model whose weights are not as they are stored."""
     if getattr(model, "is_quantized", False):
         return None
-    return set(sources(model, config, stored_shapes(directory)))
+    from transformers.core_model_loading import rename_source_key
+
+    stored = stored_shapes(directory)
+    found = {*sources(model, config, stored), *expert_sources(model, config, stored)}
+    renamings, _ = _transforms(model, config)
+    # PEFT renames what an adapter has like a checkpoint, and then misses what had its name already.
+    return {weight for weight in found if rename_source_key(weight, renamings, [])[0] == weight}
 
 
 def sources(model: Any, config: dict[str, Any], stored: dict[str, tuple[int, ...]]) -> dict[str, list[Part]]:
     """The parts of the tensors `stored` (their shapes by their names) that each weight of `model` with this
     config.json consists of, by its name. Weights that are made in another way than from rows as they are
     stored have none."""
-    from transformers.conversion_mapping import get_model_conversion_mapping
-    from transformers.core_model_loading import (
-        WeightConverter,
-        WeightRenaming,
-        dot_natural_key,
-        rename_source_key,
-    )
-
-    transforms = get_model_conversion_mapping(model, text_part.key_mapping(text_part.find(config)))
-    renamings = [each for each in transforms if isinstance(each, WeightRenaming)]
-    converters = [each for each in transforms if isinstance(each, WeightConverter)]
-    by_pattern = {pattern: each for each in converters for pattern in each.source_patterns}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    prefix = model.base_model_prefix
     found: dict[str, list[Part]] = {}
-    joined: dict[str, dict[str, list[str]]] = {}
-    for name in sorted(stored, key=dot_natural_key):
-        renamed, pattern = rename_source_key(name, renamings, converters, prefix, shapes)
-        if pattern is None:
-            if shapes.get(renamed) == stored[name] and stored[name]:
-                found[renamed] = [Part(name, 0, 0, stored[name][0])]
-            continue
-        converter = by_pattern[pattern]
-        if _is(converter, "Chunk"):
-            targets = converter.target_patterns
-            rows = stored[name][0] // len(targets)
-            for number, target in enumerate(targets):
-                weight = renamed.replace(targets[0], target)
-                if shapes.get(weight) == (rows, *stored[name][1:]):
-                    found[weight] = [Part(name, number * rows, 0, rows)]
-        elif _is(converter, "Concatenate"):
-            joined.setdefault(renamed, {}).setdefault(pattern, []).append(name)
-    for weight, by_source in joined.items():
-        order = by_pattern[next(iter(by_source))].source_patterns
-        parts, row = [], 0
-        for name in (name for pattern in order for name in by_source.get(pattern, [])):
-            parts.append(Part(name, 0, row, stored[name][0]))
-            row += stored[name][0]
-        if shapes.get(weight, (0,))[0] == row:
-            found[weight] = parts
+    for weight, made in _made(model, config, stored, shapes).items():
+        if made.operations == ["Chunk"]:
+            (tensor,) = made.tensors
+            rows = stored[tensor][0] // len(made.targets)
+            for number, target in enumerate(made.targets):
+                part = weight.replace(made.targets[0], target)
+                if shapes.get(part) == (rows, *stored[tensor][1:]):
+                    found[part] = [Part(tensor, number * rows, 0, rows)]
+        elif made.operations in ([], ["Concatenate"]):
+            rows = [sum(stored[tensor][:1]) for tensor in made.tensors]
+            if shapes.get(weight) == (sum(rows), *stored[made.tensors[0]][1:]):
+                found[weight] = _below_each_other(made.tensors, rows)
     return found
 
 
-def _is(converter: Any, operation: str) -> bool:
-    """Whether `converter` does this to rows, and nothing else."""
-    done = converter.operations
-    return len(done) == 1 and type(done[0]).__name__ == operation and done[0].dim == 0
+def expert_sources(
+    model: Any, config: dict[str, Any], stored: dict[str, tuple[int, ...]]
+) -> dict[str, list[list[Part]]]:
+    """The same of each weight that has all experts, (experts, rows, columns): the parts of every expert,
+    which the checkpoint has in one tensor or each in its own."""
+    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found: dict[str, list[list[Part]]] = {}
+    for weight, made in _made(model, config, stored, shapes).items():
+        shape = shapes.get(weight, ())
+        if len(shape) != 3:
+            continue
+        if not made.operations and stored[made.tensors[0]] == shape:
+            found[weight] = [[Part(made.tensors[0], 0, 0, shape[1], expert)] for expert in range(shape[0])]
+        elif made.operations in (["MergeModulelist"], ["MergeModulelist", "Concatenate"]):
+            each = [
+                _below_each_other(own, [stored[tensor][0] for tensor in own])
+                for own in zip(*made.by_pattern, strict=False)
+            ]
+            sizes = {sum(part.rows for part in parts) for parts in each}
+            if len(each) == shape[0] and sizes == {shape[1]}:
+                found[weight] = each
+    return found
+
+
+class _Made(NamedTuple):
+    """What makes a weight: tensors for each pattern of names, in the order of the patterns, by the library's
+    `operations`; several weights where there are more `targets` than one."""
+
+    by_pattern: list[list[str]]
+    operations: list[str]
+    targets: list[str]
+
+    @property
+    def tensors(self) -> list[str]:
+        return [tensor for own in self.by_pattern for tensor in own]
+
+
+def _made(model: Any, config: dict[str, Any], stored: Any, shapes: Any) -> dict[str, _Made]:
+    """What makes each weight of `model`, by its name; of several weights that are made together the first."""
+    from transformers.core_model_loading import dot_natural_key, rename_source_key
+
+    renamings, converters = _transforms(model, config)
+    by_pattern = {pattern: each for each in converters for pattern in each.source_patterns}
+    found: dict[str, _Made] = {}
+    for name in sorted(stored, key=dot_natural_key):
+        weight, pattern = rename_source_key(name, renamings, converters, model.base_model_prefix, shapes)
+        if pattern is None:
+            found[weight] = _Made([[name]], [], [])
+            continue
+        converter = by_pattern[pattern]
+        if weight not in found:
+            # Of rows, or of what is within an expert.
+            merges = [type(each).__name__ == "MergeModulelist" for each in converter.operations]
+            along = [getattr(each, "dim", None) for each in converter.operations]
+            usual = along == [0] or (merges == [True, False] and along == [0, 1])
+            operations = [type(each).__name__ for each in converter.operations] if usual else ["other"]
+            empty: list[list[str]] = [[] for _ in converter.source_patterns]
+            found[weight] = _Made(empty, operations, converter.target_patterns)
+        found[weight].by_pattern[converter.source_patterns.index(pattern)].append(name)
+    return found
+
+
+def _transforms(model: Any, config: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """What the library does with names, and with tensors, of a checkpoint while it loads `model`."""
+    from transformers.conversion_mapping import get_model_conversion_mapping
+    from transformers.core_model_loading import WeightConverter, WeightRenaming
+
+    found = get_model_conversion_mapping(model, text_part.key_mapping(text_part.find(config)))
+    kinds = (WeightRenaming, WeightConverter)
+    renamings, converters = ([each for each in found if isinstance(each, kind)] for kind in kinds)
+    return renamings, converters
+
+
+def _below_each_other(tensors: Any, rows: list[int]) -> list[Part]:
+    """The parts of a weight that has all of these `tensors`, of so many rows, below each other."""
+    starts = [sum(rows[:number]) for number in range(len(rows))]
+    return [Part(*each) for each in zip(tensors, [0] * len(rows), starts, rows, strict=False)]

@@ -48,13 +48,14 @@ def choose_targets(
     dropout: float = 0.0,
     others: list[str] | None = None,
     mergeable: set[str] | None = None,
+    experts: bool = False,
 ) -> Targets:
     """The linear layers of `model` that are `wanted`, by full names or their ends. Without `wanted` all that
     the model computes as such, but its output layer, the layers that choose experts, and those of experts,
     of which a token needs a few. Layers called one of `others` are trained as a whole and get none; nor do
-    layers whose weights are not among `mergeable`, if that is given.
+    layers whose weights are not among `mergeable`, if that is given. With `experts` these get LoRA, too.
 
-    Failure `unsupported` when `wanted` names modules that cannot have LoRA.
+    Failure `unsupported` when `wanted` names modules that cannot have LoRA, or when experts cannot.
     """
     check_targets(model, wanted)
     head, outputs, choices = _head(model), *_watch(model)
@@ -71,7 +72,7 @@ def choose_targets(
         if _ends_with(name, others or []) or not (stored or module is head):
             continue
         usable.append(name)
-        is_expert = any(part in sparse for part in listed)
+        is_expert = any(part in sparse for part in listed) and not experts
         if module is not head and not is_expert and not _chooses(outputs.get(name), choices):
             default.append(name)
     names = [name for name, _ in model.named_modules()]
@@ -79,7 +80,32 @@ def choose_targets(
         if any(_ends_with(name, [end]) and name not in usable for name in names):
             raise _refusal(f"{end} of this model cannot have LoRA", sorted({*map(_leaf, default)}))
     chosen = [name for name in usable if _ends_with(name, wanted)] if wanted else default
-    return _divided(model, chosen, dropout, bool(wanted))
+    divided = _divided(model, chosen, dropout, bool(wanted))
+    if not experts:
+        return divided
+    joined = _joined_experts(model, {size for size, _ in choices})
+    if not joined and not sparse:
+        raise Failure("unsupported", "This model has no experts (target_experts).", "Leave it out.")
+    if joined and (dropout or mergeable is None or not mergeable.issuperset(joined)):
+        raise Failure(
+            "unsupported",
+            "The experts of this model cannot be trained (target_experts): "
+            + (
+                "there is no dropout for them."
+                if dropout
+                else "their weights are not stored as they are computed with, so that nothing can be merged."
+            ),
+            "Set lora_dropout to 0." if dropout else "Leave target_experts out.",
+        )
+    return Targets(divided.modules, [*divided.parameters, *joined])
+
+
+def _joined_experts(model: Any, counts: set[int]) -> list[str]:
+    """The parameters that are the weights of all experts, (experts, rows, columns), of which a token takes
+    some: one of `counts` is their number."""
+    return [
+        name for name, weight in model.named_parameters() if weight.dim() == 3 and weight.shape[0] in counts
+    ]
 
 
 def _divided(model: Any, chosen: list[str], dropout: float, asked: bool) -> Targets:

@@ -80,6 +80,12 @@ class Accelerated:
                 f"Set provider to standard, or choose a model of: {', '.join(ARCHITECTURES)}.",
                 f"config.json: architectures {config.get('architectures')}, model_type {kind}",
             )
+        if settings.target_experts:
+            raise Failure(
+                "unsupported",
+                "The accelerated provider does not train experts (target_experts).",
+                "Leave target_experts out, or set provider to standard.",
+            )
         if settings.max_seq_length <= 0:
             raise Failure(
                 "unsupported",

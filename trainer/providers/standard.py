@@ -127,7 +127,9 @@ class Standard:
         settings = job.settings
         dropout = settings.lora_dropout
         stored = mergeable(model, job.config, job.model_dir)
-        targets = choose_targets(model, settings.target_modules, dropout, also_train, stored)
+        targets = choose_targets(
+            model, settings.target_modules, dropout, also_train, stored, settings.target_experts
+        )
         set_seed(settings.seed)
         return peft.LoraConfig(
             r=settings.lora_r,

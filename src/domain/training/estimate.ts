@@ -36,6 +36,8 @@ export interface EstimateSettings {
   readonly batchSize: number;
   readonly sequenceLength: number;
   readonly loraRank: number;
+  /** Whether experts have an adapter, too. */
+  readonly targetExperts: boolean;
   readonly gradientCheckpointing: boolean;
   /**
    * Whether rows are one sequence without padding: its logits are computed in parts, for labelled tokens only
@@ -98,7 +100,10 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   // Every linear layer of a block: q, k, v, o, and gate, up, down of dense and shared layers; r × (in + out) each.
   const attention = layers * (4 * hidden + 2 * (hidden + keyValue));
   const adapterParameters =
-    loraRank * (attention + dense.reduce((sum, width) => sum + 3 * (hidden + width), 0));
+    loraRank *
+    (attention +
+      dense.reduce((sum, width) => sum + 3 * (hidden + width), 0) +
+      (settings.targetExperts ? expertWidths(shape) : 0));
   const adapter = 4 * adapterParameters;
   // For each trained weight, Adam keeps two moments and the backward pass a gradient.
   const optimizer = 3 * adapter;
@@ -143,4 +148,10 @@ function feedForwardWidths({ layers, intermediate, experts }: ModelShape): reado
     ...new Array<number>(dense).fill(intermediate),
     ...(experts.sharedWidth > 0 ? new Array<number>(layers - dense).fill(experts.sharedWidth) : []),
   ];
+}
+
+/** In + out of what all experts of a model have: gate and up in one, and down. */
+function expertWidths({ layers, hidden, experts }: ModelShape): number {
+  if (!experts) return 0;
+  return Math.max(0, layers - experts.denseLayers) * experts.count * (2 * hidden + 3 * experts.width);
 }

@@ -43,6 +43,7 @@ export function runNeed(
           batchSize: shareOfStep(settings, settings.workers)?.size ?? settings.per_device_train_batch_size,
           sequenceLength: lengthOf(settings),
           loraRank: settings.lora_r,
+          targetExperts: settings.target_experts,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
           paddingFree:
             provider === 'standard' &&

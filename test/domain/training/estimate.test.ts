@@ -42,6 +42,7 @@ const settings = {
   batchSize: 1,
   sequenceLength: 512,
   loraRank: 16,
+  targetExperts: false,
   gradientCheckpointing: true,
   paddingFree: false,
   disk: needOf(['Q8_0']),
@@ -93,14 +94,16 @@ test('experts have no adapter, dense and shared layers do', () => {
     intermediate_size: 6144,
     vocab_size: 151_936,
   };
-  const trained = (config: object) => {
+  const trained = (config: object, targetExperts = false) => {
     const found = shapeOf({ ...sizes, ...config }, 30e9);
-    return found === null ? 0 : estimate(found, settings).adapterBytes / 4 / settings.loraRank;
+    if (found === null) return 0;
+    return estimate(found, { ...settings, targetExperts }).adapterBytes / 4 / settings.loraRank;
   };
   const attention = 48 * (4 * 2048 + 2 * (2048 + 512));
   assert.is(trained({}), attention + 48 * 3 * (2048 + 6144));
   const experts = { num_experts: 128, moe_intermediate_size: 768 };
   assert.is(trained(experts), attention);
+  assert.is(trained(experts, true), attention + 48 * 128 * (2048 + 2 * 768 + 768 + 2048));
   assert.is(trained({ num_local_experts: 8 }), attention, 'experts of the width of a dense layer');
   assert.is(
     trained({ ...experts, n_shared_experts: 2, first_k_dense_replace: 3 }),

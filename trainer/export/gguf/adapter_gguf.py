@@ -27,6 +27,8 @@ def write_adapter(
     """Writes `destination`; returns None, or why this adapter has no GGUF form (nothing is written then)."""
     if adapter.replaces_tensors:
         return "its adapter replaces whole tensors"
+    if adapter.changes_experts:
+        return "its adapter changes experts"
     import torch
 
     conversion = load_converter(converter_dir)

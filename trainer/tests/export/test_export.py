@@ -12,6 +12,7 @@ import pytest
 
 from trainer.export import adapter, architectures, weights
 from trainer.export.gguf import convert, converter_input
+from trainer.export.places import canonical
 from trainer.export.tokenizer import options, pretokenizer
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare
 from trainer.export.verification.reference import Reference
@@ -202,9 +203,9 @@ def test_what_cannot_be_merged_exactly_is_refused(tmp_path: Path) -> None:
 
 
 def test_names_with_and_without_wrappers_are_one() -> None:
-    assert adapter.canonical("transformer.h.0.attn.c_attn.weight") == "h.0.attn.c_attn.weight"
-    assert adapter.canonical("model.language_model.layers.1.x.weight") == "layers.1.x.weight"
-    assert adapter.canonical("model") == "model"
+    assert canonical("transformer.h.0.attn.c_attn.weight") == "h.0.attn.c_attn.weight"
+    assert canonical("model.language_model.layers.1.x.weight") == "layers.1.x.weight"
+    assert canonical("model") == "model"
 
 
 def test_a_merge_equals_that_of_peft(tmp_path: Path) -> None:

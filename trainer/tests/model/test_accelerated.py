@@ -61,7 +61,12 @@ def test_it_refuses_other_architectures_by_name(kind, family, name):
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"), [({"max_seq_length": -1}, "max_seq_length"), ({"device": "cpu"}, "device is cpu")]
+    ("settings", "word"),
+    [
+        ({"max_seq_length": -1}, "max_seq_length"),
+        ({"device": "cpu"}, "device is cpu"),
+        ({"target_experts": True}, "target_experts"),
+    ],
 )
 def test_it_refuses_what_it_cannot_do(settings, word):
     with pytest.raises(Failure, match=word):

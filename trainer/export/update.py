@@ -1,0 +1,85 @@
+"""What an adapter changes of one tensor of its base model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from trainer.export.weights import StoredTensor
+from trainer.model.names import Part
+
+
+@dataclass
+class LowRank:
+    """scale · B·A of one module; where `transposed`, of the transpose of its weight."""
+
+    lora_a: StoredTensor | None = None
+    lora_b: StoredTensor | None = None
+    scale: float = 1.0
+    transposed: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the weight."""
+        whole = (self.lora_b.shape[0], self.lora_a.shape[1])
+        return whole[::-1] if self.transposed else whole
+
+    def factors(self):
+        """The factors (b, a) in float32 with scale · b·a = the update of the weight."""
+        a, b = self.lora_a.read(), self.lora_b.read()
+        return (a.T, b.T) if self.transposed else (b, a)
+
+
+@dataclass
+class OfExpert(LowRank):
+    """That of one of `experts`, whose updates are stored together (PEFT's `ParamWrapper`): A (experts · rank,
+    in), B (out, rank · experts). Where `transposed`, the weight of an expert is (in, out)."""
+
+    experts: int = 1
+    expert: int = 0
+
+    def factors(self):
+        """As those of one module."""
+        a, b = _whole(self.lora_a), _whole(self.lora_b)
+        a = a.view(self.experts, -1, a.shape[1])[self.expert]
+        b = b.view(b.shape[0], -1, self.experts)[:, :, self.expert]
+        return (a.T, b.T) if self.transposed else (b, a)
+
+
+@lru_cache(maxsize=4)
+def _whole(stored: StoredTensor):
+    """A factor of all experts, which is read for one after the other."""
+    return stored.read()
+
+
+@dataclass
+class Update:
+    """The adapter's update of one base tensor: `parts`, updates of modules with the rows that they share with
+    the tensor; or `replacement` instead of it."""
+
+    parts: list[tuple[LowRank, Part]] = field(default_factory=list)
+    replacement: StoredTensor | None = None
+
+    def apply(self, weight):
+        """The merged tensor in float32; `weight` (float32) is changed in place."""
+        if self.replacement is not None:
+            return self.replacement.read()
+        for update, part in self.parts:
+            b, a = update.factors()
+            of = weight if part.expert is None else weight[part.expert]
+            rows = of[part.at : part.at + part.rows]
+            rows.addmm_(b[part.row : part.row + part.rows], a, alpha=update.scale)
+        return weight
+
+    def factors(self, rows: int):
+        """The factors (b, a) in float32 with b·a = the update of the base tensor, which has so many rows."""
+        import torch
+
+        columns, below = [], []
+        for update, part in self.parts:
+            b, a = update.factors()
+            column = b.new_zeros(rows, b.shape[1])
+            column[part.at : part.at + part.rows] = b[part.row : part.row + part.rows] * update.scale
+            columns.append(column)
+            below.append(a)
+        return torch.cat(columns, dim=1), torch.cat(below)
