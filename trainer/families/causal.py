@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import rows
 from trainer.data.encode import IGNORED
 from trainer.data.sequences import encoded_rows
-from trainer.fast.labelled import labelled_trainer, padded_loss, why_not_labelled
+from trainer.fast.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
 from trainer.fast.layers import fuse_layers, restore_layers
 from trainer.fast.padding_free import make_padding_free, padding_free_trainer
 from trainer.model.hardware import choose
@@ -50,6 +50,8 @@ def train(job: Job) -> dict[str, Any]:
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.
     packed = settings.packing and not own_kernels
+    if packed and not padding_free:
+        packed = _can_be_packed(job, model, training, hardware)
     if packed:
         train_rows = rows.pack(job, train_rows, max_length)
     config = SFTConfig(
@@ -98,6 +100,15 @@ def prompts(dataset: Any) -> list[list[int]]:
         starts = [at for at in range(1, len(labels)) if labels[at - 1] == IGNORED != labels[at]]
         found.append(row["input_ids"][: starts[-1] if starts[-1] > 1 else (len(labels) + 1) // 2])
     return found
+
+
+def _can_be_packed(job: Job, model: Any, training: Any, hardware: Hardware) -> bool:
+    """Whether `model` keeps packed rows apart; says why not."""
+    why = why_not_packed(model, training, hardware)
+    why = next((each for each in job.rank.gather(why) if each is not None), None)
+    if why is not None:
+        job.warn("rows_not_packed", f"The rows are not packed: {why}. Every row is trained on by itself.")
+    return why is None
 
 
 def _padded_trainer(job: Job, library: type, model: Any, training: Any, hardware: Hardware) -> type:

@@ -48,6 +48,28 @@ def why_not_labelled(model: Any, rows: Any, hardware: Hardware) -> str | None:
     return why_different(lambda: is_alike(model, hardware, usual, ours), "for learned tokens alone")
 
 
+def why_not_packed(model: Any, rows: Any, hardware: Hardware) -> str | None:
+    """Why `model` does not compute rows apart that are laid end to end, each with positions of its own, as
+    those that are packed; None where each of the first of `rows` is as it is alone. Layers that carry a state
+    from token to token take it into the next row."""
+
+    inner = model.get_base_model()
+    taken = tried_rows(rows)
+    batch = {name: value.to(model.device) for name, value in padded(taken).items()}
+    flat = {name: value.to(model.device) for name, value in concatenated(taken).items()}
+    learned = (flat["position_ids"][0] > 0).nonzero()[:, 0]
+
+    def ours() -> Any:
+        output = inner(input_ids=flat["input_ids"], position_ids=flat["position_ids"], use_cache=False)
+        every = output.logits[0].float().log_softmax(-1)
+        return every[learned - 1, flat["input_ids"][0, learned]]
+
+    def usual() -> Any:
+        return log_probabilities_of(inner(**batch, use_cache=False).logits, taken)
+
+    return why_different(lambda: is_alike(model, hardware, usual, ours), "with packed rows")
+
+
 def padded_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
     """The loss of `inner`, a model with an output layer, on padded rows: `input_ids`, `labels` and what else
     its forward pass takes, each (rows, tokens).
@@ -58,7 +80,11 @@ def padded_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, An
     import torch
 
     # A token predicts the next one.
-    labels = torch.nn.functional.pad(inputs["labels"][:, 1:], (0, 1), value=IGNORED)
+    labels = inputs["labels"]
+    if "position_ids" in inputs:
+        # Of packed rows: the first token of each is predicted by none.
+        labels = labels.masked_fill(inputs["position_ids"] == 0, IGNORED)
+    labels = torch.nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
     chosen = labels != IGNORED
     hidden = _states(inner, inputs)[chosen]
     number = chosen.sum()
@@ -128,6 +154,16 @@ def padded(rows: list[list[int]]) -> dict[str, Any]:
     mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
     labels = torch.tensor([second_half(row) + [IGNORED] * (width - len(row)) for row in rows])
     return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+
+
+def concatenated(rows: list[list[int]]) -> dict[str, Any]:
+    """`rows` as one concatenated sequence in which the second half of each is learned."""
+    import torch
+
+    ids = torch.tensor([[token for row in rows for token in row]])
+    places = torch.tensor([[place for row in rows for place in range(len(row))]])
+    labels = torch.tensor([[label for row in rows for label in second_half(row)]])
+    return {"input_ids": ids, "position_ids": places, "labels": labels}
 
 
 def second_half(row: list[int]) -> list[int]:

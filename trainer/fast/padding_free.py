@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
-from trainer.fast.labelled import IGNORED, labelled_trainer, padded, second_half, tried_rows
+from trainer.fast.labelled import IGNORED, concatenated, labelled_trainer, padded, tried_rows
 from trainer.fast.last_layer import is_narrow
 from trainer.fast.layers import unfuse_layers
 from trainer.fast.logits import body_of
@@ -36,7 +36,7 @@ def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
     taken = tried_rows(rows)
     lengths = [len(row) for row in taken]
     batch = {name: value.to(model.device) for name, value in padded(taken).items()}
-    flat = {name: value.to(model.device) for name, value in _concatenated(taken).items()}
+    flat = {name: value.to(model.device) for name, value in concatenated(taken).items()}
     learned = (flat["position_ids"][0] > 0).nonzero()[:, 0]
 
     def usual() -> Any:
@@ -164,13 +164,3 @@ def padding_free_trainer(base: type) -> type:
             return balance_batches(loader, per_step, rows)
 
     return PaddingFreeTrainer
-
-
-def _concatenated(rows: list[list[int]]) -> dict[str, Any]:
-    """`rows` as one concatenated sequence in which the second half of each is learned."""
-    import torch
-
-    ids = torch.tensor([[token for row in rows for token in row]])
-    places = torch.tensor([[place for row in rows for place in range(len(row))]])
-    labels = torch.tensor([[label for row in rows for label in second_half(row)]])
-    return {"input_ids": ids, "position_ids": places, "labels": labels}

@@ -103,6 +103,22 @@ def _known():
     return logits._found
 
 
+def test_rows_are_packed_only_where_the_model_keeps_them_apart(tmp_path):
+    gemma2 = adapted(model_of("Gemma2", head_dim=16, attn_logit_softcapping=0.5, attn_implementation="sdpa"))
+    assert labelled.why_not_packed(gemma2, rows_of(), PLAIN) is None
+    base = tmp_path / "model"
+    falcon_h1().save_pretrained(base)
+    TOKENIZER.save_pretrained(base)
+    losses = []
+    for packing in (True, False):
+        spec = jobs.make(tmp_path / str(packing), base, max_steps=2, packing=packing)
+        assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+        losses.append(jobs.losses(spec))
+        said = [line["code"] for line in jobs.journal(spec, "warning")]
+        assert ("rows_not_packed" in said) == packing
+    assert losses[0] == losses[1]
+
+
 def test_a_convolution_that_reaches_into_the_row_before_is_not_left_without_padding():
     model = adapted(model_of("RecurrentGemma", num_hidden_layers=3, head_dim=16, lru_width=64))
     fuse_layers(model)
