@@ -8,7 +8,8 @@ Without arguments it lists the names, which are those of `toys.json`. Nothing is
 `toys.json` has the `sizes` of all toys by the names that configurations have for them; a configuration gets
 those that it knows. Of each toy it has the class and `model_type` of transformers, the `sizes` in which it
 differs, so that it has all kinds of layers of its architecture, and `hub`: what its config.json has on the
-hub where transformers writes another name or value (null: the field is not there).
+hub where transformers writes another name or value (null: the field is not there); `tokenizer_config` is the
+same of the file of that name.
 """
 
 from __future__ import annotations
@@ -61,6 +62,9 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     config = {**json.loads(path.read_text("utf-8")), **hub}
     kept = {field: value for field, value in config.items() if value is not None or field not in hub}
     path.write_text(json.dumps(kept, indent=2), "utf-8")
+    path = Path(directory) / "tokenizer_config.json"
+    settings = {**json.loads(path.read_text("utf-8")), **TOYS[name].get("tokenizer_config", {})}
+    path.write_text(json.dumps(settings, indent=2), "utf-8")
     return Path(directory)
 
 
