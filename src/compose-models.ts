@@ -64,6 +64,7 @@ export function composeModels(
     score: [process.execPath, join(config.installDir, 'dist', 'score.js')],
     render: [process.execPath, join(config.installDir, 'dist', 'compare-renderings.js')],
     converter: config.converterDir,
+    bases: config.basesDir,
   };
   const sizeOf = createModelSizes(hub);
   const exporter = createExporter({

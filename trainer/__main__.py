@@ -3,6 +3,7 @@
 python -m trainer describe [--converter DIR]   prints tasks, strategies, providers … as JSON
 python -m trainer run SPEC                     trains one job, then becomes `export`
 python -m trainer export SPEC                  makes the GGUF files of a trained job
+python -m trainer dry-run SPEC                 tries the export of a job before its training
 python -m trainer reexport SPEC FOLDER TYPES   makes GGUF files of a finished model, as JSON lines
 python -m trainer preview SPEC --rows N        prints the first rows as training sees them, as JSON
 python -m trainer lengths SPEC                 prints how many tokens the rows have, as JSON
@@ -50,6 +51,7 @@ def main(argv: list[str]) -> int:
     run_verb = verbs.add_parser("run")
     run_verb.add_argument("spec")
     verbs.add_parser("export").add_argument("spec")
+    verbs.add_parser("dry-run").add_argument("spec")
     reexport = verbs.add_parser("reexport")
     for name in ("spec", "folder", "types"):
         reexport.add_argument(name)
@@ -90,7 +92,7 @@ def main(argv: list[str]) -> int:
 
         print(json.dumps(describe(arguments.converter)))
         return 0
-    if arguments.verb in ("run", "rank"):
+    if arguments.verb in ("run", "rank", "dry-run"):
         from trainer import imports
 
         imports.begin()
@@ -98,6 +100,10 @@ def main(argv: list[str]) -> int:
         from trainer.run import run
 
         return run(arguments.spec, arguments.downloaded, arguments.lost)
+    if arguments.verb == "dry-run":
+        from trainer.dry_run.walk import main as walk
+
+        return walk(arguments.spec)
     if arguments.verb == "rank":
         from trainer.engines.sibling import main as rank_main
 

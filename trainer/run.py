@@ -91,6 +91,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     )
     try:
         check_job(job, downloaded, "run")
+        _try_export(job)
         imports.spare(job)
         result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:
@@ -168,6 +169,14 @@ def _decide_export(job: Job, reported: bool) -> None:
         job.spec = msgspec.structs.replace(job.spec, export=None)
         if not reported:
             job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {reason}")
+
+
+def _try_export(job: Job) -> None:
+    """Refuses or drops an export that would fail after the training."""
+    if job.spec.export is not None:
+        from trainer.dry_run.start import dry_run
+
+        dry_run(job)
 
 
 def load_tokenizer(job: Job) -> None:
@@ -328,7 +337,12 @@ def _why_no_export(folder: Path, spec: Spec) -> str | None:
     possible, reason = check.exportable(
         json.loads((folder / "model" / "config.json").read_text("utf-8")), spec
     )
-    return None if possible else reason
+    if not possible:
+        return reason
+    from trainer.export import learned
+
+    failed = learned.obstacle(learned.read(folder / learned.NOTE))
+    return None if failed is None else failed["message"]
 
 
 def _export(context: JobContext) -> None:

@@ -28,6 +28,7 @@ export const phases = {
   check: { label: 'Checking model and rows', stage: 'Prepare' },
   download: { label: 'Downloading the model', stage: 'Prepare' },
   gguf: { label: 'Reading the GGUF', stage: 'Prepare' },
+  dry_run: { label: 'Trying the export', stage: 'Prepare' },
   load: { label: 'Loading the model', stage: 'Prepare' },
   probe: { label: 'Testing the largest batch', stage: 'Prepare' },
   train: { label: 'Training', stage: 'Train' },

@@ -12,6 +12,7 @@ const atRest = new Set(['completed', 'failed', 'stopped', 'interrupted']);
 const phases: Record<string, string> = {
   check: 'checking the data',
   download: 'downloading the base model',
+  dry_run: 'trying the export',
   load: 'loading the base model',
   probe: 'measuring',
   train: 'training',

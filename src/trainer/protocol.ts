@@ -131,6 +131,8 @@ export interface JobSpec {
     /** Absent in older job folders. */
     readonly render: readonly string[];
     readonly converter: string;
+    /** The folder for what is known of base models; absent in older job folders. */
+    readonly bases: string;
   };
   /** The disk space that the run needs, per weight of the base model and per trained weight. */
   readonly disk: {

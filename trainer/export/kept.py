@@ -50,11 +50,11 @@ def read(artifacts: Path) -> Kept | None:
 def keep(job: Any, result: dict[str, Any]) -> None:
     """Writes what `read` reads and REFERENCE for a Job whose training ended with `result`. What fails here
     costs the comparison of the export, not the training: it is a warning."""
+    from trainer.export import learned
     from trainer.export.verification.reference import record
-    from trainer.model.config import complete_config
 
     try:
-        config = complete_config(job.model_dir)
+        config = learned.config(job.folder, job.model_dir)
         gather(job.spec, config, result.get("golden", []), job.template, job.tokenizer).write(job.artifacts)
         if result["references"]:
             beat = job.heartbeat.beat

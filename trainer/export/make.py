@@ -11,7 +11,7 @@ from typing import Any
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
 from trainer.export import adapter as adapters
-from trainer.export import kept, node_tools, outcome, shared_base, weights
+from trainer.export import kept, learned, node_tools, outcome, shared_base, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
@@ -91,7 +91,7 @@ def _make(
     texts, expected = known.texts, known.tokens
 
     job.phase("convert", 0.0, "choosing the tokenizer's options")
-    options = choose_options(
+    options = learned.options(job.folder, expected) or choose_options(
         spec.tools.score, base, texts, expected, convert_model, scratch, job.beat_or_stop
     )
 

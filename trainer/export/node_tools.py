@@ -40,36 +40,40 @@ def _run(
                 f"The program {argv[0]} cannot be started: {error.strerror}.",
                 "Run `npm start` again, which builds what is missing.",
             ) from error
-        try:
-            assert process.stdout is not None
-            with selectors.DefaultSelector() as selector:
-                selector.register(process.stdout, selectors.EVENT_READ)
-                buffer = b""
-                while True:
-                    beat_or_stop()
-                    if not selector.select(LOOK_SECONDS):
-                        continue
-                    chunk = os.read(process.stdout.fileno(), 1 << 16)
-                    if not chunk:
-                        break
-                    *lines, buffer = (buffer + chunk).split(b"\n")
-                    for line in lines:
-                        on_line(line.decode("utf-8", "replace"))
-                if buffer:
-                    on_line(buffer.decode("utf-8", "replace"))
-            status = process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                try:
-                    process.wait(GRACE_SECONDS)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+        status = follow(process, on_line, beat_or_stop)
         complaints.seek(0)
         return status, complaints.read().decode("utf-8", "replace")
+
+
+def follow(process: Any, on_line: Callable[[str], None], beat_or_stop: Callable[[], None]) -> int:
+    """Passes on each line of the output of `process` (as of subprocess.Popen) and returns its exit status;
+    calls `beat_or_stop`, which may raise, twice a second. It has ended when this returns or raises."""
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            buffer = b""
+            while True:
+                beat_or_stop()
+                if not selector.select(LOOK_SECONDS):
+                    continue
+                chunk = os.read(process.stdout.fileno(), 1 << 16)
+                if not chunk:
+                    break
+                *lines, buffer = (buffer + chunk).split(b"\n")
+                for line in lines:
+                    on_line(line.decode("utf-8", "replace"))
+            if buffer:
+                on_line(buffer.decode("utf-8", "replace"))
+        return process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        process.stdout.close()
 
 
 def _explain(what: str, status: int, complaints: str) -> Failure:

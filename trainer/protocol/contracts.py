@@ -110,12 +110,13 @@ class Disk(Strict):
 
 class Tools(Strict):
     """Argument vectors of the programs that reach llama.cpp and the playground's renderer, and the folder of
-    llama.cpp's converter."""
+    llama.cpp's converter. `bases` is the folder for what is known of base models."""
 
     quantize: list[str]
     score: list[str]
     converter: str
     render: list[str] = []
+    bases: str | None = None
 
 
 class Spec(Strict):

@@ -51,6 +51,7 @@ def make(
         tensorboard_dir=None,
     )
     spec["tools"]["render"] = ["node", str(ROOT / "dist" / "compare-renderings.js")]
+    spec["tools"]["bases"] = None
     spec.update(top or {})
     spec["settings"].update(
         num_train_epochs=1,

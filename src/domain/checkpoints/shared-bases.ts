@@ -6,6 +6,9 @@ import type { ListedModel, ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
 import { baseNote, baseNoteName } from '../../trainer/checkpoint.ts';
 
+/** What trials of exports found out about bases, which outlives models: a few hundred bytes each. */
+const dryRunEnding = '.dry-run.json';
+
 /** What a model or a job says of its base. */
 export type BaseNote = Readonly<v.InferOutput<typeof baseNote>>;
 
@@ -51,7 +54,7 @@ export function createSharedBases(options: {
     },
     async sweep() {
       // Without any, the notes of thousands of models need not be read.
-      const found = await readdir(dir).catch(() => []);
+      const found = (await readdir(dir).catch(() => [])).filter((name) => !name.endsWith(dryRunEnding));
       if (found.length === 0) return [];
       const jobs = await readdir(jobsDir).catch(() => []);
       const folders = [

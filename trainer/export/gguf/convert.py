@@ -156,12 +156,14 @@ def convert(
     options: TokenizerOptions,
     end_of_turn: int | None = None,
     on_progress: Callable[[float], None],
+    plan_only: bool = False,
 ) -> None:
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
     `source` is what `converter_input.build` made. Without `tensors` the file has only a vocabulary.
     `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `on_progress` gets
-    0…1 after every tensor and may raise to cancel; a partial file is removed. Raises Failure `unsupported` or
+    0…1 after every tensor and may raise to cancel; a partial file is removed. With `plan_only` names, shapes
+    and metadata are worked out and nothing is read or written. Raises Failure `unsupported` or
     `bad_tokenizer`.
     """
     import torch
@@ -220,6 +222,12 @@ def convert(
                     del values[key]
                 self._set_vocab_gpt2()
 
+        def _set_vocab_llama_hf(self):
+            # It takes a byte-level vocabulary with `byte_fallback` for SentencePiece's: llama.cpp aborts.
+            if pretokenizer.is_byte_level(source / "tokenizer.json"):
+                raise FileNotFoundError("tokenizer.json has no vocabulary of SentencePiece.")
+            super()._set_vocab_llama_hf()
+
         def get_vocab_base_pre(self, tokenizer) -> str:
             try:
                 return super().get_vocab_base_pre(tokenizer)
@@ -251,7 +259,8 @@ def convert(
                 writer.add_add_space_prefix(options.add_space_prefix)
             if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
                 writer.add_eot_token_id(end_of_turn)
-            write_file(instance, destination, on_progress)
+            if not plan_only:
+                write_file(instance, destination, on_progress)
     except BaseException:
         destination.unlink(missing_ok=True)
         raise

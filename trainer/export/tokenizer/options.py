@@ -31,7 +31,9 @@ class TokenizerOptions:
 def candidates(base: Path) -> list[TokenizerOptions]:
     """The options that may fit the tokenizer of the model directory `base`, the likeliest first."""
     if not (base / "tokenizer.json").is_file():
-        return [TokenizerOptions()]
+        # transformers makes the tokenizer of SentencePiece's file, and adds the space as its class does.
+        only_sentencepiece = (base / "tokenizer.model").is_file()
+        return [TokenizerOptions(prefix) for prefix in ((True, False) if only_sentencepiece else (None,))]
     document = json.loads((base / "tokenizer.json").read_text("utf-8"))
     prefixes = _space_prefixes(document)
     return [TokenizerOptions(prefix, rstrip) for rstrip in _rstrips(document) for prefix in prefixes]

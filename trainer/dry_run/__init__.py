@@ -1,0 +1,1 @@
+"""Tries the export of a base model before it is trained."""

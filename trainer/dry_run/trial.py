@@ -1,0 +1,209 @@
+"""A cut model's answers in transformers, and its export."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from trainer.data.template import Template
+from trainer.dry_run.cut import Cut
+from trainer.export import adapter as adapters
+from trainer.export import learned, node_tools
+from trainer.export.gguf import converter_input
+from trainer.export.gguf.convert import convert
+from trainer.export.make import choose_options
+from trainer.export.shared_base import end_of_turn
+from trainer.model import text_part
+from trainer.protocol.contracts import Spec
+from trainer.protocol.failures import Failure
+from trainer.registry import create
+
+# Tokens of the sequences whose next tokens are compared: a wrong rotation shows with distance.
+LENGTHS = (24, 80, 140, 200)
+# The likeliest next tokens, whose log-probabilities are compared.
+COMPARED = 64
+# The largest difference, in standard deviations of all log-probabilities. llama.cpp keeps keys and values in
+# 16 bits: 0.0001 to 0.01 in toys of sixty architectures; a wrong scale, rotation or norm: 0.1 to 5.
+SAME = 0.03
+# The share of texts that must become the same tokens.
+SAME_TOKENS = 0.9
+# How much the adapter's second factors differ from zero, so that a merge in a wrong place shows.
+NOISE = 0.02
+WITHOUT = "Set export to none to train the model without a GGUF."
+
+
+@dataclass
+class Trial:
+    """The `part` of the model whose view is `base`, with the job's template and tokenizer; training makes the
+    token ids `expected` of `texts`. Everything is written into `scratch`."""
+
+    spec: Spec
+    scratch: Path
+    base: Path
+    part: Cut
+    template: Template
+    tokenizer: Any
+    texts: list[str]
+    expected: list[list[int]]
+    adapter: adapters.Adapter = field(default_factory=adapters.Adapter)
+    sequences: list[list[int]] = field(default_factory=list)
+    # Of each sequence: the likeliest next tokens (`ids`) with their log-probabilities (`scores`), and the
+    # standard `deviation` of those of all tokens.
+    reference: list[dict[str, Any]] = field(default_factory=list)
+
+    def ask_transformers(self, config: dict[str, Any]) -> None:
+        """Computes `reference` in float32, with an adapter as the job's, which is written beside it. `config`
+        is that of the whole model. Raises what transformers and PEFT do."""
+        import peft
+        import torch
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        self.sequences = _sequences(self.expected, self.template.context_length)
+        load = text_part.loader(config, "AutoModelForCausalLM")
+        folder = self._cut_model(self.part.config(config))
+        base = load(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True)
+        job = SimpleNamespace(settings=self.spec.settings)
+        model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
+        model.eval()
+        with torch.inference_mode():
+            for name, parameter in model.named_parameters():
+                if ".lora_B." in name:
+                    parameter.normal_(std=NOISE)
+            for tokens in self.sequences:
+                logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
+                scores = torch.log_softmax(logits.to(torch.float64), -1)
+                best = scores.topk(min(COMPARED, scores.numel()))
+                likeliest = {"ids": best.indices.tolist(), "scores": best.values.tolist()}
+                self.reference.append({**likeliest, "deviation": scores.std().item()})
+            model.save_pretrained(self.scratch / "adapter", save_embedding_layers=False)
+
+    def load_adapter(self, config: dict[str, Any]) -> None:
+        """Makes the adapter that `ask_transformers` wrote part of the export; Failure as `adapter.load`."""
+        tensors = self.part.tensors
+        shared = adapters.shares_embedding(config, tensors)
+        self.adapter = adapters.load(self.scratch / "adapter", tensors, shared)
+
+    def export(
+        self, config: dict[str, Any], compared: bool, tell: Callable[[float, str], None]
+    ) -> dict[str, Any]:
+        """Converts the part with the configuration `config`, and unless it is not `compared` loads the file
+        and compares its tokens and answers.
+
+        Returns `options` of the tokenizer, the digest of the `tokens` that they were chosen with, and the
+        `difference` from transformers in standard deviations. Raises Failure, and what the converter does.
+        """
+        spec = self.spec
+        assert spec.tools is not None
+        tell(0.5, "converting")
+        source = self.scratch / "converter-input"
+        shutil.rmtree(source, ignore_errors=True)
+        source.mkdir()
+        converter_input.build(self.base, source, self.template, config)
+        convert_model = partial(
+            convert,
+            converter_dir=Path(spec.tools.converter),
+            source=source,
+            name=spec.model.name.rsplit("/", 1)[-1],
+            end_of_turn=end_of_turn(self.template, self.tokenizer),
+        )
+        score = spec.tools.score
+        beat = lambda: None  # noqa: E731
+        options = choose_options(
+            score, self.base, self.texts, self.expected, convert_model, self.scratch, beat
+        )
+        found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
+        path = self.scratch / "cut.gguf"
+        convert_model(
+            tensors=self.part.tensors,
+            adapter=self.adapter,
+            destination=path,
+            quantization="F32",
+            options=options,
+            on_progress=lambda share: tell(0.5 + 0.25 * share, "converting"),
+            plan_only=not compared,
+        )
+        if not compared:
+            return found
+        tell(0.75, "loading")
+        asked = [
+            {"tokens": tokens, "ids": scores["ids"]}
+            for tokens, scores in zip(self.sequences, self.reference, strict=True)
+        ]
+        answer = node_tools.score(
+            score,
+            {
+                "gguf": str(path),
+                "sequences": asked,
+                "texts": self.texts,
+                "continuations": [{"tokens": self.sequences[0], "maxTokens": 1}],
+            },
+            beat,
+        )
+        self._compare_tokens(answer["texts"])
+        return {**found, "difference": _difference(self.reference, answer["sequences"])}
+
+    def _cut_model(self, config: dict[str, Any]) -> Path:
+        """A model folder with this configuration and the base's weights."""
+        folder = self.scratch / "cut"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
+        for path in self.base.iterdir():
+            if path.name.endswith((".safetensors", ".safetensors.index.json")):
+                os.symlink(path.resolve(), folder / path.name)
+        return folder
+
+    def _compare_tokens(self, found: list[list[int]]) -> None:
+        """Failure `bad_tokenizer` when llama.cpp splits many texts into other tokens."""
+        pairs = zip(self.expected, found, strict=True)
+        differing = [index for index, (wanted, got) in enumerate(pairs) if wanted != got]
+        if len(differing) <= (1 - SAME_TOKENS) * len(found):
+            return
+        text = json.dumps(min((self.texts[index] for index in differing), key=len)[:60], ensure_ascii=False)
+        raise Failure(
+            "bad_tokenizer",
+            f"llama.cpp splits {len(differing)} of {len(found)} texts into other tokens than this model's "
+            f"tokenizer, for example {text}, so a GGUF file would not answer like the model.",
+            WITHOUT,
+        )
+
+
+def _sequences(texts: list[list[int]], context: int | None) -> list[list[int]]:
+    """Sequences of LENGTHS tokens, of the texts' tokens one after another."""
+    tokens = [token for text in texts for token in text] or [0]
+    while len(tokens) < max(LENGTHS):
+        tokens += tokens
+    longest = max(2, (context or max(LENGTHS)) - 2)
+    return [tokens[: min(length, longest)] for length in LENGTHS]
+
+
+def _difference(reference: list[dict[str, Any]], answers: list[dict[str, Any]]) -> float:
+    """The difference of log-probabilities in standard deviations; Failure `unsupported` when it is too large.
+
+    It is the median of the sequences: a router may choose another expert where two are nearly equal, but a
+    wrong tensor or number changes all of them.
+    """
+    differences = []
+    for wanted, answer in zip(reference, answers, strict=True):
+        scores = [-math.inf if score is None else score for score in answer["logprobs"]]
+        worst = max(abs(a - b) for a, b in zip(wanted["scores"], scores, strict=True))
+        differences.append(worst / max(wanted["deviation"], 1e-6))
+    difference = statistics.median(differences)
+    if not difference <= SAME:
+        raise Failure(
+            "unsupported",
+            f"llama.cpp computes other answers than transformers with this model: their probabilities differ "
+            f"by {difference:.3g} standard deviations, where rounding explains {SAME:g}.",
+            WITHOUT,
+            f"standard deviations after {', '.join(map(str, LENGTHS))} tokens: {differences}",
+        )
+    return difference

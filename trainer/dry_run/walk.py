@@ -1,0 +1,136 @@
+"""The whole way of an export with a cut model, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from trainer import imports
+from trainer.data import template as templates
+from trainer.dry_run.cut import Cut, cut
+from trainer.dry_run.trial import Trial
+from trainer.export import weights
+from trainer.export.shared_base import base_directory
+from trainer.export.tokenizer.load import load_tokenizer
+from trainer.export.verification.sample_texts import sample_texts
+from trainer.model.config import complete_config
+from trainer.model.view import make_view
+from trainer.protocol.contracts import Spec, read_spec
+from trainer.protocol.failures import Failure, explain
+from trainer.registry import create
+
+FOLDER = "dry-run.partial"
+# Of the memory and of the disk space that are free.
+SHARE_OF_FREE = 0.5
+# Where llama.cpp computes differently for some numbers of layers (src/models: command-r, deepseek2, exaone4,
+# gemma2, gemma3, gemma3n, llama4), so that a cut that fails says nothing.
+BY_LAYERS = re.compile(r"(Cohere|DeepseekV[23]|Exaone4|Gemma[23]|Gemma3n|Glm4MoeLite|Llama4)For")
+
+Tell = Callable[[float, str], None]
+
+
+def main(spec_path: str) -> int:
+    """Prints lines with `progress` and `detail`, and at last what `walk` returns as `{"learned": …}`, or
+    `{"failed": …}` with the fields of the journal's `failed`."""
+    spec = read_spec(spec_path)
+    # What runs for this process ends with it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    scratch = spec.folder / FOLDER
+    shutil.rmtree(scratch, ignore_errors=True)
+
+    def say(**line: Any) -> None:
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+    try:
+        scratch.mkdir()
+        found = walk(spec, scratch, lambda progress, detail: say(progress=progress, detail=detail))
+        say(learned=found)
+    except Exception as error:
+        traceback.print_exc()
+        say(failed=explain(error).fields())
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return 0
+
+
+def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, Any]:
+    """Converts, loads and asks a cut of the base of `spec`, with an adapter that changes next to nothing.
+
+    Returns how many `layers` of all (`of`) there were, and what `Trial.export` found; its `difference` is
+    None where memory or disk space do not suffice, or no cut of this model can be compared. `own_config` says
+    that the converter must get the model's own configuration as it is.
+
+    Raises Failure when the export cannot be made, or its file would not be the model.
+    """
+    tell(0.0, "vocabulary")
+    base = make_view(base_directory(spec), scratch / "model")
+    own = json.loads((base / "config.json").read_text("utf-8"))
+    _spare_imports(spec, own)
+    config = complete_config(base)
+    tokenizer = load_tokenizer(base)
+    template = templates.choose(tokenizer, own, spec.settings.use_chat_template)
+    part = cut(own, weights.index_checkpoint(base))
+    texts, expected = sample_texts(spec, template, tokenizer)
+    trial = Trial(spec, scratch, base, part, template, tokenizer, texts, expected)
+    compared = _fits(part, scratch)
+    if compared:
+        tell(0.2, f"{part.layers} of {part.of} layers in transformers")
+        try:
+            trial.ask_transformers(own)
+        except Failure:
+            raise
+        except Exception:
+            # Not every model can be cut in this way, which says nothing of its export.
+            traceback.print_exc()
+            compared = False
+    if compared:
+        trial.load_adapter(config)
+    sizes = {"layers": part.layers, "of": part.of}
+    first: Exception | None = None
+    # Some converters take a default, which the model's own file lacks, for a statement.
+    for own_config, given in ((False, config), (True, own)):
+        try:
+            found = trial.export(part.config(given), compared, tell)
+            return {**sizes, **found, "own_config": own_config}
+        except OSError:
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            first = first or error
+    if part.layers < part.of and BY_LAYERS.match((own.get("architectures") or [""])[0]):
+        return {**sizes, **trial.export(part.config(config), False, tell), "own_config": False}
+    assert first is not None
+    raise first
+
+
+def _spare_imports(spec: Spec, config: dict[str, Any]) -> None:
+    """Keeps a process of its own from importing what a model in float32 on a processor needs not."""
+    imports.spare(
+        SimpleNamespace(
+            spec=spec,
+            settings=msgspec.structs.replace(spec.settings, device="cpu", optim="adamw_torch"),
+            config=config,
+            provider=create("provider", "standard"),
+            rank=SimpleNamespace(meets=False),
+        )
+    )
+
+
+def _fits(part: Cut, scratch: Path) -> bool:
+    """Whether there is memory and disk space for the cut model in float32."""
+    import psutil
+
+    needed = 4 * sum(math.prod(stored.shape) for stored in part.tensors.values())
+    free = min(psutil.virtual_memory().available, shutil.disk_usage(scratch).free)
+    return needed <= SHARE_OF_FREE * free
