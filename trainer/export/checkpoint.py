@@ -17,7 +17,7 @@ from typing import Any
 
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
-from trainer.export import node_tools, weights
+from trainer.export import learned, node_tools, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
@@ -27,7 +27,6 @@ from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_directory, base_type, end_of_turn, note
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
-from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.durable import write_json
@@ -208,4 +207,4 @@ def _config(spec: Spec, view: Path) -> dict[str, Any]:
     """The complete configuration of the base, which the end of a training with an export has stored."""
     stored = spec.folder / "trained.json"
     trained = json.loads(stored.read_text("utf-8")) if stored.is_file() else {}
-    return trained.get("config") or complete_config(view)
+    return trained.get("config") or learned.config(spec.folder, view)
