@@ -37,6 +37,7 @@ class Fork:
             os.close(read)
             os.dup2(write, 1)
             os.close(write)
+            sys.stdout = os.fdopen(1, "w", encoding="utf-8")
             die_with(parent, signal.SIGTERM)
             code = work()
             sys.stdout.flush()
