@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from trainer.dry_run.fork import Fork
 from trainer.engines.local import forking_is_safe
 from trainer.export import learned, node_tools
 from trainer.export.shared_base import base_directory, identity
+from trainer.protocol.context import REPORT_SECONDS
 from trainer.protocol.contracts import Spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
@@ -59,8 +61,10 @@ def dry_run(job: Job) -> None:
 def _try(job: Job) -> dict[str, Any]:
     """`{"learned": …}` or `{"failed": …}`, as the process of `walk` says."""
     said: dict[str, Any] = {}
+    reported, detail = 0.0, ""
 
     def hear(line: str) -> None:
+        nonlocal reported, detail
         try:
             value = json.loads(line)
         except ValueError:
@@ -68,7 +72,9 @@ def _try(job: Job) -> dict[str, Any]:
             print(line, file=sys.stderr)
             return
         if "progress" in value:
-            job.phase("dry_run", value["progress"], value["detail"])
+            if value["detail"] != detail or time.monotonic() - reported >= REPORT_SECONDS:
+                reported, detail = time.monotonic(), value["detail"]
+                job.phase("dry_run", value["progress"], detail)
         else:
             said.update(value)
 

@@ -42,12 +42,9 @@ def test_a_base_is_tried_once(base: Path, tmp_path: Path) -> None:
     first = job(tmp_path / "first", base)
     dry_run(first)
     lines = phases(first)
-    assert [line["detail"] for line in lines if line["detail"] != "converting"] == [
-        "starting",
-        "vocabulary",
-        "1 of 2 layers in transformers",
-        "loading",
-    ]
+    details = [line["detail"] for line in lines]
+    told = ["starting", "vocabulary", "1 of 2 layers in transformers", "converting", "loading"]
+    assert list(dict.fromkeys(details)) == told
     assert [line["progress"] for line in lines] == sorted(line["progress"] for line in lines)
     found = learned.read(first.folder / learned.NOTE)["learned"]
     assert (found["layers"], found["of"]) == (1, 2) and found["difference"] < 0.01
@@ -117,13 +114,6 @@ def test_a_vocabulary_of_sentencepiece_alone_reads_as_in_training(tmp_path: Path
     dry_run(context)
     found = learned.read(context.folder / learned.NOTE)["learned"]
     assert found["options"]["add_space_prefix"] is not None and found["difference"] < 0.01
-
-
-def test_a_default_that_the_converter_takes_for_a_statement_is_left_out(tmp_path: Path) -> None:
-    """Nemotron-H without experts: transformers has a default for how many of them answer."""
-    context = job(tmp_path / "job", toys.build("nemotron-h", tmp_path / "base"), target_modules=["q_proj"])
-    dry_run(context)
-    assert learned.read(context.folder / learned.NOTE)["learned"]["own_config"] is True
 
 
 def test_a_stop_ends_the_trial(base: Path, tmp_path: Path) -> None:
