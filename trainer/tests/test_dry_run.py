@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trainer.dry_run.cut import cut
+from trainer.dry_run.fork import Fork
 from trainer.dry_run.start import dry_run
-from trainer.export import learned
+from trainer.export import learned, node_tools
 from trainer.export.weights import StoredTensor
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
@@ -123,6 +126,20 @@ def test_a_stop_ends_the_trial(base: Path, tmp_path: Path) -> None:
         dry_run(context)
     assert not (context.folder / learned.NOTE).exists()
     assert not list((tmp_path / "bases").glob("*"))
+
+
+def test_a_fork_is_followed_like_a_process() -> None:
+    heard: list[str] = []
+    assert node_tools.follow(Fork(lambda: print("one\ntwo") or 3), heard.append, lambda: None) == 3
+    assert heard == ["one", "two"]
+    fork = Fork(lambda: time.sleep(600) or 0)
+
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        node_tools.follow(fork, heard.append, stop)
+    assert fork.poll() == -signal.SIGTERM
 
 
 def stored(**shapes: tuple[int, ...]) -> dict[str, StoredTensor]:

@@ -53,7 +53,8 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     assert type(model).__name__ == TOYS[name]["architecture"], type(model).__name__
     with torch.no_grad():
         for parameter in model.parameters():
-            if parameter.dim() == 1:
+            # Some routers begin as zeros: every expert would be as good as another.
+            if parameter.dim() == 1 or not parameter.any():
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
