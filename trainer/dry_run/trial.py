@@ -72,7 +72,7 @@ class Trial:
         load = text_part.loader(config, "AutoModelForCausalLM")
         folder = self._cut_model(self.part.config(config))
         base = load(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True)
-        job = SimpleNamespace(settings=self.spec.settings)
+        job = SimpleNamespace(settings=self.spec.settings, config=config, model_dir=folder)
         model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
         model.eval()
         with torch.inference_mode():
