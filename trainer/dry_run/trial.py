@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,12 +76,14 @@ class Trial:
         job = SimpleNamespace(settings=self.spec.settings, config=config, model_dir=folder)
         model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
         model.eval()
+        # Of all positions, the logits of a large vocabulary would take most of the time.
+        last = {"logits_to_keep": 1} if "logits_to_keep" in signature(base.forward).parameters else {}
         with torch.inference_mode():
             for name, parameter in model.named_parameters():
                 if ".lora_B." in name:
                     parameter.normal_(std=NOISE)
             for tokens in self.sequences:
-                logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
+                logits = model(input_ids=torch.tensor([tokens]), use_cache=False, **last).logits[0, -1]
                 scores = torch.log_softmax(logits.to(torch.float64), -1)
                 best = scores.topk(min(COMPARED, scores.numel()))
                 likeliest = {"ids": best.indices.tolist(), "scores": best.values.tolist()}
