@@ -104,7 +104,7 @@ export class ModelExportView extends LitElement {
 
   private _content(found: ModelExport): TemplateResult {
     return html`${standing(found)}
-      ${found.files.length === 0 ? nothing : html`<ul class="list">${found.files.map(fileView)}</ul>`}
+      ${found.files.length === 0 ? nothing : html`<ul class="list">${found.files.map((file) => fileView(file, found.reason))}</ul>`}
       ${found.underway === null ? this._form(found) : this._underway(found.underway)}`;
   }
 
@@ -197,8 +197,10 @@ function standing({ state: now, reason, advice, files }: ModelExport): TemplateR
   </div>`;
 }
 
-function fileView(file: ModelExport['files'][number]): TemplateResult {
-  const { quantization, state: made, reason, bytes, verified } = file;
+/** @param told a reason that is shown already. */
+function fileView(file: ModelExport['files'][number], told: string | null): TemplateResult {
+  const { quantization, state: made, bytes, verified } = file;
+  const reason = file.reason === told ? null : file.reason;
   const checked = verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
   return html`<li class="file">
     <span class="list-main">

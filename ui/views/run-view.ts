@@ -76,7 +76,7 @@ export function runFigures(job: Job, run: Run): TemplateResult {
 }
 
 /** Why a run failed and what to do; nothing if it did not fail. */
-export function runError(job: Job): TemplateResult | typeof nothing {
+export function runError(job: Job | JobDetail): TemplateResult | typeof nothing {
   const { error } = job;
   if (error === null) return nothing;
   const how = [
@@ -87,9 +87,14 @@ export function runError(job: Job): TemplateResult | typeof nothing {
     .filter(Boolean)
     .join(', ');
   return errorPanel({
-    title: job.state === 'interrupted' ? 'The run was interrupted' : 'The run failed',
+    title:
+      'trained' in job && job.trained
+        ? 'Trained; the export failed'
+        : job.state === 'interrupted'
+          ? 'The run was interrupted'
+          : 'The run failed',
     cause: error.message ?? 'The training failed.',
-    next: error.advice,
+    next: 'trained' in job && job.trained ? 'Export again: the trained adapter is kept.' : error.advice,
     detail: [how, error.evidence].filter(Boolean).join('\n\n') || null,
   });
 }

@@ -24,7 +24,13 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
       <h2 id="verdict" class="tabular">${verdictSentence(job, verdict)}</h2>
     </div>
     ${reason === null ? nothing : html`<p class="muted wrap">${reason}</p>`}
-    ${job.verification?.passed === false ? verificationNotice(job.verification) : nothing}
+    ${
+      job.export?.state === 'failed'
+        ? html`<p class="wrap">Trained, and the adapter is kept. What became of its GGUF files is told below.</p>`
+        : job.verification?.passed === false
+          ? verificationNotice(job.verification)
+          : nothing
+    }
     ${prompts.slice(0, shownPrompts).map(promptView)}
     ${
       more.length === 0
