@@ -80,6 +80,11 @@ def choose_targets(
         if any(_ends_with(name, [end]) and name not in usable for name in names):
             raise _refusal(f"{end} of this model cannot have LoRA", sorted({*map(_leaf, default)}))
     chosen = [name for name in usable if _ends_with(name, wanted)] if wanted else default
+    if head is not None and head.weight is model.get_input_embeddings().weight:
+        shared = next((name for name in chosen if model.get_submodule(name) is head), None)
+        if shared:
+            what = f"{shared} shares its weight with this model's embedding, and a merge would change both"
+            raise _refusal(what, sorted({*map(_leaf, default)}))
     divided = _divided(model, chosen, dropout, bool(wanted))
     if not experts:
         return divided

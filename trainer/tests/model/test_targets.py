@@ -99,6 +99,11 @@ def test_other_targets_are_refused_with_what_can_be_chosen(name, wanted, said):
     assert "choose from: " in failure.value.advice
 
 
+def test_an_output_layer_that_is_the_embedding_too_is_refused():
+    with pytest.raises(Failure, match="shares its weight"):
+        choose_targets(build_model("qwen3", TOKENIZER), ["lm_head"])
+
+
 def test_targets_that_are_asked_for_are_taken():
     model = toy("llama")
     assert ends(choose_targets(model, ["q_proj", "layers.1.mlp.up_proj"]).modules) == {
