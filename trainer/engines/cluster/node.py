@@ -119,11 +119,14 @@ def failed(error: BaseException) -> dict[str, Any]:
 def spec_in(folder: Path, spec: Spec) -> Spec:
     """`spec` for a rank in `folder`, which has the model and the rows."""
     rows = {"dataset": spec.dataset, "validation": spec.validation}
+    # Their paths are those of the service's machine, which may be another one.
+    render = spec.tools.render if spec.tools else []
     return msgspec.structs.replace(
         spec,
         job_dir=str(folder),
         model=Model(spec.model.name, str(folder / "model")),
         tensorboard_dir=None,
+        tools=spec.tools if render and Path(render[-1]).exists() else None,
         **{
             name: DatasetFile(file.name, str(folder / f"{name}.jsonl"), file.rows, file.shape)
             for name, file in rows.items()

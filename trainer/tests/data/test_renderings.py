@@ -124,3 +124,16 @@ def test_an_export_is_dropped_where_the_engine_cannot_normalize(tmp_path, models
         assert job.spec.export is None
         journal = (job.folder / "journal.jsonl").read_text("utf-8")
         assert "no_gguf" in journal and "StripAccents" in journal
+
+
+def test_the_preview_is_refused_likewise(tmp_path, models, capsys):
+    from trainer.preview import preview
+
+    folder = shutil.copytree(models("llama"), tmp_path / "model")
+    tokenizer = tiny.build_tokenizer(300)
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content | title }}\n{% endfor %}{{ eos_token }}"
+    tokenizer.save_pretrained(folder)
+    rows = [{"input": "it isn't five", "output": "ok"}]
+    assert preview(str(jobs.make(tmp_path / "job", folder, rows)), 1) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["failed"]["code"] == "bad_tokenizer" and "Line 1" in said["failed"]["message"]
