@@ -6,12 +6,13 @@ import shutil
 import pytest
 
 from trainer.data import template, thinking
+from trainer.data.conversations import turns
 from trainer.data.encode import IGNORED, encode_conversations
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
 from trainer.preview import open_job
 from trainer.tests import jobs, tiny
-from trainer.tests.chat import PUBLISHED
+from trainer.tests.chat import PUBLISHED, render_as_playground
 from trainer.tests.data.test_template import THINKING
 from trainer.tests.tiny import CHATML, build_tokenizer
 
@@ -117,3 +118,21 @@ def test_the_rows_decide_and_what_is_dropped_is_said(models, tmp_path, name, set
     assert [f"of {warned} rows" in line["message"] for line in said] == ([True] if warned else [])
     template.save(job.template, "text-generation", tmp_path / "template.json")
     compare_renderings(job, job_rows(job), tmp_path / "template.json")
+
+
+def test_every_published_template_trains_in_every_mode(tmp_path):
+    tokenizer = build_tokenizer(300)
+    talk = [QUESTION, THOUGHT, QUESTION, THOUGHT]
+    asked, expected = [], []
+    for path in sorted(PUBLISHED.glob("*.jinja")):
+        for mode in ("keep", "off", "learn"):
+            tokenizer.chat_template = path.read_text("utf-8")
+            made = template.choose(tokenizer, {}, None, mode)
+            stored = tmp_path / f"{path.stem}-{mode}.json"
+            template.save(made, "text-generation", stored)
+            for turn, at in zip(turns(made, talk), (1, 3), strict=True):
+                assert ("Two and three." in turn.completion) == (mode == "learn"), stored.stem
+                asked.append((stored, [thinking.plain(made.thinking, message) for message in talk[:at]]))
+                expected.append(turn.prompt)
+    assert len(asked) > 300
+    assert render_as_playground(asked) == expected
