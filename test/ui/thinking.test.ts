@@ -1,17 +1,30 @@
-/** A model that is trained on reasoning returns it beside the answer. */
+/** A model that is trained on reasoning returns it beside the answer, and the page folds it. */
 import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, type Json, startService, type TestService, tinyModel, untilEnded } from '../service.ts';
+import {
+  endAll,
+  type Json,
+  startService,
+  type TestService,
+  tinyModel,
+  until,
+  untilEnded,
+} from '../service.ts';
+import { closeBrowser, keepPicture, openPage, sees } from './browser.ts';
 
 let service: TestService;
+let modelId = '';
 
 test.before(async () => {
   service = await startService({ warm: true });
 });
-test.after(endAll);
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
 
 /** In the manner of today's: the prompt begins the reasoning, a switch ends it at once, and earlier reasoning is dropped. */
 const template = [
@@ -51,6 +64,8 @@ test('it answers with reasoning_content, in full and streamed, and without when 
   assert.is(started.status, 200, JSON.stringify(started.body));
   assert.is((await untilEnded(service)).status, 'completed');
 
+  modelId = (await service.call('GET', '/api/models/')).body[0].model_id;
+
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const [{ id = '' } = {}] = (await client.models.list()).data;
   const messages = [{ role: 'user' as const, content: rows[0]?.asked ?? '' }];
@@ -89,6 +104,33 @@ test('it answers with reasoning_content, in full and streamed, and without when 
     counts.push(answer.usage?.prompt_tokens);
   }
   assert.is(counts[0], counts[1]);
+});
+
+test('the page folds the reasoning, and keeps it for the next question', async () => {
+  const { page, faults } = await openPage(service.url, `/playground/${modelId}`);
+  const asked: Json[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/v1/chat/completions')) asked.push(request.postDataJSON());
+  });
+  await page.getByLabel('Temperature').fill('0');
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  for (const text of [rows[1]?.asked ?? '', 'Thanks.']) {
+    await prompt.fill(text);
+    await prompt.press('Enter');
+    await until(async () => !(await page.locator('.caret').count()), 'it has answered');
+  }
+  await page.reload();
+  const first = page.locator('.exchange').first();
+  assert.is((await first.locator('.answer-text').textContent())?.trim(), 'team: billing');
+  const thought = first.getByText('Money.', { exact: true });
+  assert.not.ok(await thought.isVisible());
+  await first.locator('summary').click();
+  await sees(page, 'Money.');
+  await keepPicture(page, 'thinking');
+  assert.equal(asked[1].messages[1], {
+    ...{ role: 'assistant', content: 'team: billing', reasoning_content: 'Money.' },
+  });
+  assert.equal(faults, []);
 });
 
 test.run();
