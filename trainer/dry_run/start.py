@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trainer.training.job import Job
 
 TRAINER = Path(__file__).parents[1]
+# The settings that tell what of the model is changed, and how texts begin.
+CHOICES = ("target_modules", "target_experts", "use_chat_template")
 
 
 def dry_run(job: Job) -> None:
@@ -109,7 +111,7 @@ def _key(spec: Spec) -> str:
     parts = [
         identity(base_directory(spec)),
         metadata.version("transformers"),
-        json.dumps([spec.settings.use_chat_template, spec.settings.target_modules]),
+        json.dumps([getattr(spec.settings, name) for name in CHOICES]),
     ]
     for folder in (Path(spec.tools.converter) / "conversion", TRAINER / "export", TRAINER / "dry_run"):
         for path in sorted(folder.rglob("*.py")):

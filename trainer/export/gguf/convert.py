@@ -213,7 +213,7 @@ def convert(
         def set_vocab(self):
             try:
                 super().set_vocab()
-            except (FileNotFoundError, KeyError, ValueError):
+            except (AttributeError, FileNotFoundError, KeyError, ValueError):
                 # The class expects another kind of tokenizer, or tokens of the published one.
                 if not pretokenizer.is_byte_level(source / "tokenizer.json"):
                     raise
