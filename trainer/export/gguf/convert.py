@@ -213,7 +213,7 @@ def convert(
         def set_vocab(self):
             try:
                 super().set_vocab()
-            except (AttributeError, FileNotFoundError, KeyError, ValueError):
+            except (AssertionError, AttributeError, FileNotFoundError, KeyError, ValueError):
                 # The class expects another kind of tokenizer, or tokens of the published one.
                 if not pretokenizer.is_byte_level(source / "tokenizer.json"):
                     raise
