@@ -7,7 +7,8 @@ import math
 import os
 import shutil
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from inspect import signature
@@ -103,11 +104,37 @@ class Trial:
         and compares its tokens and answers.
 
         Returns `options` of the tokenizer, the digest of the `tokens` that they were chosen with, and the
-        `difference` from transformers in standard deviations. Raises Failure, and what the converter does.
+        `difference` from transformers in standard deviations. Raises Failure.
         """
         spec = self.spec
         assert spec.tools is not None
         tell(0.5, "converting")
+        with _told("llama.cpp's converter cannot convert this model"):
+            path, found = self._convert(config, compared, tell)
+        if not compared:
+            return found
+        tell(0.75, "loading")
+        asked = [
+            {"tokens": tokens, "ids": scores["ids"]}
+            for tokens, scores in zip(self.sequences, self.reference, strict=True)
+        ]
+        request = {
+            "gguf": str(path),
+            "sequences": asked,
+            "texts": self.texts,
+            "continuations": [{"tokens": self.sequences[0], "maxTokens": 1}],
+        }
+        with _told("llama.cpp cannot run this model"):
+            answer = node_tools.score(spec.tools.score, request, lambda: None)
+        self._compare_tokens(answer["texts"])
+        return {**found, "difference": _difference(self.reference, answer["sequences"])}
+
+    def _convert(
+        self, config: dict[str, Any], compared: bool, tell: Callable[[float, str], None]
+    ) -> tuple[Path, dict[str, Any]]:
+        """The file, planned only unless it is `compared`, and what was found out for it."""
+        spec = self.spec
+        assert spec.tools is not None
         source = self.scratch / "converter-input"
         shutil.rmtree(source, ignore_errors=True)
         source.mkdir()
@@ -119,12 +146,15 @@ class Trial:
             name=spec.model.name.rsplit("/", 1)[-1],
             end_of_turn=end_of_turn(self.template, self.tokenizer),
         )
-        score = spec.tools.score
-        beat = lambda: None  # noqa: E731
         options = choose_options(
-            score, self.base, self.texts, self.expected, convert_model, self.scratch, beat
+            spec.tools.score,
+            self.base,
+            self.texts,
+            self.expected,
+            convert_model,
+            self.scratch,
+            lambda: None,
         )
-        found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
         path = self.scratch / "cut.gguf"
         convert_model(
             tensors=self.part.tensors,
@@ -135,25 +165,8 @@ class Trial:
             on_progress=lambda share: tell(0.5 + 0.25 * share, "converting"),
             plan_only=not compared,
         )
-        if not compared:
-            return found
-        tell(0.75, "loading")
-        asked = [
-            {"tokens": tokens, "ids": scores["ids"]}
-            for tokens, scores in zip(self.sequences, self.reference, strict=True)
-        ]
-        answer = node_tools.score(
-            score,
-            {
-                "gguf": str(path),
-                "sequences": asked,
-                "texts": self.texts,
-                "continuations": [{"tokens": self.sequences[0], "maxTokens": 1}],
-            },
-            beat,
-        )
-        self._compare_tokens(answer["texts"])
-        return {**found, "difference": _difference(self.reference, answer["sequences"])}
+        found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
+        return path, found
 
     def _cut_model(self, config: dict[str, Any]) -> Path:
         """A model folder with this configuration and the base's weights."""
@@ -178,6 +191,22 @@ class Trial:
             f"tokenizer, for example {text}, so a GGUF file would not answer like the model.",
             WITHOUT,
         )
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Makes an error of a library the Failure `unsupported` that `what` and its own words say."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        known = isinstance(error, Failure) and error.code != "internal"
+        if known or (isinstance(error, OSError) and not isinstance(error, FileNotFoundError)):
+            raise
+        reason = error.message if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+        evidence = error.evidence if isinstance(error, Failure) else reason
+        raise Failure("unsupported", f"{what}: {reason.rstrip('.')}.", WITHOUT, evidence) from error
 
 
 def _sequences(texts: list[list[int]], context: int | None) -> list[list[int]]:

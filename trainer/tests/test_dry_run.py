@@ -103,9 +103,16 @@ def test_what_ends_llama_cpp_is_found(base: Path, tmp_path: Path) -> None:
     del tokenizer["pre_tokenizer"], tokenizer["decoder"]
     tokenizer["model"]["byte_fallback"] = True
     (copy / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
-    with pytest.raises(Failure) as failure:
+    with pytest.raises(Failure, match=r"llama\.cpp") as failure:
         dry_run(job(tmp_path / "job", copy))
-    assert failure.value.code in ("bad_tokenizer", "internal")
+    assert failure.value.code in ("bad_tokenizer", "unsupported")
+
+
+def test_what_the_converter_cannot_convert_is_told(tmp_path: Path) -> None:
+    base = toys.build("bitnet", tmp_path / "base")
+    with pytest.raises(Failure, match=r"converter cannot convert this model: .*ffn_sub_norm") as failure:
+        dry_run(job(tmp_path / "job", base))
+    assert failure.value.code == "unsupported"
 
 
 def test_a_vocabulary_of_sentencepiece_alone_reads_as_in_training(tmp_path: Path) -> None:
