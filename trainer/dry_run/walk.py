@@ -20,8 +20,7 @@ from trainer import imports
 from trainer.data import template as templates
 from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
-from trainer.export import weights
-from trainer.export.shared_base import base_directory
+from trainer.export import full_precision, weights
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config
@@ -74,7 +73,8 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, Any]:
     Raises Failure when the export cannot be made, or its file would not be the model.
     """
     tell(0.0, "vocabulary")
-    base = make_view(base_directory(spec), scratch / "model")
+    whole = full_precision.directory(spec, lambda share: tell(0.0, f"full precision: {share:.0%}"))
+    base = make_view(whole, scratch / "model")
     own = json.loads((base / "config.json").read_text("utf-8"))
     _spare_imports(spec, own)
     config = complete_config(base)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from trainer.model import text_part
-from trainer.model.quantized import method_of
+from trainer.model.quantized import MERGED, method_of
 
 # Modules of the converter for models that are no causal language models: encoders, encoder-decoders,
 # diffusion models, speech.
@@ -73,7 +73,7 @@ def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
     if not _generates(architecture, table[architecture]):
         return False, (f"{architecture} does not generate text in llama.cpp.")
     method = method_of(config)
-    if method is not None:
+    if method not in (None, *MERGED):
         return False, (
             f"The model's weights are already quantized ({method}), and an adapter can be merged only into "
             "full-precision weights; those of the 16-bit version of the model are."

@@ -17,14 +17,14 @@ from typing import Any
 
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
-from trainer.export import learned, node_tools, weights
+from trainer.export import full_precision, learned, node_tools, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.make import choose_options, lossless_type
 from trainer.export.publish import move
-from trainer.export.shared_base import NOTE, base_directory, base_type, end_of_turn, note
+from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.view import make_view
@@ -69,7 +69,7 @@ def _prepare(
     scratch = spec.folder / "checkpoint.partial"
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        view = make_view(base_directory(spec), scratch / "model")
+        view = make_view(full_precision.directory(spec), scratch / "model")
         config = _config(spec, view)
         possible, reason = verdict(config, converter)
         if not possible:

@@ -11,7 +11,7 @@ from typing import Any
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
 from trainer.export import adapter as adapters
-from trainer.export import kept, learned, node_tools, outcome, shared_base, weights
+from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base, weights
 from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
@@ -54,6 +54,7 @@ def make(
         raise _full_disk(error, job.folder) or error from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        full_precision.remove_copy(job.folder)
 
 
 def _make(
@@ -65,7 +66,8 @@ def _make(
     converter = Path(spec.tools.converter)
 
     job.phase("merge", 0.0, "reading the adapter")
-    base = make_view(base_directory(spec), job.folder / "model")
+    report = job.track("merge", "base model in full precision")
+    base = make_view(full_precision.directory(spec, report), job.folder / "model")
     template = load_template(job.artifacts / "template.json")
     tokenizer = load_tokenizer(job.artifacts / "adapter")
     known = _known(job, base, template, tokenizer, trained)

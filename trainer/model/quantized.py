@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # What transformers needs to load weights by `quant_method` of a config.json, as import names (its
 # quantizers' `validate_environment`). The first group becomes 16- or 32-bit weights while it is loaded.
 DEQUANTIZED = ("fp8", "mxfp8", "mxfp4")
+# Those whose weights an adapter is merged into, in a full-precision copy (trainer/export/full_precision.py).
+MERGED = ("bitsandbytes", "fp8", "mxfp4")
 PACKAGES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(DEQUANTIZED, ("accelerate",)),
     "bitsandbytes": ("accelerate", "bitsandbytes"),
@@ -37,6 +39,15 @@ def stored_quantization(config: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def without_quantization(config: dict[str, Any]) -> dict[str, Any]:
+    """A config.json as that of the full-precision model."""
+    names = ("quantization_config", "compression_config")
+    kept = {name: value for name, value in config.items() if name not in names}
+    if isinstance(kept.get("text_config"), dict):
+        kept["text_config"] = without_quantization(kept["text_config"])
+    return kept
+
+
 def method_of(config: dict[str, Any]) -> str | None:
     """The method of `stored_quantization`: the names of PACKAGES, or another one; None for plain weights."""
     found = stored_quantization(config)
@@ -45,6 +56,14 @@ def method_of(config: dict[str, Any]) -> str | None:
     if found.get("load_in_4bit") or found.get("load_in_8bit"):
         return "bitsandbytes"
     return str(found.get("quant_method") or "unknown")
+
+
+def bits_of(config: dict[str, Any]) -> int | None:
+    """The bits of a stored weight, 8 or 4; None for plain weights, and where only the files say it."""
+    found = stored_quantization(config)
+    if found is None:
+        return None
+    return 8 if found.get("load_in_8bit") or method_of(config) in ("fp8", "mxfp8") else 4
 
 
 def why_not(method: str) -> str | None:
@@ -61,9 +80,12 @@ def why_not(method: str) -> str | None:
 
 
 def methods() -> dict[str, dict[str, Any]]:
-    """Each known method for the service: why it cannot be trained here, and whether it is dequantized for
-    that."""
-    return {name: {"reason": why_not(name), "dequantized": name in DEQUANTIZED} for name in PACKAGES}
+    """Each known method for the service: why it cannot be trained here, whether it is dequantized for that,
+    and whether an adapter of such a model becomes a GGUF."""
+    return {
+        name: {"reason": why_not(name), "dequantized": name in DEQUANTIZED, "merged": name in MERGED}
+        for name in PACKAGES
+    }
 
 
 def refuse(config: dict[str, Any], settings: Settings) -> None:

@@ -1,3 +1,5 @@
+import type { Description } from '../../trainer/protocol.ts';
+
 /** The facts that decide how a model can be trained, and whether it can be converted to GGUF; `null` if unknown. */
 export interface ModelKind {
   readonly architecture: string | null;
@@ -63,13 +65,16 @@ export const unknownKind: ModelKind = {
 /**
  * Why a model cannot be converted to GGUF, as far as known before loading it; the trainer decides (`verdict` in
  * trainer/export/architectures.py).
- * @param exportable the architectures that llama.cpp supports; empty if its converter is missing.
+ * @param description its `export_architectures` are empty if llama.cpp's converter is missing.
  */
 export function whyNoGguf(
   { converted, quantization }: ModelKind,
-  exportable: readonly string[],
+  description: Pick<Description, 'export_architectures' | 'quantizations'>,
 ): string | null {
+  const { export_architectures: exportable, quantizations } = description;
   if (converted !== null && exportable.length > 0 && !exportable.includes(converted))
     return `llama.cpp cannot run the architecture ${converted}`;
-  return quantization === null ? null : `its weights are already quantized (${quantization})`;
+  return quantization === null || quantizations[quantization]?.merged
+    ? null
+    : `its weights are already quantized (${quantization})`;
 }

@@ -102,7 +102,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
       for (const why of whyNotLoaded(reward_model, await judges.sizeOf(reward_model), description))
         faults.add('reward_model', why);
     });
-  const whyNone = model === null ? null : whyNoGguf(model.kind, description.export_architectures);
+  const whyNone = model === null ? null : whyNoGguf(model.kind, description);
   const wanted = refused.has('export') || fields.export === 'none' ? null : (fields.export ?? null);
   if (wanted !== null && whyNone !== null) {
     faults.add(

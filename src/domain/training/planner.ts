@@ -112,7 +112,7 @@ export function createPlanner(
       const { path } = locateModel(request.model_name);
       if (path !== null) await checkLocalModel(path);
       const size = await options.sizeOf(request.model_name);
-      const whyNone = whyNoGguf(size.kind, description.export_architectures);
+      const whyNone = whyNoGguf(size.kind, description);
       const unusable = whyUnusable(request.model_name, size, description);
       const whyUnfit = whyNotPair(size.kind, request.task, strategy, description);
       const refusals = unusable.length > 0 || whyUnfit === null ? unusable : [whyUnfit];

@@ -12,6 +12,7 @@ from typing import Any
 
 from trainer.data.template import Template
 from trainer.export.tokenizer import sentencepiece_model
+from trainer.model.quantized import without_quantization
 
 # Files of a model directory about configuration and tokenizer.
 WANTED = (
@@ -30,14 +31,16 @@ WANTED = (
 def build(base: Path, directory: Path, template: Template | None, config: dict[str, Any]) -> Path:
     """Fills the empty `directory` from the model directory `base` and returns it.
 
-    `config` replaces config.json. `template` is the one of training; the base's own is left out, so that the
-    GGUF never has a template that the model was not trained with.
+    `config`, without the quantization of stored weights, replaces config.json. `template` is the one of
+    training; the base's own is left out, so that the GGUF never has a template that the model was not trained
+    with.
     """
     for name in WANTED:
         source = base / name
         if source.is_file() and name != "tokenizer_config.json":
             (directory / name).symlink_to(source.resolve())
-    (directory / "config.json").write_text(json.dumps(config, ensure_ascii=False), "utf-8")
+    plain = without_quantization(config)
+    (directory / "config.json").write_text(json.dumps(plain, ensure_ascii=False), "utf-8")
     tokenizer_config = {}
     if (base / "tokenizer_config.json").is_file():
         tokenizer_config = json.loads((base / "tokenizer_config.json").read_text("utf-8"))

@@ -1,0 +1,148 @@
+"""A full-precision copy of a base model whose weights are stored quantized, which an adapter is merged into.
+
+It lies in the job's folder as long as files are made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.export.shared_base import base_directory
+from trainer.model import quantized, view
+from trainer.protocol.contracts import Spec
+from trainer.training.disk_budget import refuse_beyond_free
+
+FOLDER = "full-precision"
+
+# Tensors that belong to the quantized one before them in the name, by the method that stores them.
+SCALES = {
+    "bitsandbytes": (
+        *(".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map"),
+        *(".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4"),
+    ),
+    "fp8": ("_scale_inv",),
+    "mxfp4": ("_scales",),
+}
+
+
+def needed(config: dict[str, Any]) -> bool:
+    """Whether an adapter of the model with this config.json is merged into a copy of it."""
+    return quantized.method_of(config) in SCALES
+
+
+def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) -> Path:
+    """The base model of a job, or its copy where the weights are stored quantized: the same values in
+    bfloat16, and a config.json without the quantization. Makes the copy unless it is there.
+
+    Takes the memory of one weight file, twice its size. `report` is called with the share that is done.
+    Failure `disk_full` when the copy does not fit on the disk.
+    """
+    model = base_directory(spec)
+    config = view.read_json(model, "config.json") or {}
+    if not needed(config):
+        return model
+    copy = spec.folder / FOLDER
+    if copy.is_dir():
+        return copy
+    names = view.weight_files(model) or [view.WEIGHTS]
+    grows = 2 if quantized.bits_of(config) == 8 else 4
+    size = grows * sum((model / name).stat().st_size for name in names)
+    advice = "(old models and checkpoints, the hub cache), or set export to none."
+    spare = spec.disk.spare_bytes if spec.disk else 0
+    refuse_beyond_free(spec.folder, {"base model in full precision": size}, spare, advice)
+    scratch = spec.folder / f"{FOLDER}.partial"
+    view.make_view(model, scratch)
+    _rewrite(scratch, names, str(quantized.method_of(config)), report)
+    reduced = json.loads((scratch / "config.json").read_text("utf-8"))
+    (scratch / "config.json").write_text(json.dumps(quantized.without_quantization(reduced)), "utf-8")
+    for path in scratch.iterdir():
+        if path.is_symlink():
+            # It is read as a model's folder, of which no link may lead out.
+            real = path.resolve()
+            path.unlink()
+            shutil.copyfile(real, path)
+    scratch.rename(copy)
+    return copy
+
+
+def remove_copy(job_folder: Path) -> None:
+    """Removes the copy, which can be made again."""
+    shutil.rmtree(job_folder / FOLDER, ignore_errors=True)
+
+
+def _rewrite(folder: Path, names: list[str], method: str, report: Callable[[float], None]) -> None:
+    """Replaces the weight files `names` of `folder`, which are links, by files in full precision."""
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    opened = [safe_open((folder / name).resolve(), framework="pt") for name in names]
+    stored = {key: file for file in opened for key in file.keys()}  # noqa: SIM118
+    done, places = 0, {}
+    for name, file in zip(names, opened, strict=True):
+        made = {}
+        for key in file.keys():  # noqa: SIM118
+            done += 1
+            report(done / len(stored))
+            if _owner(key, method) in stored:
+                continue
+            plain, value = _read(key, method, stored)
+            made[plain] = value.contiguous()
+            places[plain] = name
+        (folder / name).unlink()
+        save_file(made, folder / name, metadata={"format": "pt"})
+    if (folder / view.INDEX).exists():
+        (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
+
+
+def _owner(key: str, method: str) -> str | None:
+    """The tensor that a scale or table is for; None for any other tensor."""
+    suffix = next((suffix for suffix in SCALES[method] if key.endswith(suffix)), None)
+    if suffix is not None:
+        return key.removesuffix(suffix) + ("_blocks" if method == "mxfp4" else "")
+    for ending in (".SCB", ".weight_format"):
+        if method == "bitsandbytes" and key.endswith(ending):
+            return key.removesuffix(ending) + ".weight"
+    return None
+
+
+def _read(key: str, method: str, stored: dict[str, Any]) -> tuple[str, Any]:
+    """The name and the value, in bfloat16 where it was quantized, of the tensor `key`."""
+    import torch
+
+    def get(name: str) -> Any:
+        return stored[name].get_tensor(name)
+
+    value = get(key)
+    if method == "mxfp4" and key.endswith("_blocks"):
+        from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+        plain = key.removesuffix("_blocks")
+        return plain, convert_moe_packed_tensors(value, get(f"{plain}_scales"))
+    if method == "fp8" and f"{key}_scale_inv" in stored:
+        return key, _blockwise(value.float(), get(f"{key}_scale_inv").float()).bfloat16()
+    if method == "bitsandbytes" and f"{key}.absmax" in stored:
+        from bitsandbytes.functional import QuantState, dequantize_4bit
+
+        parts = {other: get(other) for other in stored if other.startswith(f"{key}.")}
+        state = QuantState.from_dict(parts, device=torch.device("cpu"))
+        return key, dequantize_4bit(value, state).bfloat16()
+    scale = key.removesuffix(".weight") + ".SCB"
+    if method == "bitsandbytes" and scale in stored:
+        # Codes of 8 bits, and the largest value of each row.
+        return key, (value.float() * get(scale).float()[:, None] / 127).bfloat16()
+    return key, value
+
+
+def _blockwise(codes: Any, scales: Any) -> Any:
+    """`codes` (…, rows, columns), each block times its scale: `scales` (…, rows / m, columns / n), or one."""
+    if scales.dim() < 2:
+        return codes * scales
+    sizes = [math.ceil(codes.shape[axis] / scales.shape[axis]) for axis in (-2, -1)]
+    for axis, size in zip((-2, -1), sizes, strict=True):
+        scales = scales.repeat_interleave(size, dim=axis).narrow(axis, 0, codes.shape[axis])
+    return codes * scales
