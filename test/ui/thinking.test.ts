@@ -127,6 +127,10 @@ test('the page folds the reasoning, and keeps it for the next question', async (
   await first.locator('summary').click();
   await sees(page, 'Money.');
   await keepPicture(page, 'thinking');
+  const [text, figures] = await Promise.all(
+    [first.locator('.answer-text'), first.getByText(/\d tokens/)].map((one) => one.boundingBox()),
+  );
+  assert.ok((text?.y ?? 0) + (text?.height ?? 0) <= (figures?.y ?? 0), 'nothing is written over another');
   assert.equal(asked[1].messages[1], {
     ...{ role: 'assistant', content: 'team: billing', reasoning_content: 'Money.' },
   });

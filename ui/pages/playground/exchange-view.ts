@@ -99,6 +99,7 @@ function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefin
   const isFull = error?.detail.includes('context_length_exceeded') ?? false;
   return html`<div class="answer">
     <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
+    <div>
     ${
       reasoning
         ? html`<details class="fold"><summary>${busy && text === '' ? 'Thinking…' : 'Thoughts'}</summary><p class="wrap hint"><bdi>${reasoning}</bdi></p></details>`
@@ -113,6 +114,7 @@ function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefin
             isFull ? 'Start a new chat, or shorten the prompt.' : undefined,
           )
     }
+    </div>
     <div class="row between wrap-row">
       <p class="hint tabular">
         ${busy ? (text === '' && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
