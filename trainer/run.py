@@ -144,6 +144,7 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             "The text part of this model is trained; images and sound are not. The rest stays as it is.",
         )
     check.refuse_shape(job.config, job.family, job.shape)
+    check.refuse_reward(job.config, job.spec.strategy, job.settings.reward_model)
     job.provider.refuse(job.config, job.family, job.settings)
     quantized.refuse(job.config, job.settings)
     _decide_export(job, downloaded)

@@ -76,6 +76,19 @@ test('it trains, and its GGUF answers', async () => {
   assert.is(answer.status, 200, JSON.stringify(answer.body));
 });
 
+test('rlhf needs a reward model, which no text part can be made into', async () => {
+  const rows = Array.from({ length: 12 }, (_, index) => ({
+    prompt: `Question ${index}`,
+    chosen: 'Yes',
+    rejected: 'No',
+  }));
+  await service.upload('pairs.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'));
+  const request = quickRequest({ model_name: seeing, dataset: 'pairs.jsonl', strategy: 'rlhf' });
+  const { status, body } = await service.call('POST', '/api/start_training', request);
+  assert.is(status, 400);
+  assert.match(JSON.stringify(body), 'A reward model cannot be made of the text part');
+});
+
 test('one without a text part of its own is refused at the check and at the start alike', async () => {
   const path = join(seeing, 'config.json');
   const config = JSON.parse(readFileSync(path, 'utf8'));

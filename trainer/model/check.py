@@ -163,6 +163,17 @@ def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
     return kind
 
 
+def refuse_reward(config: dict[str, Any], strategy: str, reward_model: str | None) -> None:
+    """Failure `unsupported` when a reward model would have to be made of a text part, which has no class for
+    it (the service refuses it before, in `src/domain/training/judge-request.ts`)."""
+    if strategy == "rlhf" and reward_model is None and text_part.find(config) is not None:
+        raise Failure(
+            "unsupported",
+            "A reward model cannot be made of the text part of this model.",
+            "Name one in reward_model, or choose the strategy dpo.",
+        )
+
+
 def refuse_shape(config: dict[str, Any], family_name: str, shape: str) -> None:
     """Failure `unsupported` for conversations or text with a model that is no decoder (the service refuses
     them before, in `src/domain/base-models/model-pair.ts`)."""

@@ -12,19 +12,19 @@ export const isDecoder = ({ architecture, textType }: ModelKind): boolean =>
 type Parts = Pick<Description, 'text_parts'>;
 
 /** Whether a model also sees or hears, and is stored as one with its text part. */
-const isMoreThanText = ({ architecture }: ModelKind, { text_parts: parts }: Parts): boolean =>
+export const hasMoreThanText = ({ architecture }: ModelKind, { text_parts: parts }: Parts): boolean =>
   architecture !== null && parts.architectures.includes(architecture);
 
 /** Whether a model also sees or hears, and has a text part that can be trained alone. */
 export const hasTextPart = (kind: ModelKind, description: Parts): boolean =>
-  isMoreThanText(kind, description) &&
+  hasMoreThanText(kind, description) &&
   [kind.textType, kind.modelType].some(
     (type) => type !== null && description.text_parts.model_types.includes(type),
   );
 
 /** What is said before a training of a model that also sees or hears. */
 export const partAdvice = (kind: ModelKind, parts: Parts): string[] =>
-  isMoreThanText(kind, parts) ? ['The text part of this model is trained; images and sound are not.'] : [];
+  hasMoreThanText(kind, parts) ? ['The text part of this model is trained; images and sound are not.'] : [];
 
 /** Why a model cannot be trained for any task; `null` if it can, or if nothing is known of it. */
 export function whyUntrainable(
@@ -56,7 +56,7 @@ export function whyNotPair(
   if (modelType !== null && types.includes(modelType)) return null;
   const others =
     types.length === 0 ? '' : `, or one of these types: ${[...new Set(types)].sort().join(', ')}`;
-  const why = isMoreThanText(kind, description)
+  const why = hasMoreThanText(kind, description)
     ? ': transformers has no language model for its text part'
     : '';
   return `${architecture} cannot be trained for ${task} with the strategy ${strategy}${why}. Choose a text generation model (…ForCausalLM)${others}`;

@@ -6,7 +6,7 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
-import { whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
+import { hasMoreThanText, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize } from '../base-models/model-size.ts';
 import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
@@ -102,6 +102,16 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
       for (const why of whyNotLoaded(reward_model, await judges.sizeOf(reward_model), description))
         faults.add('reward_model', why);
     });
+  if (
+    strategy === 'rlhf' &&
+    reward_model == null &&
+    model !== null &&
+    hasMoreThanText(model.kind, description)
+  )
+    faults.add(
+      'reward_model',
+      'A reward model cannot be made of the text part of this model. Name one in "reward_model", or choose the strategy dpo',
+    );
   const whyNone = model === null ? null : whyNoGguf(model.kind, description);
   const wanted = refused.has('export') || fields.export === 'none' ? null : (fields.export ?? null);
   if (wanted !== null && whyNone !== null) {

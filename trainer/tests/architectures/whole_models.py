@@ -265,6 +265,7 @@ PROCESSOR = {
     "min_pixels": 784,
     "max_pixels": 7840,
 }
+FLAT = ("qwen2_vl", "qwen2_5_vl")
 NESTED_EYES = ("siglip_vision_model", "clip_vision_model")
 # Fields that name a token of images, by which models replace tokens: one that no row has.
 IMAGE_TOKENS = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
@@ -305,7 +306,19 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     tokenizer.save_pretrained(directory)
     (Path(directory) / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), "utf-8")
     _publish(Path(directory) / "model.safetensors", model_type, eyes.get("model_type"))
+    if model_type in FLAT:
+        _flatten(Path(directory) / "config.json")
     return Path(directory)
+
+
+def _flatten(path: Path) -> None:
+    """Writes the sizes of the text part beside `vision_config`, and its rotation by the older names."""
+    config = json.loads(path.read_text("utf-8"))
+    text = config.pop("text_config")
+    rope = text.pop("rope_parameters")
+    scaling = {"type": "mrope", "mrope_section": rope["mrope_section"]}
+    flat = {**text, **config, "rope_theta": rope["rope_theta"], "rope_scaling": scaling}
+    path.write_text(json.dumps(flat, indent=2), "utf-8")
 
 
 def _publish(path: Path, model_type: str, eyes: str | None) -> None:

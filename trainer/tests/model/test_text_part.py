@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trainer.model import text_part
+from trainer.model import check, text_part
+from trainer.protocol.failures import Failure
 from trainer.tests.architectures import whole_models
 
 # A class of the text part under `language_model.model`, the same under `model.language_model`, and a whole
@@ -80,3 +81,15 @@ def test_sizes_beside_the_vision_config_are_found() -> None:
     """As Qwen2.5-VL's first files have them."""
     config = {"architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl"}
     assert text_part.find(config) == text_part.TextPart("Qwen2_5_VLForConditionalGeneration", None)
+
+
+def test_a_reward_model_of_a_text_part_is_refused() -> None:
+    config = {
+        "architectures": ["Gemma3ForConditionalGeneration"],
+        "model_type": "gemma3",
+        "text_config": {"model_type": "gemma3_text"},
+    }
+    with pytest.raises(Failure, match="reward model"):
+        check.refuse_reward(config, "rlhf", None)
+    check.refuse_reward(config, "rlhf", "owner/reward")
+    check.refuse_reward(config, "dpo", None)
