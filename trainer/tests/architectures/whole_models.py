@@ -115,6 +115,23 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         {**EYES, "model_type": "siglip_vision_model"},
         {"mm_tokens_per_image": 1},
     ),
+    "gemma3n-vision": (
+        "gemma3n",
+        "Gemma3nForConditionalGeneration",
+        {
+            "num_hidden_layers": 4,
+            "intermediate_size": [128] * 4,
+            "hidden_size_per_layer_input": 16,
+            "laurel_rank": 8,
+            "altup_num_inputs": 2,
+            "num_kv_shared_layers": 2,
+            "activation_sparsity_pattern": [0.0] * 4,
+            "layer_types": TWO_KINDS,
+            "sliding_window": 64,
+        },
+        {},
+        {},
+    ),
     "gemma4-vision": ("gemma4", "Gemma4ForConditionalGeneration", GEMMA4, GEMMA4_EYES, {}),
     "gemma4-vision-experts": (
         "gemma4",
@@ -295,7 +312,12 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
         if hasattr(config, field):
             setattr(config, field, image)
     torch.manual_seed(seed)
-    model = getattr(transformers, architecture)(config)
+    if eyes:
+        model = getattr(transformers, architecture)(config)
+    else:
+        # Gemma 3n's eyes need a package that is not installed: one tensor of them has to do.
+        config.text_config.vocab_size_per_layer_input = len(tokenizer)
+        model = transformers.AutoModelForCausalLM.from_config(config.text_config)
     with torch.no_grad():
         for parameter in model.parameters():
             # Eyes leave some of theirs as the memory was.
@@ -303,9 +325,12 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
     model.save_pretrained(directory)
+    if not eyes:
+        config.architectures = [architecture]
+        config.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     (Path(directory) / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), "utf-8")
-    _publish(Path(directory) / "model.safetensors", model_type, eyes.get("model_type"))
+    _publish(Path(directory) / "model.safetensors", model_type, eyes)
     if model_type in FLAT:
         _flatten(Path(directory) / "config.json")
     return Path(directory)
@@ -321,13 +346,18 @@ def _flatten(path: Path) -> None:
     path.write_text(json.dumps(flat, indent=2), "utf-8")
 
 
-def _publish(path: Path, model_type: str, eyes: str | None) -> None:
+def _publish(path: Path, model_type: str, eyes: dict[str, Any]) -> None:
     """Gives tensors their published names and shapes where transformers reads those and writes others."""
+    import torch
     from safetensors.torch import load_file, save_file
 
     published = {}
-    for name, tensor in load_file(path).items():
-        if eyes in NESTED_EYES:
+    stored = load_file(path)
+    if not eyes:
+        stored = {re.sub(r"^model\.", "model.language_model.", name): stored[name] for name in stored}
+        stored["model.vision_tower.timm_model.conv_stem.conv.weight"] = torch.zeros(8, 3, 3, 3)
+    for name, tensor in stored.items():
+        if eyes.get("model_type") in NESTED_EYES:
             name = re.sub(r"^vision_tower\.", "vision_tower.vision_model.", name)
         turned = model_type == "qwen3_vl_moe" and re.search(r"experts\.(gate_up|down)_proj$", name)
         published[name] = tensor.transpose(1, 2).contiguous() if turned else tensor
