@@ -12,6 +12,7 @@ import pytest
 from trainer.answering.main import Answering
 from trainer.data import template
 from trainer.tests import jobs, tiny
+from trainer.tests.architectures import whole_models
 from trainer.training import generate
 
 QUESTIONS = [
@@ -184,4 +185,21 @@ def test_a_base_model_that_is_gone_is_named(tmp_path):
     told = child.hear()
     assert (told["type"], told["id"], told["kind"]) == ("failed", None, "invalid")
     assert str(tmp_path / "gone") in told["message"]
+    child.end()
+
+
+@pytest.mark.parametrize("name", ["mllama", pytest.param("gemma3-vision", marks=pytest.mark.long)])
+def test_the_text_part_of_a_model_with_eyes_answers_as_in_its_training(name, tmp_path):
+    """Also where llama.cpp cannot run it, as Mllama."""
+    base = whole_models.build(name, tmp_path / "base")
+    spec = jobs.make(tmp_path, base, eval_split=0.25, max_seq_length=64, max_steps=8, eval_steps=8)
+    assert jobs.train(spec) == 0
+    samples = [line for line in jobs.journal(spec, "sample") if line["step"] == 8]
+    config = json.loads((tmp_path / "artifacts" / "adapter" / "adapter_config.json").read_text())
+    assert config["auto_mapping"]["base_model_class"].endswith("ForCausalLM")
+    child = Child(json.loads(spec.read_text()), tmp_path)
+    assert child.hear()["type"] == "loaded"
+    assert [child.ask(sample["prompt"])["result"]["text"] for sample in samples] == [
+        sample["text"] for sample in samples
+    ]
     child.end()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.tests import jobs
-from trainer.tests.architectures import toys, trial
+from trainer.tests.architectures import trial
 
 TABLE = jobs.ROOT / "src" / "contract" / "architectures.json"
 
@@ -58,11 +58,11 @@ def main(argv: list[str]) -> int:
     warm.load()
     torch.set_num_threads(1)
     entries = read()
-    for name in argv[1:] or sorted(toys.TOYS):
+    for name in argv[1:] or trial.KNOWN:
         row = trial.trial(name, Path(argv[0]) / name)
         print(json.dumps({"toy": name, **row}, ensure_ascii=False), flush=True)
         entries[name] = entry(row)
-        write({known: entries[known] for known in entries if known in toys.TOYS})
+        write({known: entries[known] for known in entries if known in trial.KNOWN})
     return 0
 
 

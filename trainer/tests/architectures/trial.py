@@ -18,6 +18,8 @@ from trainer.tests.architectures import toys, whole_models
 STEPS = 3
 ROWS = 8
 HELD_OUT = 4
+# All toys, of language models and of whole models whose text part is trained.
+KNOWN = (*sorted(toys.TOYS), *sorted(whole_models.TOYS))
 # Natural logarithms, of losses and of log-probabilities; llama.cpp keeps keys and values in 16 bits.
 SAME_LOSS = 5e-4
 SAME_ANSWER = 0.03

@@ -123,7 +123,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
             "intermediate_size": [128] * 4,
             "hidden_size_per_layer_input": 16,
             "laurel_rank": 8,
-            "altup_num_inputs": 2,
+            "altup_num_inputs": 4,
             "num_kv_shared_layers": 2,
             "activation_sparsity_pattern": [0.0] * 4,
             "layer_types": TWO_KINDS,
@@ -301,6 +301,8 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
         tokenizer.add_tokens(["[IMG]", "[IMG_BREAK]", "[IMG_END]"], special_tokens=True)
     sizes = {**TEXT, "vocab_size": len(tokenizer), **tiny.token_ids(tokenizer), **text}
     tokenizer.chat_template = more.pop("chat_template", tokenizer.chat_template)
+    if "hidden_size_per_layer_input" in sizes:
+        sizes["vocab_size_per_layer_input"] = len(tokenizer)
     image = tokenizer.convert_tokens_to_ids("<mask>")
     config = transformers.AutoConfig.for_model(
         model_type,
@@ -316,7 +318,6 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
         model = getattr(transformers, architecture)(config)
     else:
         # Gemma 3n's eyes need a package that is not installed: one tensor of them has to do.
-        config.text_config.vocab_size_per_layer_input = len(tokenizer)
         model = transformers.AutoModelForCausalLM.from_config(config.text_config)
     with torch.no_grad():
         for parameter in model.parameters():
