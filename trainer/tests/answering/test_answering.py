@@ -199,7 +199,10 @@ def test_the_text_part_of_a_model_with_eyes_answers_as_in_its_training(name, tmp
     assert config["auto_mapping"]["base_model_class"].endswith("ForCausalLM")
     child = Child(json.loads(spec.read_text()), tmp_path)
     assert child.hear()["type"] == "loaded"
-    assert [child.ask(sample["prompt"])["result"]["text"] for sample in samples] == [
-        sample["text"] for sample in samples
-    ]
+    for sample in samples:
+        # Samples have at most twice the tokens of the longest reference.
+        assert child.ask(sample["prompt"])["result"]["text"].startswith(sample["text"])
+    assert any(sample["text"] for sample in samples)
+    base = child.ask(samples[0]["prompt"], adapters=[])["result"]["text"]
+    assert base != child.ask(samples[0]["prompt"])["result"]["text"]
     child.end()

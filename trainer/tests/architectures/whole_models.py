@@ -184,7 +184,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         "qwen2_vl",
         "Qwen2VLForConditionalGeneration",
         {"head_dim": None, **_rotary([4, 2, 2])},
-        {"depth": 2, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 2, "patch_size": 14},
+        {"depth": 3, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 2, "patch_size": 14},
         {},
     ),
     "qwen2.5-vl": (
