@@ -64,7 +64,10 @@ def cut(config: dict[str, Any], tensors: dict[str, StoredTensor]) -> Cut:
         layer = stacks[main].get(number, {})
         shapes = frozenset((rest, stored.shape) for rest, stored in layer.items())
         kinds.setdefault((shapes, *(str(value[number]) for value in lists)), number)
-    kept = max(kinds.values(), default=0) + 1
+    # Eyes add to as many of the first layers, which llama.cpp takes the last one not to be among.
+    eyes = config.get("vision_config") or {}
+    seeing = len(eyes.get("deepstack_visual_indexes") or ())
+    kept = min(total, max(max(kinds.values(), default=0), seeing) + 1)
     if not total or len(stacks[main]) < total or any(text.get(name) for name in UNCUT):
         return Cut(total, total, tensors)
     found = {}

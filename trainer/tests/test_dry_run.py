@@ -188,6 +188,13 @@ def test_a_cut_has_every_kind_of_layer() -> None:
     assert cut({"num_hidden_layers": 4, "num_kv_shared_layers": 2}, tensors).layers == 4
 
 
+def test_a_cut_keeps_a_layer_behind_those_that_eyes_add_to() -> None:
+    """llama.cpp ends with an assertion where the last layer is one of them."""
+    tensors = stored(**{f"layers_{number}_a": (4, 4) for number in range(4)})
+    config = {"text_config": {"num_hidden_layers": 4}, "vision_config": {"deepstack_visual_indexes": [3, 7]}}
+    assert cut(config, tensors).layers == 3
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(toys.TOYS))
 def test_every_toy_is_exported_or_refused_before_its_training(name: str, tmp_path: Path) -> None:
