@@ -122,7 +122,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
             "num_hidden_layers": 4,
             "intermediate_size": [128] * 4,
             "hidden_size_per_layer_input": 256,
-            "laurel_rank": 8,
+            "laurel_rank": 64,
             "altup_num_inputs": 4,
             "num_kv_shared_layers": 0,
             "activation_sparsity_pattern": [0.95, 0.0, 0.0, 0.0],
