@@ -119,7 +119,11 @@ test('it is exported to other types, and those that could not be made are told',
     ['Q4_K_M', 'done'],
     ['F16', 'failed'],
   ]);
-  assert.equal([found.files[0].name, found.files[0].bytes], ['model-Q4_K_M.gguf', 5]);
+  const [{ quantization: _, state: _made, reason: _none, ...about }] = found.files;
+  assert.equal(about, {
+    ...{ name: 'model-Q4_K_M.gguf', bytes: 5, verified: true },
+    ...{ loss_increase: 0.003, mean_kl: 0.0012, agreement: 0.994 },
+  });
   assert.equal(partialFiles(), []);
   assert.equal(readdirSync(join(dataDir, 'exports')), []);
   const told = frames.filter(({ type, model_id }) => type === 'export' && model_id === modelId);

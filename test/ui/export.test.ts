@@ -93,7 +93,7 @@ test('the model is exported to other types, with progress, cancel and failures i
   const files = page.locator('hone-model-export li');
   assert.equal(
     (await files.allInnerTexts()).map((text) => text.split(/\s+/).slice(0, 2).join(' ')),
-    ['F16 not', 'Q8_0 failed'],
+    ['F16 verified,', 'Q8_0 failed'],
   );
   await lookAt(page, 'model-partly-exported');
 
@@ -101,6 +101,9 @@ test('the model is exported to other types, with progress, cancel and failures i
   await sees(page, 'merging into Q8_0');
   go('all');
   await sees(page, 'Exported. Each file is the base model with the adapter merged into it.');
+  await sees(page, 'verified, costs 0.3 %');
+  await page.getByText('What the types cost').click();
+  await sees(page, 'KL 0.0012, 99.4 % same');
   await lookAt(page, 'model-exported');
   assert.equal(faults, []);
 });

@@ -4,8 +4,8 @@ import { defaultQuantizations } from '../../src/contract/quantizations.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Choices, ModelExport } from '../api/types.ts';
-import { formatBytes } from '../elements/format.ts';
-import { progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { formatBytes, formatNumber } from '../elements/format.ts';
+import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, exported } from '../state/app.ts';
 import { phaseName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -105,6 +105,7 @@ export class ModelExportView extends LitElement {
   private _content(found: ModelExport): TemplateResult {
     return html`${standing(found)}
       ${found.files.length === 0 ? nothing : html`<ul class="list">${found.files.map((file) => fileView(file, found.reason))}</ul>`}
+      ${costDetails(found)}
       ${found.underway === null ? this._form(found) : this._underway(found.underway)}`;
   }
 
@@ -202,14 +203,43 @@ function fileView(file: ModelExport['files'][number], told: string | null): Temp
   const { quantization, state: made, bytes, verified } = file;
   const reason = file.reason === told ? null : file.reason;
   const checked = verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
+  const about = [checked, costWords(file)].filter(Boolean).join(', ');
   return html`<li class="file">
     <span class="list-main">
       ${quantization}<small class="muted wrap"
-        >${made === 'done' ? checked : html`failed${reason === null ? nothing : html`: <bdi>${reason}</bdi>`}`}</small
+        >${made === 'done' ? about : html`failed${reason === null ? nothing : html`: <bdi>${reason}</bdi>`}`}</small
       >
     </span>
     <span class="tabular">${bytes === null ? '' : formatBytes(bytes)}</span>
   </li>`;
+}
+
+/** What a type costs, by the loss on held-out rows; empty where that was not measured. */
+function costWords({ loss_increase: cost }: ModelExport['files'][number]): string {
+  if (cost === null) return '';
+  return cost <= 0 ? 'costs nothing' : `costs ${formatNumber(100 * cost, 2)} %`;
+}
+
+/** What the costs mean, and how near each type is to the trained model otherwise. */
+function costDetails({ files }: ModelExport): TemplateResult | typeof nothing {
+  const measured = files.filter(({ loss_increase: cost, mean_kl: kl }) => cost !== null || kl !== null);
+  if (measured.length === 0) return nothing;
+  return html`<details class="fold bare">
+    <summary>What the types cost</summary>
+    <p class="note">
+      The loss on held-out rows compared with that of the trained model in 32 bits, the mean KL divergence from its
+      predictions, and how often the likeliest token is the same.
+    </p>
+    <dl class="figures-grid">
+      ${measured.map(({ quantization, loss_increase: cost, mean_kl: kl, agreement }) =>
+        figure(
+          quantization,
+          cost === null ? '–' : `${formatNumber(100 * cost, 2)} %`,
+          `KL ${formatNumber(kl, 2)}, ${agreement === null ? '–' : formatNumber(100 * agreement, 3)} % same`,
+        ),
+      )}
+    </dl>
+  </details>`;
 }
 
 /** The types that are ticked at first: those that failed, or the default ones if they are not there. */

@@ -1,5 +1,5 @@
 import type { Model } from '../../domain/models/models.ts';
-import { readVerified } from '../../domain/models/verified-files.ts';
+import { readVerified, type VerifiedFile } from '../../domain/models/verified-files.ts';
 import type { Services } from '../../domain/services.ts';
 import { Reply } from '../../http/reply.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
@@ -10,6 +10,12 @@ const noModel: ResponseDoc = { description: 'Model not found', schema: s.error }
 const conflict: ResponseDoc = { description: 'An export of the model is underway', schema: s.error };
 const fullDisk: ResponseDoc = { description: 'The disk is nearly full', schema: s.error };
 const path = '/api/models/{model_id}/export';
+
+/** Whether a file passed, and what its type costs; `null` where that is not known. */
+function figuresOf(file: VerifiedFile | undefined) {
+  const { passed, loss_increase = null, mean_kl = null, agreement = null } = file ?? {};
+  return { verified: passed ?? null, loss_increase, mean_kl, agreement };
+}
 
 /** The GGUF files of a kept model: what became of them, and making them again or in other types. */
 export function modelExportRoutes({ exporter, models }: Services) {
@@ -25,7 +31,7 @@ export function modelExportRoutes({ exporter, models }: Services) {
           ...file,
           name: made?.path ?? null,
           bytes: made?.bytes ?? null,
-          verified: made === undefined ? null : (verified.get(quantization) ?? null),
+          ...figuresOf(made === undefined ? undefined : verified.get(quantization)),
         };
       }),
       underway: exporter.underway(model),

@@ -52,6 +52,12 @@ export const modelExport = v.object({
       bytes: v.nullable(bytes),
       /** Whether the file passed its verification; `null` if it was not verified. */
       verified: v.nullable(v.boolean()),
+      /** What the type costs: the loss on held-out rows, relative to the trained model's in float32 (0.003 is 0.3 %). */
+      loss_increase: v.nullable(v.number()),
+      /** The mean Kullback-Leibler divergence from the trained model, in nats. */
+      mean_kl: v.nullable(v.number()),
+      /** How often the likeliest token is the trained model's. */
+      agreement: v.nullable(v.number()),
     }),
   ),
   underway: v.nullable(v.object(exportTaskFields)),

@@ -617,7 +617,12 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'GET /api/models/{model_id}/export': {
     ...exported,
-    files: [{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true }],
+    files: [
+      {
+        ...{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true },
+        ...{ loss_increase: 0.003, mean_kl: 0.0011, agreement: 0.994 },
+      },
+    ],
     underway: {
       ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
       detail: 'merging into F16',

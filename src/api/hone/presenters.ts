@@ -22,6 +22,7 @@ import type { Verdict } from '../../domain/jobs/verdict.ts';
 import type { Machine } from '../../domain/machine/machine.ts';
 import type { ModelFile } from '../../domain/models/downloads.ts';
 import type { ListedModel, Model } from '../../domain/models/models.ts';
+import type { VerifiedFile } from '../../domain/models/verified-files.ts';
 import type { Analysis } from '../../domain/training/dataset-analysis.ts';
 import type { Plan, RecommendedModel } from '../../domain/training/planner.ts';
 import { repeatedRequest } from '../../domain/training/repeated-request.ts';
@@ -265,7 +266,7 @@ export function presentRecommended(recommended: RecommendedModel) {
 export function presentLineage(
   model: Model,
   files: readonly ModelFile[],
-  { chatTemplate, verified }: { chatTemplate: boolean; verified: ReadonlyMap<string, boolean> },
+  { chatTemplate, verified }: { chatTemplate: boolean; verified: ReadonlyMap<string, VerifiedFile> },
 ) {
   const kinds = new Map(model.artifacts.map((artifact) => [artifact.path, artifact]));
   return {
@@ -290,7 +291,7 @@ export function presentLineage(
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);
       const { kind = null, quantization = null } = artifact ?? {};
-      const isVerified = kind === 'gguf' ? (verified.get(quantization ?? '') ?? null) : null;
+      const isVerified = kind === 'gguf' ? (verified.get(quantization ?? '')?.passed ?? null) : null;
       return { name, bytes, kind, quantization, verified: isVerified };
     }),
   };
