@@ -16,7 +16,6 @@ import {
   temporaryFolder,
   untilEnded,
 } from '../service.ts';
-import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 const dataDir = temporaryFolder();
@@ -48,7 +47,6 @@ async function lookAt(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme });
     await keepPictures(page, `${name}-${colorScheme}`);
     assert.equal(await axeViolations(page), []);
-    assert.equal(await appearanceFaults(page, name), []);
   }
   await page.emulateMedia({ colorScheme: 'light' });
 }

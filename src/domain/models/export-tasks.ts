@@ -1,5 +1,4 @@
 import type { ExportTaskState } from '../../contract/frames.ts';
-import type { ExportOutcome } from '../../contract/journal.ts';
 import { AppError } from '../../errors.ts';
 import type { ExportStep } from '../../trainer/reexport.ts';
 import type { FrameLog } from '../events/frame-log.ts';
@@ -16,17 +15,12 @@ export interface ExportTask {
   readonly detail: string | null;
 }
 
-/** How an export ended; its frame tells what became of the model's files. */
-export interface ExportEnd {
-  readonly state: Exclude<ExportTaskState, ExportTask['state']>;
-  readonly error: string | null;
-  readonly export: ExportOutcome;
-}
-
 /** The work of an export, between its frames. */
 export interface Underway {
   readonly signal: AbortSignal;
   onStep(step: ExportStep): void;
+  /** Says that it is over, at the same moment as its last frame: who reads it then finds none underway. */
+  finish(): void;
 }
 
 interface Entry {
@@ -64,6 +58,8 @@ export const aboutExport = (model: Model, quantizations: readonly string[]) => (
 
 export function createExportTasks(frames: FrameLog): ExportTasks {
   const entries = new Map<string, Entry>();
+  /** Those that have not come to their end, and those that still put in order what they leave. */
+  const working = new Set<Promise<void>>();
 
   return {
     of: ({ modelId }) => entries.get(modelId)?.task ?? null,
@@ -87,15 +83,20 @@ export function createExportTasks(frames: FrameLog): ExportTasks {
         entry.task = { ...entry.task, ...change };
         frames.send('export', null, { ...aboutExport(model, quantizations), ...entry.task });
       };
+      const finish = () => {
+        if (entries.get(model.modelId) === entry) entries.delete(model.modelId);
+      };
       entries.set(model.modelId, entry);
       if (turn !== null) tell({});
       const whole = () => {
         if (turn !== null && !stop.signal.aborted) tell({ state: 'running' });
-        return work({ signal: stop.signal, onStep: tell });
+        return work({ signal: stop.signal, onStep: tell, finish });
       };
-      entry.done = (turn === null ? whole() : turn(whole, stop.signal)).finally(() =>
-        entries.delete(model.modelId),
-      );
+      entry.done = (turn === null ? whole() : turn(whole, stop.signal)).finally(() => {
+        finish();
+        working.delete(entry.done);
+      });
+      working.add(entry.done);
       return entry.task;
     },
     async cancel(model) {
@@ -106,7 +107,7 @@ export function createExportTasks(frames: FrameLog): ExportTasks {
     },
     async close() {
       for (const { stop } of entries.values()) stop.abort();
-      await Promise.all([...entries.values()].map(({ done }) => done));
+      await Promise.all(working);
     },
   };
 }

@@ -14,13 +14,7 @@ import type { FrameLog } from '../events/frame-log.ts';
 import { checkRoom } from '../machine/disk-room.ts';
 import { exportNeed } from '../training/disk-need.ts';
 import { exportSpec } from './export-spec.ts';
-import {
-  aboutExport,
-  createExportTasks,
-  type ExportEnd,
-  type ExportTask,
-  type Underway,
-} from './export-tasks.ts';
+import { aboutExport, createExportTasks, type ExportTask, type Underway } from './export-tasks.ts';
 import { createTurns } from './export-turns.ts';
 import { writeModelFile } from './model-file.ts';
 import { folderBytes, type Model, type Models } from './models.ts';
@@ -84,14 +78,13 @@ export function createExporter(options: ExporterOptions): Exporter {
   const folderOf = ({ modelId }: Pick<Model, 'modelId'>) => join(dir, modelId);
   const specIn = (folder: string) => join(folder, 'spec.json');
 
-  const end = (model: Model, types: readonly string[], told: ExportEnd) =>
-    frames.commit((emit) => {
-      const { error, ...fields } = told;
-      emit('export', null, { ...aboutExport(model, types), ...fields, ...(error === null ? {} : { error }) });
-    });
-
-  /** Stores what became of the types of an export. */
-  async function keep(model: Model, types: readonly string[], latest: Exported): Promise<void> {
+  /** Stores what became of the types of an export; `finish` is called when that is told. */
+  async function keep(
+    model: Model,
+    types: readonly string[],
+    latest: Exported,
+    finish: () => void,
+  ): Promise<void> {
     const before = models.find(model.modelId);
     const isNew = (path: string) => latest.artifacts.some((made) => made.path === path);
     const after: Model = {
@@ -102,6 +95,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       export: mergedOutcome(before.export, latest.export),
     };
     const { state, reason, advice } = latest.export;
+    finish();
     frames.commit((emit) => {
       store.models.setFiles(after.id, after);
       if (after.jobId !== null) {
@@ -114,7 +108,8 @@ export function createExporter(options: ExporterOptions): Exporter {
         export: after.export,
       });
     });
-    await writeModelFile(after);
+    // Somebody may have renamed it.
+    await writeModelFile(models.find(model.modelId));
     await options.onMade(after);
   }
 
@@ -122,23 +117,26 @@ export function createExporter(options: ExporterOptions): Exporter {
   async function run(
     model: Model,
     types: readonly string[],
-    { signal }: Underway,
+    { signal, finish }: Underway,
     make: (folder: string) => Promise<Exported | null>,
   ): Promise<void> {
     const folder = folderOf(model);
+    let latest: Exported | null = null;
     try {
       signal.throwIfAborted();
       await mkdir(folder, { recursive: true });
-      const made = await make(folder);
-      if (made !== null) await keep(model, types, made);
+      latest = await make(folder);
     } catch (error) {
-      if (signal.aborted) {
-        end(model, types, { state: 'cancelled', error: null, export: models.find(model.modelId).export });
-        return;
-      }
-      await keep(model, types, failedExport(error, types, model.path));
-    } finally {
-      await clean(model.path, folder);
+      if (!signal.aborted) latest = failedExport(error, types, model.path);
+    }
+    await clean(model.path, folder);
+    if (latest !== null) await keep(model, types, latest, finish);
+    else if (signal.aborted) {
+      finish();
+      const { export: unchanged } = models.find(model.modelId);
+      frames.commit((emit) =>
+        emit('export', null, { ...aboutExport(model, types), state: 'cancelled', export: unchanged }),
+      );
     }
   }
 
