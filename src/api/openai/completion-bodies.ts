@@ -119,7 +119,7 @@ export const chatBody = v.pipe(
     /** `none` turns reasoning off where the template can, and any other effort turns it on. */
     reasoning_effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
     /** As vLLM and llama.cpp have it; it goes before `reasoning_effort`. */
-    chat_template_kwargs: or(v.strictObject({ enable_thinking: or(v.boolean()) })),
+    chat_template_kwargs: or(v.intersect([v.strictObject({ enable_thinking: or(v.boolean()) }), notList])),
     verbosity: unsupported('a verbosity is'),
     web_search_options: unsupported('web search is'),
   }),
