@@ -135,8 +135,9 @@ def main(argv: list[str]) -> int:
         return prepare(arguments.spec, arguments.step, arguments.template, arguments.bases, named)
     if arguments.verb == "reexport":
         from trainer.export.again import export_again
+        from trainer.gguf_base.make import make
 
-        return export_again(arguments.spec, arguments.folder, arguments.types)
+        return export_again(arguments.spec, arguments.folder, arguments.types, make)
     if arguments.verb == "base":
         from trainer.export.base_note import describe
 

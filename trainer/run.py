@@ -349,6 +349,7 @@ def _why_no_export(folder: Path, spec: Spec) -> str | None:
 def _export(context: JobContext) -> None:
     from trainer.export.run import run_export
 
+    gguf_base.make(context)
     run_export(context)
 
 

@@ -62,6 +62,7 @@ export const artifactKinds = [
   'adapter_gguf',
   'gguf',
   'mmproj',
+  'adapter_modelfile',
   'modelfile',
   'template',
   'verification',

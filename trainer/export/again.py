@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,12 @@ from trainer.protocol.stop import Stop, Stopped
 CANCELLED = 143
 
 
-def export_again(spec_path: str, folder: str, types: str) -> int:
+def export_again(spec_path: str, folder: str, types: str, find_base: Callable[[JobContext], None]) -> int:
     """Makes the GGUF files of the `types` (separated by commas) in the model's `folder`, in place of those
     that are there.
 
-    The specification has the shape of a job's; job folder and dataset may be gone. Prints JSON lines:
+    `find_base` makes the base model's folder, if it has to be made. The specification has the shape of a
+    job's; job folder and dataset may be gone. Prints JSON lines:
     `{"phase", "progress", "detail"}`, `{"artifact": …}` for each published file with its path relative to
     `folder`, and at the end `{"export": …, "verification": …}` as in `done`. Returns exit status 0 then, 1
     after `{"failed": …}` when nothing could be tried, CANCELLED after SIGTERM. Nothing partial is left.
@@ -38,6 +40,7 @@ def export_again(spec_path: str, folder: str, types: str) -> int:
         _print({"failed": logged(error).fields()})
         return 1
     try:
+        find_base(again)
         export, verification = make(again, again.spec.export.quantizations, None)
         _print({"export": export, "verification": verification})
         return 0

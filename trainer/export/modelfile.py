@@ -131,13 +131,14 @@ def go_template(affixes: Affixes) -> str:
     return f"{affixes.head}{each}{affixes.generation}"
 
 
-def write(gguf_name: str, template: Any, render: Render, adds_bos: bool) -> str:
-    """The text of a Modelfile for `gguf_name` in the same folder.
+def write(gguf: str, template: Any, render: Render, adds_bos: bool, adapter: str | None = None) -> str:
+    """The text of a Modelfile for the file `gguf`, with the adapter in the file `adapter`. The names of files
+    in the same folder begin with `./`.
 
     `template` has `stop` and `bos_token`. With `adds_bos` the engine adds the beginning-of-text token, so the
     template must not.
     """
-    lines = [f"FROM ./{gguf_name}"]
+    lines = [f"FROM {gguf}", *([f"ADAPTER {adapter}"] if adapter else [])]
     try:
         affixes = find_affixes(render, template.bos_token or "")
         if adds_bos and template.bos_token:

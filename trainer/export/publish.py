@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from trainer.export.verification.compare import Figures
 from trainer.export.verification.verify import warn_of_token_differences
 from trainer.protocol.context import JobContext
 from trainer.protocol.durable import sync_folder, write_json
+
+# The Modelfile for the adapter on the GGUF that was trained from.
+ADAPTER_MODELFILE = "adapter.Modelfile"
 
 
 def publish(
@@ -31,8 +35,20 @@ def publish(
     published: list[tuple[str, Path, str | None]] = []
     for quantization, path in ggufs.items():
         published.append(("gguf", move(path, job.artifacts / path.name), quantization))
+    write_modelfile = partial(
+        modelfile.write,
+        template=template,
+        render=lambda messages, generation: render(template, messages, generation),
+        adds_bos=_adds_bos(tokenizer),
+    )
     if adapter_gguf is not None:
         published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
+        if job.spec.model.gguf is not None:
+            text = write_modelfile(job.spec.model.gguf, adapter="./adapter.gguf")
+            written = scratch / ADAPTER_MODELFILE
+            written.write_text(text, "utf-8")
+            path = move(written, job.artifacts / ADAPTER_MODELFILE)
+            published.append(("adapter_modelfile", path, None))
     if vision_file is not None:
         published.append(("mmproj", move(vision_file, job.artifacts / vision_file.name), None))
     first = next(iter(results), None)
@@ -40,14 +56,8 @@ def publish(
         _report(job, published)
         return None
     if not (job.artifacts / "Modelfile").exists():
-        text = modelfile.write(
-            f"model-{first}.gguf",
-            template,
-            lambda messages, generation: render(template, messages, generation),
-            _adds_bos(tokenizer),
-        )
         written = scratch / "Modelfile"
-        written.write_text(text, "utf-8")
+        written.write_text(write_modelfile(f"./model-{first}.gguf"), "utf-8")
         published.append(("modelfile", move(written, job.artifacts / "Modelfile"), None))
     if any(result.tokens_differ for result in results.values()):
         warn_of_token_differences(job, next(result for result in results.values() if result.tokens_differ))

@@ -31,7 +31,11 @@ def base_directory(spec: Spec) -> Path:
     directory = Path(spec.model.path)
     if not directory.is_dir():
         gone = f"The base model is no longer in {directory}."
-        raise Failure("model_not_accessible", gone, "Put it back, and ask again.")
+        advice = "Put it back, and ask again."
+        if spec.model.gguf is not None:
+            gone = f"What was made of {spec.model.gguf} is no longer in {directory}."
+            advice = "Start a training of that file, or export the model again: both make it once more."
+        raise Failure("model_not_accessible", gone, advice)
     return directory
 
 

@@ -97,8 +97,10 @@ def _special_texts(header: Header) -> Iterator[str]:
 
 
 def texts_of(rows: Path) -> Iterator[str]:
-    """The texts in the first rows of a JSONL file."""
+    """The texts in the first rows of a JSONL file, which may be gone."""
     left = MOST
+    if not rows.exists():
+        return
     with open(rows, encoding="utf-8", errors="replace") as lines:
         for line in islice(lines, ROWS):
             try:

@@ -51,9 +51,11 @@ function localModel(name: string, path: string): BaseModel {
   return { name, path: ggufFolder(path) ?? path, gguf: path };
 }
 
-/** Checks a local model as `checkLocalModel`, or the GGUF file that it is made of. */
-export const checkBase = ({ path, gguf }: BaseModel & { readonly path: string }): Promise<ModelKind> =>
-  gguf === undefined ? checkLocalModel(path) : checkGgufBase(gguf);
+/** Checks a local model as `checkLocalModel`, or the GGUF file that it is made of; `null` for a model of the hub. */
+export async function checkBase({ path, gguf }: BaseModel): Promise<ModelKind | null> {
+  if (gguf !== undefined) return checkGgufBase(gguf);
+  return path === null ? null : checkLocalModel(path);
+}
 
 /**
  * Checks a local model before a job is created: it needs a configuration, a tokenizer and safetensors weights.

@@ -51,7 +51,7 @@ export function createSelection(options: {
   async function checkAccess(reference: string): Promise<HubModel | null> {
     const base = locateModel(reference);
     if (base.path === null) return readModelInfo(hub, base.name);
-    await checkBase({ ...base, path: base.path });
+    await checkBase(base);
     return null;
   }
 

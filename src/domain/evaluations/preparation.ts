@@ -185,8 +185,7 @@ async function isOtherHead(
   const points = (name: string | undefined) => name === 'extractive-question-answering';
   if (points(trained?.task) === points(task)) return false;
   const base = locateModel(subject.baseModel);
-  const { path } = base;
-  const kind = path === null ? (await sizeOf(subject.baseModel)).kind : await checkBase({ ...base, path });
+  const kind = (await checkBase(base)) ?? (await sizeOf(subject.baseModel)).kind;
   return !isDecoder(kind);
 }
 

@@ -4,6 +4,7 @@ import type { Quantization } from '../../contract/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
 import type { JobRow } from '../../db/jobs.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
+import { locateModel } from '../base-models/base-model.ts';
 import { jobName } from '../job-record/job.ts';
 import { exportNeed } from '../training/disk-need.ts';
 import type { Model } from './models.ts';
@@ -26,7 +27,7 @@ export function exportSpec(
     job_id: job === null ? model.name : jobName(job.id),
     job_dir: folder,
     ...{ task, provider, strategy },
-    model: base ?? { name: baseModel, path: isAbsolute(baseModel) ? baseModel : null },
+    model: base ?? (isAbsolute(baseModel) ? locateModel(baseModel) : { name: baseModel, path: null }),
     dataset: dataset ?? {
       ...{ name: model.datasetName, path: join(folder, 'dataset.jsonl'), rows: 0, shape: 'input-output' },
     },

@@ -165,7 +165,7 @@ async function judgeModel(
 ): Promise<{ base: BaseModel; size: ModelSize; kind: ModelKind } | null> {
   return faults.of('model_name', async () => {
     const base = locateModel(reference);
-    if (base.path !== null) await checkBase({ ...base, path: base.path });
+    await checkBase(base);
     const size = await sizeOf(reference);
     return { base, size, kind: size.kind };
   });

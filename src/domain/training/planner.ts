@@ -1,7 +1,7 @@
 import type { Profile } from '../../contract/profiles.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { sharedCache } from '../../hub/cached-model.ts';
-import { checkLocalModel, locateModel } from '../base-models/base-model.ts';
+import { checkBase, locateModel } from '../base-models/base-model.ts';
 import { whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { whyNotPair } from '../base-models/model-pair.ts';
 import { reviewed } from '../base-models/model-size.ts';
@@ -109,8 +109,7 @@ export function createPlanner(
         options.otherRuns(),
       ]);
       const { strategy, settings, context } = choices;
-      const { path } = locateModel(request.model_name);
-      if (path !== null) await checkLocalModel(path);
+      await checkBase(locateModel(request.model_name));
       const size = await options.sizeOf(request.model_name);
       const whyNone = whyNoGguf(size.kind, description);
       const unusable = whyUnusable(request.model_name, size, description);

@@ -60,9 +60,9 @@ test('the files of other programs are found, with what their headers say', async
   for (const { model } of found) {
     const base = locateModel(model);
     const kind = await checkBase({ ...base, path: base.path ?? '' });
-    assert.is(kind.architecture, 'LlamaForCausalLM');
-    assert.is(kind.modelType, 'llama');
-    assert.is(kind.quantization, null, 'its weights become 16-bit weights');
+    assert.is(kind?.architecture, 'LlamaForCausalLM');
+    assert.is(kind?.modelType, 'llama');
+    assert.is(kind?.quantization, null, 'its weights become 16-bit weights');
   }
 });
 

@@ -19,7 +19,7 @@ def test_templates_that_put_text_around_messages_are_written_in_go() -> None:
         found = modelfile.find_affixes(rendering(text, bos="<s>"), "<s>")
         assert "{{ range $i, $m := .Messages }}" in modelfile.go_template(found)
     told = modelfile.write(
-        "m.gguf",
+        "./m.gguf",
         SimpleNamespace(stop=["</s>", 'a"b'], bos_token="<s>"),
         rendering("{{ bos_token }}" + HONE_TEMPLATE, bos="<s>"),
         adds_bos=True,
@@ -34,7 +34,7 @@ def test_templates_that_do_more_are_left_to_the_gguf() -> None:
     for text in (counting, shouting):
         with pytest.raises(modelfile.NotExpressible):
             modelfile.find_affixes(rendering(text))
-    told = modelfile.write("m.gguf", SimpleNamespace(stop=[], bos_token=None), rendering(counting), False)
+    told = modelfile.write("./m.gguf", SimpleNamespace(stop=[], bos_token=None), rendering(counting), False)
     assert 'TEMPLATE "' not in told and "model's own writes a message differently" in told
 
 
@@ -46,7 +46,7 @@ def test_a_default_system_message_gives_way_to_a_given_one() -> None:
         "{% if add_generation_prompt %}<ass>{% endif %}"
     )
     template = SimpleNamespace(stop=[], bos_token="<s>")
-    told = modelfile.write("m.gguf", template, rendering(default + around, bos="<s>"), True)
+    told = modelfile.write("./m.gguf", template, rendering(default + around, bos="<s>"), True)
     assert told.split('"""')[1] == (
         '{{ range $i, $m := .Messages }}{{ if and (eq $i 0) (ne $m.Role "system") }}<sys>Be.</sys>{{ end }}'
         '{{ if eq $m.Role "user" }}<use>{{ $m.Content }}</use>'
@@ -62,5 +62,5 @@ def test_a_system_message_inside_the_user_s_is_not_dropped() -> None:
         "{{ m.content }}"
         "{% endfor %}{{ '<assistant>' if add_generation_prompt }}"
     )
-    told = modelfile.write("m.gguf", SimpleNamespace(stop=[], bos_token=None), rendering(merged), False)
+    told = modelfile.write("./m.gguf", SimpleNamespace(stop=[], bos_token=None), rendering(merged), False)
     assert "puts the system message into the user's" in told and 'TEMPLATE "' not in told

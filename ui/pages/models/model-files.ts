@@ -9,6 +9,7 @@ import { nameText } from '../../elements/parts.ts';
 const words: Readonly<Record<string, string>> = {
   gguf: 'full model',
   mmproj: 'the base’s part for images and sound',
+  adapter_modelfile: 'for Ollama: the adapter on the GGUF that was trained from',
   adapter_gguf: 'adapter for llama.cpp',
   modelfile: 'for Ollama',
   template: 'prompt template',
