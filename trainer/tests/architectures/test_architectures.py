@@ -21,8 +21,8 @@ MOST_USED = (
 )
 # Models with eyes: one whose text part is a class of its own, one whose whole class is made without them.
 TEXT_PARTS = ("gemma3-vision", "qwen3-vl")
-# llama.cpp has no Mllama.
-WITHOUT_GGUF = ("mllama",)
+# llama.cpp has no Mllama, and of Gemma 3n the layers of its published sizes alone.
+WITHOUT_GGUF = ("mllama", "gemma3n-vision")
 
 
 def check(name, folder):
