@@ -141,10 +141,11 @@ export const failures = {
     ],
   },
   verification_failed: {
-    message: "The output of the GGUF file differs from the trained model's.",
-    advice: "The adapter is kept. Export with F16, or report this with the job's log.",
+    message: 'The GGUF file is wrong.',
+    advice: 'The adapter is kept. Export the model again; if the file is wrong again, report this message.',
     help: [
-      "The exported GGUF file does not match the trained adapter. The adapter is kept. Try another quantization, or use the adapter with its base model. Please report the model's name: this is a bug in the export or in llama.cpp.",
+      "A tensor or a metadata value of the exported file is not the trained model's, or the file's answers have nothing to do with it. The message names what is wrong. The file is not published, the run is completed, and its adapter is kept. Export the model again: a defective disk or memory may be the cause. If the same tensor is wrong again, it is a bug in the export or in llama.cpp: please report the model's name with the message.",
+      'What a type costs in quality is never a reason: it is shown as a figure.',
     ],
   },
   internal: {

@@ -16,8 +16,14 @@ const scoreRequest = v.strictObject({
   vocabularyOnly: v.optional(v.boolean(), false),
   /** LoRA adapters as GGUF files, each with its scale. */
   adapters: v.optional(v.array(v.strictObject({ path: v.string(), scale: v.number() })), []),
-  /** `ids` are the tokens to score as the next token. */
-  sequences: v.array(v.strictObject({ tokens: v.pipe(tokenIds, v.minLength(1)), ids: tokenIds })),
+  /** Behind the token at each of `positions`, the tokens of the list at the same place in `ids` are scored as the next one. */
+  sequences: v.array(
+    v.strictObject({
+      tokens: v.pipe(tokenIds, v.minLength(1)),
+      positions: tokenIds,
+      ids: v.array(tokenIds),
+    }),
+  ),
   texts: v.optional(v.array(v.string()), []),
   /** Prompts to continue with greedy decoding, each by up to `maxTokens` tokens. */
   continuations: v.optional(v.array(v.strictObject({ tokens: tokenIds, maxTokens: v.number() })), []),
@@ -25,9 +31,11 @@ const scoreRequest = v.strictObject({
 export type ScoreRequest = v.InferOutput<typeof scoreRequest>;
 
 export interface ScoreAnswer {
-  vocabularySize: number;
-  /** The most likely next token of each sequence, and the requested log-probabilities (natural logarithm), in order. */
-  sequences: { top: number; topLogprob: number; logprobs: number[] }[];
+  /**
+   * For each position of each sequence the most likely next token, and the requested log-probabilities (natural
+   * logarithm), in order.
+   */
+  sequences: { tops: number[]; logprobs: number[][] }[];
   texts: number[][];
   continuations: number[][];
 }
@@ -56,7 +64,7 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
   const model = await llama.loadModel({ modelPath: request.gguf, vocabOnly });
   try {
     const texts = request.texts.map((text) => model.tokenize(text, true) as number[]);
-    if (vocabOnly) return { vocabularySize: 0, sequences: [], texts, continuations: [] };
+    if (vocabOnly) return { sequences: [], texts, continuations: [] };
     const longest = Math.max(
       8,
       ...request.sequences.map((sequence) => sequence.tokens.length),
@@ -72,38 +80,18 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
     });
     const sequence = context.getSequence();
     const scored: ScoreAnswer['sequences'] = [];
-    let vocabularySize = 0;
-    for (const { tokens, ids } of request.sequences) {
+    for (const { tokens, positions, ids } of request.sequences) {
       await sequence.clearHistory();
-      const input = tokens.map((token) => token as Token);
-      const last = input.pop() as Token;
-      const answers = await sequence.controlledEvaluate([
-        ...input,
-        [last, { generateNext: { logits: true } }],
-      ]);
-      const logits = answers.at(-1)?.next.logits;
-      if (logits === undefined) throw new Error('The engine returned no logits.');
-      vocabularySize = logits.size;
-      let top = -1;
-      let most = Number.NEGATIVE_INFINITY;
-      for (const [token, logit] of logits) {
-        if (logit > most) {
-          most = logit;
-          top = token;
-        }
-      }
-      let weight = 0;
-      for (const logit of logits.values()) weight += Math.exp(logit - most);
-      const normalizer = most + Math.log(weight);
-      scored.push({
-        top,
-        topLogprob: most - normalizer,
-        logprobs: ids.map((id) => {
-          const logit = logits.get(id as Token);
-          if (logit === undefined) throw new Error(`The vocabulary has no token ${id}.`);
-          return logit - normalizer;
+      const wanted = new Map(positions.map((at, index) => [at, ids[index] ?? []]));
+      const answers = await sequence.controlledEvaluate(
+        tokens.map((token, at) => {
+          const scoring = wanted.get(at);
+          if (scoring === undefined) return token as Token;
+          const filter = { tokens: scoring as Token[], includeMax: true };
+          return [token as Token, { generateNext: { logits: { filter }, totalLogitWeight: true } }];
         }),
-      });
+      );
+      scored.push(scoresOf(positions.map((at) => scoreNext(answers[at]?.next, wanted.get(at) ?? []))));
     }
     const continuations: number[][] = [];
     for (const { tokens, maxTokens } of request.continuations) {
@@ -117,12 +105,46 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
       }
       continuations.push(generated);
     }
-    return { vocabularySize, sequences: scored, texts, continuations };
+    return { sequences: scored, texts, continuations };
   } finally {
     await model.dispose();
     await llama.dispose();
   }
 }
+
+/** What the engine says of the next token: some logits with the largest, and the sum of exp(logit − largest) over all. */
+interface Next {
+  readonly logits?: ReadonlyMap<Token, number>;
+  readonly totalLogitWeight?: number;
+}
+
+/** The most likely next token, and the log-probabilities of `ids`. */
+function scoreNext({ logits, totalLogitWeight }: Next = {}, ids: readonly number[]) {
+  if (logits === undefined || totalLogitWeight === undefined)
+    throw new Error('The engine returned no logits.');
+  let top = -1;
+  let most = Number.NEGATIVE_INFINITY;
+  for (const [token, logit] of logits) {
+    if (logit > most) {
+      most = logit;
+      top = token;
+    }
+  }
+  const normalizer = most + Math.log(totalLogitWeight);
+  return {
+    top,
+    logprobs: ids.map((id) => {
+      const logit = logits.get(id as Token);
+      if (logit === undefined) throw new Error(`The vocabulary has no token ${id}.`);
+      return logit - normalizer;
+    }),
+  };
+}
+
+const scoresOf = (scores: readonly { top: number; logprobs: number[] }[]) => ({
+  tops: scores.map(({ top }) => top),
+  logprobs: scores.map(({ logprobs }) => logprobs),
+});
 
 /** `--check`: loads the engine and reports its version and device. */
 async function check(): Promise<void> {

@@ -40,7 +40,7 @@ test.before(async () => {
 test('the run is completed, its file answers, and its record says what differs', async () => {
   const { verification } = job;
   assert.equal([verification.passed, verification.agreement, verification.tokens_equal], [false, 1, 0]);
-  assert.match(verification.reason, 'texts become the same tokens');
+  assert.match(verification.reason, 'texts become other tokens than in training');
   assert.match(verification.tokens_differ.text, /^user: /);
   assert.not.equal(verification.tokens_differ.trained, verification.tokens_differ.gguf);
   const lineage = (await service.call('GET', `/api/models/${made.model_id}/lineage`)).body;

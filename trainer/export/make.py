@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
+from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import base_directory, end_of_turn
 from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
+from trainer.export.verification.compare import Figures
+from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
-from trainer.export.verification.verify import load_reference, verify
+from trainer.export.verification.verify import Exact, load_reference, verify
 from trainer.model import text_part
 from trainer.model.config import complete_config
 from trainer.model.view import make_view
@@ -60,29 +64,75 @@ def make(
 def _make(
     job: JobContext, quantizations: list[str], scratch: Path, trained: dict[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    spec = job.spec
-    if spec.tools is None or not quantizations:
+    if job.spec.tools is None or not quantizations:
         raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
-    converter = Path(spec.tools.converter)
+    model = _read(job, scratch, trained)
+    made = Outcome()
+    files = _write_files(model, quantizations, made)
+    results = _verify_files(model, files, made, None if trained is None else trained["step"])
+    job.beat_or_stop()
+    adapter_gguf = None
+    if not (job.artifacts / "adapter.gguf").exists():
+        adapter_gguf = _adapter_gguf(model)
+        if adapter_gguf is not None:
+            note = shared_base.note(job.spec, model.template, model.tokenizer)
+            write_json(job.artifacts / shared_base.NOTE, note)
+    job.stop.raise_if_requested()
+    ggufs = {name: files[name] for name in results}
+    vision_file = None
+    if (
+        ggufs
+        and text_part.find(model.known.config) is not None
+        and not (job.artifacts / vision.NAME).exists()
+    ):
+        vision_file = _vision_file(model)
+    verification = publish(
+        job, scratch, ggufs, results, adapter_gguf, vision_file, model.template, model.tokenizer
+    )
+    return made.fields(), verification
 
+
+@dataclass(frozen=True)
+class Model:
+    """What the files are made of. `convert` is `gguf.convert.convert` for this model."""
+
+    job: JobContext
+    scratch: Path
+    source: Path
+    template: Template
+    tokenizer: Any
+    known: Kept
+    tensors: dict[str, weights.StoredTensor]
+    adapter: adapters.Adapter
+    convert: Callable[..., None]
+
+    @property
+    def intermediate(self) -> Path:
+        """The 16-bit file that further types are quantized from where no file of the export will do."""
+        return self.scratch / "intermediate.gguf"
+
+
+def _read(job: JobContext, scratch: Path, trained: dict[str, Any] | None) -> Model:
+    """Reads base and adapter, and finds out the tokenizer's options."""
+    spec = job.spec
+    converter = Path(spec.tools.converter)
     job.phase("merge", 0.0, "reading the adapter")
     report = job.track("merge", "base model in full precision")
     base = make_view(full_precision.directory(spec, report), job.folder / "model")
     template = load_template(job.artifacts / "template.json")
     tokenizer = load_tokenizer(job.artifacts / "adapter")
     known = _known(job, base, template, tokenizer, trained)
-    config = known.config
-    possible, reason = verdict(config, converter)
+    possible, reason = verdict(known.config, converter)
     if not possible:
         raise Failure("unsupported", reason, "Use the adapter with its base model.")
     tensors = weights.index_checkpoint(base)
-    adapter = adapters.load(job.artifacts / "adapter", tensors, adapters.shares_embedding(config, tensors))
+    tied = adapters.shares_embedding(known.config, tensors)
+    adapter = adapters.load(job.artifacts / "adapter", tensors, tied)
     _check_disk(job, tensors)
     source = scratch / "converter-input"
     source.mkdir()
-    converter_input.build(base, source, template, config)
+    converter_input.build(base, source, template, known.config)
     job.phase("merge", 1.0, f"{len(adapter.updates)} tensors change")
-
     convert_model = partial(
         convert,
         converter_dir=converter,
@@ -90,82 +140,126 @@ def _make(
         name=f"{spec.model.name.rsplit('/', 1)[-1]} {spec.job_id}",
         end_of_turn=end_of_turn(template, tokenizer),
     )
-    texts, expected = known.texts, known.tokens
-
     job.phase("convert", 0.0, "choosing the tokenizer's options")
-    options = learned.options(job.folder, expected) or choose_options(
-        spec.tools.score, base, texts, expected, convert_model, scratch, job.beat_or_stop
+    options = learned.options(job.folder, known.tokens) or choose_options(
+        spec.tools.score, base, known.texts, known.tokens, convert_model, scratch, job.beat_or_stop
     )
+    made = partial(convert_model, options=options)
+    return Model(job, scratch, source, template, tokenizer, known, tensors, adapter, made)
+
+
+def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[str, Path]:
+    """Writes a file of each type; `made` is told of those that fail."""
+    job = model.job
+    files: dict[str, Path] = {}
 
     def merge_into(destination: Path, quantization: str) -> None:
-        convert_model(
-            tensors=tensors,
-            adapter=adapter,
+        model.convert(
+            tensors=model.tensors,
+            adapter=model.adapter,
             destination=destination,
             quantization=quantization,
-            options=options,
             on_progress=job.track("convert", f"merging into {quantization}"),
         )
 
-    reference = load_reference(job)
-    ggufs, results = {}, {}
-    made = outcome.Outcome()
-    intermediate: Path | None = None
+    def write(name: str, path: Path) -> None:
+        if name in DIRECT_TYPES:
+            merge_into(path, name)
+            return
+        intermediate = _intermediate(model, files)
+        if not intermediate.exists():
+            merge_into(intermediate, lossless_type(model.tensors))
+        progress = job.track("quantize", name)
+        node_tools.quantize(job.spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
+
     # Types that the converter writes come first: the others are quantized from one of them.
     for name in sorted(quantizations, key=lambda name: name not in DIRECT_TYPES):
-        path = scratch / f"model-{name}.gguf"
+        path = model.scratch / f"model-{name}.gguf"
         try:
-            if name in DIRECT_TYPES:
-                merge_into(path, name)
-            else:
-                if intermediate is None:
-                    intermediate = next((ggufs[kind] for kind in ("F32", "F16") if kind in ggufs), None)
-                if intermediate is None:
-                    merge_into(scratch / "intermediate.gguf", lossless_type(tensors))
-                    intermediate = scratch / "intermediate.gguf"
-                progress = job.track("quantize", name)
-                node_tools.quantize(spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
-            # The first file is the one that the playground answers with.
-            golden = None
-            if trained is not None and not results:
-                golden = Golden(known.golden, trained["step"], template, tokenizer)
-            results[name] = verify(job, path, name, reference, texts, expected, golden)
+            write(name, path)
+            files[name] = path
         except Stopped:
             raise
         except Exception as error:
             path.unlink(missing_ok=True)
             made.note(name, _full_disk(error, job.folder) or error)
-        else:
-            ggufs[name] = path
+    return files
+
+
+def _intermediate(model: Model, files: dict[str, Path]) -> Path:
+    """The file that types are quantized from."""
+    return next((files[kind] for kind in ("F32", "F16") if kind in files), model.intermediate)
+
+
+def _verify_files(
+    model: Model, files: dict[str, Path], made: Outcome, step: int | None
+) -> dict[str, Figures]:
+    """Verifies the files; `made` is told what became of each. Returns the figures of those that are right.
+
+    At `step`, if given, the first of them answers the prompts of the training: the playground has it.
+    """
+    job, known = model.job, model.known
+    exact = _check_exactly(model, files)
+    reference = load_reference(job)
+    results: dict[str, Figures] = {}
+    for name, path in files.items():
+        golden = None
+        if step is not None and not results:
+            golden = Golden(known.golden, step, model.template, model.tokenizer)
+        try:
+            results[name] = verify(job, path, name, reference, known.texts, known.tokens, exact[name], golden)
             made.note(name)
-
-    adapter_gguf = None
-    job.beat_or_stop()
-    if not (job.artifacts / "adapter.gguf").exists():
-        adapter_gguf = _adapter_gguf(job, converter, source, tensors, adapter, scratch)
-        if adapter_gguf is not None:
-            write_json(job.artifacts / shared_base.NOTE, shared_base.note(spec, template, tokenizer))
-    job.stop.raise_if_requested()
-    vision_file = None
-    if ggufs and text_part.find(config) is not None and not (job.artifacts / vision.NAME).exists():
-        vision_file = _vision_file(job, converter, source, tensors, scratch)
-    verification = publish(job, scratch, ggufs, results, adapter_gguf, vision_file, template, tokenizer)
-    return made.fields(), verification
+        except Stopped:
+            raise
+        except Exception as error:
+            made.note(name, _full_disk(error, job.folder) or error)
+    return results
 
 
-def _adapter_gguf(
-    job: JobContext,
-    converter: Path,
-    source: Path,
-    tensors: dict[str, weights.StoredTensor],
-    adapter: adapters.Adapter,
-    scratch: Path,
-) -> Path | None:
+def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
+    """Compares all tensors and metadata of the files with the model's, and of what they were made from."""
+    between = _intermediate(model, files)
+    kind = next((kind for kind in ("F32", "F16") if files.get(kind) == between), lossless_type(model.tensors))
+    # By their paths: the intermediate file may be one of the export.
+    checked = {path.name: (path, None if name in DIRECT_TYPES else kind) for name, path in files.items()}
+    if between.exists():
+        checked.setdefault(between.name, (between, None))
+    if not files:
+        return {}
+    try:
+        wrong = check_files(
+            checked,
+            model.convert,
+            model.tensors,
+            model.adapter,
+            model.job.artifacts / "adapter",
+            model.scratch,
+            model.job.track("verify", "comparing every tensor"),
+        )
+    except Stopped:
+        raise
+    except Exception as error:
+        # What cannot be compared is not proven wrong.
+        unknown = f"Its tensors could not be compared: {outcome.logged(error).message}"
+        return dict.fromkeys(files, Exact(unknown=unknown))
+    if between.name in wrong and wrong[between.name] is not None:
+        for name, path in files.items():
+            if name not in DIRECT_TYPES:
+                wrong[path.name] = f"It was made from a wrong {kind} file. {wrong[between.name]}"
+    return {name: Exact(wrong[path.name]) for name, path in files.items()}
+
+
+def _adapter_gguf(model: Model) -> Path | None:
     """The adapter as a GGUF; None, with a warning, where it has no such form."""
-    path = scratch / "adapter.gguf"
+    job = model.job
+    path = model.scratch / "adapter.gguf"
     try:
         obstacle = write_adapter(
-            converter_dir=converter, source=source, tensors=tensors, adapter=adapter, destination=path
+            converter_dir=Path(job.spec.tools.converter),
+            source=model.source,
+            tensors=model.tensors,
+            adapter=model.adapter,
+            destination=path,
         )
     except Exception as error:
         obstacle = outcome.logged(error).message
@@ -175,19 +269,18 @@ def _adapter_gguf(
     return None
 
 
-def _vision_file(
-    job: JobContext, converter: Path, source: Path, tensors: dict[str, weights.StoredTensor], scratch: Path
-) -> Path | None:
+def _vision_file(model: Model) -> Path | None:
     """The file of what the base sees and hears with; None, with a warning, where there can be none."""
-    path = scratch / vision.NAME
+    job = model.job
+    path = model.scratch / vision.NAME
     name = job.spec.model.name.rsplit("/", 1)[-1]
     progress = job.track("convert", "the base's part for images and sound")
     try:
         vision.write_vision_file(
-            converter_dir=converter,
+            converter_dir=Path(job.spec.tools.converter),
             model=base_directory(job.spec),
-            source=source,
-            tensors=tensors,
+            source=model.source,
+            tensors=model.tensors,
             destination=path,
             name=name,
             on_progress=progress,

@@ -18,6 +18,18 @@ from trainer.protocol.durable import sync_folder, write_json
 
 # The Modelfile for the adapter on the GGUF that was trained from.
 ADAPTER_MODELFILE = "adapter.Modelfile"
+# Figures of the first file, or the first that has not passed, in `done`.
+TOLD = (
+    "exact",
+    "agreement",
+    "mean_kl",
+    "max_logprob_difference",
+    "loss",
+    "reference_loss",
+    "loss_increase",
+    "difference_from_base",
+    "tokens_equal",
+)
 
 
 def publish(
@@ -70,13 +82,13 @@ def publish(
     figures = next((result for result in results.values() if not result.passed), results[first])
     return {
         "passed": all(result.passed for result in results.values()),
-        "agreement": figures.agreement,
-        "max_logprob_difference": figures.max_logprob_difference,
-        "mean_kl": figures.mean_kl,
-        "difference_from_base": figures.difference_from_base,
-        "tokens_equal": figures.tokens_equal,
+        **{name: getattr(figures, name) for name in TOLD},
         "tokens_differ": asdict(figures.tokens_differ) if figures.tokens_differ else None,
         "reason": figures.reason or None,
+        "files": {
+            name: {cost: getattr(result, cost) for cost in ("loss_increase", "mean_kl", "agreement")}
+            for name, result in results.items()
+        },
     }
 
 

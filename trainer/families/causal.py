@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
-from trainer.data.encode import IGNORED
 from trainer.data.sequences import encoded_rows
 from trainer.fast.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
 from trainer.fast.layers import fuse_layers, restore_layers
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
     from trainer.training.job import Job
 
-# Most prompts in the reference for the verification of the export.
+# Most rows in the reference for the verification of the export.
 REFERENCE_ROWS = 16
 
 
 def train(job: Job) -> dict[str, Any]:
-    """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids of
-    prompts, from the validation split if there is one, and `golden`: what the exported file is asked."""
+    """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids and
+    labels of rows, of the validation split if there is one, and `golden`: what the exported file is asked."""
     from trl import SFTConfig, SFTTrainer
 
     settings = job.settings
@@ -85,21 +84,15 @@ def train(job: Job) -> dict[str, Any]:
     return {
         **result,
         "model": model,
-        "references": prompts(held_out if held_out is not None else training),
+        "references": examples(held_out if held_out is not None else training),
         "golden": trainer.answers.for_export(),
     }
 
 
-def prompts(dataset: Any) -> list[list[int]]:
-    """The token ids before the last answer of each of the first sequences of `dataset`, and the first half of
-    sequences without a prompt."""
+def examples(dataset: Any) -> list[tuple[list[int], list[int]]]:
+    """The token ids and labels of the first sequences of `dataset`."""
     chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
-    found = []
-    for row in chosen:
-        labels = row["labels"]
-        starts = [at for at in range(1, len(labels)) if labels[at - 1] == IGNORED != labels[at]]
-        found.append(row["input_ids"][: starts[-1] if starts[-1] > 1 else (len(labels) + 1) // 2])
-    return found
+    return [(list(row["input_ids"]), list(row["labels"])) for row in chosen]
 
 
 def _can_be_packed(job: Job, model: Any, training: Any, hardware: Hardware) -> bool:

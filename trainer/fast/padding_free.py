@@ -79,16 +79,16 @@ def why_padded(
         return "the attention of the model cannot be replaced"
 
     def switched() -> Any:
-        _set_attention(inner, attention.register())
+        set_attention(inner, attention.register())
         return ours()
 
     why = why_different(lambda: is_alike(model, hardware, usual, switched), "without padding")
     if why is not None:
-        _set_attention(inner, before)
+        set_attention(inner, before)
     return why
 
 
-def _set_attention(inner: Any, name: str) -> None:
+def set_attention(inner: Any, name: str) -> None:
     """Sets the attention of `inner` and of its parts, some of which have a copy of its configuration."""
     for part in inner.modules():
         if hasattr(getattr(part, "config", None), "_attn_implementation"):

@@ -11,9 +11,12 @@ const names: Readonly<Record<string, string>> = {
   tokens_equal: 'Texts tokenized identically',
   max_logprob_difference: 'Max log-probability difference',
   mean_kl: 'Mean KL divergence',
+  loss: 'Loss of the file',
+  reference_loss: 'Loss of the trained model',
+  loss_increase: 'Cost of the file’s type (loss)',
   difference_from_base: 'Difference from the base model',
 };
-const parts = ['agreement', 'tokens_equal'];
+const parts = ['agreement', 'tokens_equal', 'loss_increase'];
 
 /** Whether the exported files match the trained model, or that the export failed. */
 export function exportBadge({
@@ -51,11 +54,20 @@ export function verificationNotice(verification: Found): TemplateResult {
   return html`${sentence(verification)} ${example(verification)}`;
 }
 
-function sentence({ passed, reason, tokens_differ: differs }: Found): TemplateResult {
+/** What is proven, and what each type costs. Runs of earlier releases have no costs. */
+function costs(files: Found['files']): string {
+  const told = Object.entries((files ?? {}) as Record<string, { loss_increase?: number | null }>)
+    .filter(([, { loss_increase: cost }]) => typeof cost === 'number')
+    .map(([type, { loss_increase: cost }]) => `${type} ${formatNumber(100 * (cost as number), 2)} %`);
+  const proven = 'The GGUF file has the trained weights, tokenizes texts as in training, and answers.';
+  return told.length === 0 ? proven : `${proven} Loss compared with the trained model: ${told.join(', ')}.`;
+}
+
+function sentence({ passed, reason, tokens_differ: differs, files }: Found): TemplateResult {
   return html`<p class="wrap">
     ${
       passed === true
-        ? 'On held-out rows, the GGUF file matches the trained adapter and differs from the base model.'
+        ? costs(files)
         : passed === false
           ? differs
             ? 'The GGUF file has the trained weights but tokenizes some texts differently than training did, so its answers may be worse. The adapter is not affected.'

@@ -157,13 +157,15 @@ def convert(
     end_of_turn: int | None = None,
     on_progress: Callable[[float], None],
     plan_only: bool = False,
+    write: Callable[[Any, Path, Callable[[float], None]], None] | None = None,
 ) -> None:
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
     `source` is what `converter_input.build` made. Without `tensors` the file has only a vocabulary.
     `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `on_progress` gets
     0…1 after every tensor and may raise to cancel; a partial file is removed. With `plan_only` names, shapes
-    and metadata are worked out and nothing is read or written. Raises Failure `unsupported` or
+    and metadata are worked out and nothing is read or written. `write(instance, destination, on_progress)`
+    gets the converter's planned file instead of having it written. Raises Failure `unsupported` or
     `bad_tokenizer`.
     """
     import torch
@@ -260,7 +262,7 @@ def convert(
             if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
                 writer.add_eot_token_id(end_of_turn)
             if not plan_only:
-                write_file(instance, destination, on_progress)
+                (write or write_file)(instance, destination, on_progress)
     except BaseException:
         destination.unlink(missing_ok=True)
         raise

@@ -1,4 +1,5 @@
-"""Compares the scores of a GGUF with the record of the trained model."""
+"""Compares what the engine makes of a GGUF with the record of the trained model: what is wrong, and what the
+file's type costs."""
 
 from __future__ import annotations
 
@@ -13,29 +14,6 @@ LIKELY = math.log(1e-3)
 NOTHING = -1e3
 # Largest difference of log-probabilities that counts as equal.
 SAME = 1e-2
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits for a likely token's log-probability, the mean divergence (nats) and the top-1 agreement."""
-
-    max_logprob_difference: float
-    mean_kl: float
-    agreement: float
-
-
-# Measured on models with a few hundred thousand random weights, which are worse than real ones: F32 2e-3 (the
-# engine's KV cache is 16-bit), F16 5e-3, Q8_0 0.1. The limits are four times that. With few bits only the
-# divergence is meaningful, because tokens of similar probability swap places.
-EXACT = Limits(0.02, 1e-3, 0.9)
-EIGHT_BIT = Limits(0.4, 0.02, 0.8)
-FEW_BIT = Limits(math.inf, 0.5, 0.0)
-# The error of a reference computed in 16 bits.
-HALF_PRECISION = Limits(0.4, 0.02, 0.8)
-# Training used a 4-bit or 8-bit base, and the GGUF has the full one.
-QUANTIZED_BASE = Limits(math.inf, 0.7, 0.0)
-
-
 # Tokens of an example.
 SHOWN_TOKENS = 64
 # Characters of its text.
@@ -55,16 +33,26 @@ class Difference:
 
 @dataclass(frozen=True)
 class Figures:
-    """The comparison of one GGUF. It has `passed` when its weights agree (`weights_agree`) and its tokens do;
-    `reason` says what does not. `tokens_equal` is the share of texts with equal token ids, `tokens_differ` an
-    example of the others."""
+    """What is known of one GGUF: `passed` when nothing is wrong, else `reason` says what is.
+
+    `exact` is whether every tensor and all metadata were found right, and not left unchecked; `dead` whether
+    the answers have nothing to do with the trained model's. What the type costs against the trained model in
+    float32: `mean_kl` (nats), `agreement` of the likeliest token, `max_logprob_difference` of a likely one,
+    and the `loss` of the file on held-out rows beside the trained model's `reference_loss`; `loss_increase`
+    is their relative difference. None without a record. `tokens_equal` is the share of texts with equal token
+    ids, `tokens_differ` an example of the others.
+    """
 
     passed: bool
-    weights_agree: bool
-    agreement: float
-    max_logprob_difference: float
-    mean_kl: float
-    difference_from_base: float
+    exact: bool
+    dead: bool
+    agreement: float | None
+    max_logprob_difference: float | None
+    mean_kl: float | None
+    loss: float | None
+    reference_loss: float | None
+    loss_increase: float | None
+    difference_from_base: float | None
     tokens_equal: float
     sequences: int
     texts: int
@@ -76,95 +64,104 @@ class Figures:
         return asdict(self)
 
 
-def limits_for(quantization: str, reference: Reference) -> Limits:
-    """The limits for a GGUF of this type, given the accuracy of the reference."""
-    if quantization in ("F32", "F16", "BF16"):
-        own = EXACT if quantization != "BF16" else EIGHT_BIT
-    else:
-        own = EIGHT_BIT if quantization == "Q8_0" else FEW_BIT
-    others = []
-    if reference.precision != "float32":
-        others.append(HALF_PRECISION)
-    if reference.quantized:
-        others.append(QUANTIZED_BASE)
-    for other in others:
-        own = Limits(
-            max(own.max_logprob_difference, other.max_logprob_difference),
-            max(own.mean_kl, other.mean_kl),
-            min(own.agreement, other.agreement),
-        )
-    return own
+@dataclass
+class _Sums:
+    """Sums over the positions of a record."""
 
+    count: int = 0
+    agreeing: int = 0
+    divergence: float = 0.0
+    worst: float = 0.0
+    from_base: float = 0.0
+    loss: float = 0.0
+    reference_loss: float = 0.0
+    finite: bool = True
 
-def compare(
-    quantization: str,
-    reference: Reference,
-    answer: dict,
-    texts: list[str],
-    expected_texts: list[list[int]],
-) -> Figures:
-    """Judges the scoring program's `answer` for the reference's sequences and for `texts`, whose token ids in
-    training are `expected_texts`."""
-    limits = limits_for(quantization, reference)
-    agreeing, divergences, worst, from_base, finite = 0, [], 0.0, 0.0, True
-    for ids, tuned, base, scored in zip(
-        reference.ids, reference.adapter, reference.base, answer["sequences"], strict=True
-    ):
-        gguf_logprobs = [_number(value) for value in scored["logprobs"]]
-        best = max(range(len(ids)), key=tuned.__getitem__)
+    def add(
+        self, ids: list[int], tuned: list[float], base: list[float], found: list[float | None], top: int
+    ) -> None:
+        """One position: the log-probabilities of `ids` in the trained model, its base and the file, whose
+        likeliest token is `top`."""
+        self.count += 1
+        gguf = [_number(value) for value in found]
+        best = max(tuned)
         # Two tokens of nearly equal probability may swap places.
-        near = {token for token, value in zip(ids, tuned, strict=True) if tuned[best] - value <= SAME}
-        agreeing += scored["top"] in near
-        seen: dict[int, tuple[float, float, float]] = {}
-        for token, a, b, g in zip(ids, tuned, base, gguf_logprobs, strict=True):
-            seen[token] = (a, b, g)
+        self.agreeing += any(
+            token == top and best - value <= SAME for token, value in zip(ids, tuned, strict=True)
+        )
+        self.loss -= gguf[-1]
+        self.reference_loss -= tuned[-1]
         divergence, mass_tuned, mass_gguf = 0.0, 0.0, 0.0
-        for a, b, g in seen.values():
+        for a, b, g in {token: row for token, *row in zip(ids, tuned, base, gguf, strict=True)}.values():
             divergence += math.exp(a) * (a - g)
             mass_tuned += math.exp(a)
             mass_gguf += math.exp(g)
             if a >= LIKELY:
-                worst = max(worst, abs(a - g))
-                finite = finite and g > NOTHING
+                self.worst = max(self.worst, abs(a - g))
+                self.finite = self.finite and g > NOTHING
             if max(a, b, g) >= LIKELY:
-                from_base = max(from_base, abs(g - b))
+                self.from_base = max(self.from_base, abs(g - b))
         # The tokens that are not recorded count as one token.
         rest_tuned, rest_gguf = max(0.0, 1 - mass_tuned), max(1e-9, 1 - mass_gguf)
         if rest_tuned > 1e-6:
             divergence += rest_tuned * math.log(rest_tuned / rest_gguf)
-        divergences.append(max(0.0, divergence))
-    count = len(reference.sequences)
-    agreement = agreeing / count if count else 1.0
-    mean_kl = sum(divergences) / count if count else 0.0
+        self.divergence += max(0.0, divergence)
+
+
+def compare(
+    reference: Reference,
+    answer: dict,
+    texts: list[str],
+    expected_texts: list[list[int]],
+    limit: float,
+    unknown: str | None = None,
+) -> Figures:
+    """Judges the scoring program's `answer` for the reference's sequences and for `texts`, whose token ids in
+    training are `expected_texts`. `limit` is the mean divergence (nats) from which on a file has nothing to
+    do with the trained model, `unknown` why its tensors could not be checked, if so.
+    """
+    sums = _Sums()
+    for ids, tuned, base, scored in zip(
+        reference.ids, reference.adapter, reference.base, answer["sequences"], strict=True
+    ):
+        for row in zip(ids, tuned, base, scored["logprobs"], scored["tops"], strict=True):
+            sums.add(*row)
+    count = sums.count
+    mean_kl = sums.divergence / count if count else None
     equal = sum(got == wanted for got, wanted in zip(answer["texts"], expected_texts, strict=True))
-    tokens_equal = equal / len(expected_texts) if expected_texts else 1.0
     problems = []
-    if not finite:
-        problems.append("its probabilities are not finite")
-    if worst > limits.max_logprob_difference:
+    if not sums.finite:
+        problems.append("Its probabilities are not finite.")
+    elif mean_kl is not None and mean_kl > limit:
         problems.append(
-            f"a likely token's log-probability is off by {worst:.3g}"
-            f" (at most {limits.max_logprob_difference:g} is normal for {quantization})"
+            "Its answers have nothing to do with the trained model's: the mean divergence is "
+            f"{mean_kl:.3g} nats, of which its type explains {limit:g} at most."
         )
-    if mean_kl > limits.mean_kl:
-        problems.append(f"the mean divergence is {mean_kl:.3g} nats (at most {limits.mean_kl:g})")
-    if agreement < limits.agreement:
-        problems.append(f"the most likely token agrees in {agreeing} of {count} cases")
-    weights_agree = not problems
-    if tokens_equal < 0.9:
-        problems.append(f"only {equal} of {len(expected_texts)} texts become the same tokens")
+    dead = bool(problems)
+    if unknown is not None:
+        problems.append(unknown)
+    if equal < len(expected_texts):
+        differing = f"{len(expected_texts) - equal} of {len(expected_texts)} texts"
+        problems.append(f"{differing} become other tokens than in training.")
+    labelled = count > 0 and reference.labelled
+    loss = sums.loss / count if labelled else None
+    reference_loss = sums.reference_loss / count if labelled else None
     return Figures(
         passed=not problems,
-        weights_agree=weights_agree,
-        agreement=agreement,
-        max_logprob_difference=worst,
+        exact=unknown is None,
+        dead=dead,
+        agreement=sums.agreeing / count if count else None,
+        max_logprob_difference=sums.worst if count else None,
         mean_kl=mean_kl,
-        difference_from_base=from_base,
-        tokens_equal=tokens_equal,
-        sequences=count,
+        loss=loss,
+        reference_loss=reference_loss,
+        loss_increase=loss / reference_loss - 1 if loss is not None and reference_loss else None,
+        difference_from_base=sums.from_base if count else None,
+        tokens_equal=equal / len(expected_texts) if expected_texts else 1.0,
+        sequences=len(reference.sequences),
         texts=len(expected_texts),
         tokens_differ=_example(texts, expected_texts, answer["texts"]),
-        reason="; ".join(problems),
+        reason=" ".join(problems),
     )
 
 

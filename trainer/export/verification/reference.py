@@ -1,121 +1,220 @@
-"""A record of the trained model's predictions, to compare the GGUF with in a later process."""
+"""A record of the trained model's predictions in float32, to compare GGUF files with in a later process."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Log-probabilities per sequence: the top ones with the adapter, and as many without.
+from trainer.data.encode import IGNORED
+
+# Log-probabilities per position: the top ones with the adapter, and as many without.
 TOP = 64
 # Vocabularies up to this size are recorded completely.
 SMALL_VOCABULARY = 1024
+# Tokens of a sequence that are read.
+LONGEST = 512
+# Positions of all sequences together.
+POSITIONS = 512
+# Logits that are computed at a time, 512 MiB in float32.
+LOGITS = 1 << 27
 
 
 @dataclass(frozen=True)
 class Reference:
-    """`ids[i]` are the recorded next tokens after `sequences[i]`, `adapter` and `base` their natural
-    log-probabilities with and without the adapter. `quantized` means a 4-bit or 8-bit base."""
+    """What follows `sequences[i]` behind the token number `positions[i][j]`: of each of the recorded tokens
+    `ids[i][j]` the natural log-probability with (`adapter`) and without the adapter (`base`). The last of
+    them is the token that does follow where `labelled`.
+
+    `precision` is float32, or that of the record of an earlier release, which has one position for each
+    sequence, the last, and no label; `quantized` means a 4-bit or 8-bit base.
+    """
 
     sequences: list[list[int]]
-    ids: list[list[int]]
-    adapter: list[list[float]]
-    base: list[list[float]]
+    positions: list[list[int]]
+    ids: list[list[list[int]]]
+    adapter: list[list[list[float]]]
+    base: list[list[list[float]]]
+    labelled: bool
     precision: str
     quantized: bool
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is what the exported weights predict, and not a rounded model or one of a smaller
+        base."""
+        return self.precision == "float32" and not self.quantized
+
+
+EMPTY = Reference([], [], [], [], [], False, "float32", False)
+
 
 def record(
-    model: Any, sequences: list[list[int]], out: Path, on_progress: Callable[[int, int], None]
+    model: Any,
+    rows: list[tuple[list[int], list[int] | None]],
+    out: Path,
+    on_progress: Callable[[int, int], None],
 ) -> None:
-    """Writes `out` (safetensors) with the next-token log-probabilities after each of `sequences`.
+    """Writes `out` (safetensors) with the predictions of `model` in `rows`: token ids and their labels, of
+    which those that are learned are predicted; None for a prompt, behind which they are.
 
     `model` is a PEFT model, evaluated with and without its adapter. `on_progress(done, total)` is called
-    after each sequence.
+    after each part of the work.
     """
     import torch
     from safetensors.torch import save_file
 
-    sequences = [list(sequence) for sequence in sequences if len(sequence) > 0]
-    was_training = model.training
-    model.eval()
-    device = next(model.parameters()).device
-    without = getattr(model, "disable_adapter", contextlib.nullcontext)
-    ids, adapter, base = [], [], []
-    try:
-        with torch.inference_mode():
-            for done, sequence in enumerate(sequences, 1):
-                row = torch.tensor([sequence], device=device)
-                mask = torch.ones_like(row)
-                tuned = _last(model, row, mask)
-                with without():
-                    plain = _last(model, row, mask)
-                if tuned.numel() <= SMALL_VOCABULARY:
-                    chosen = torch.arange(tuned.numel())
-                else:
-                    chosen = torch.cat([tuned.topk(TOP).indices, plain.topk(TOP).indices])
-                ids.append(chosen.to(torch.int32))
-                adapter.append(tuned[chosen].float())
-                base.append(plain[chosen].float())
-                on_progress(done, len(sequences))
-    finally:
-        model.train(was_training)
-    config = getattr(model, "config", None)
-    quantized = bool(getattr(config, "quantization_config", None))
-    if not sequences:
+    from trainer.export.verification.float32 import in_float32
+
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    chosen = _choose(rows)
+    if not chosen:
         return
+    groups = list(_groups(chosen, vocabulary))
+    training = model.training
+    model.eval()
+    without = getattr(model, "disable_adapter", contextlib.nullcontext)
+    found: list[tuple[Any, Any, Any]] = []
+    try:
+        with torch.no_grad(), in_float32(model):
+            for done, group in enumerate(groups):
+                tuned = _predictions(model, group)
+                on_progress(2 * done + 1, 2 * len(groups))
+                with without():
+                    plain = _predictions(model, group)
+                found += [_recorded(*pair) for pair in zip(tuned, plain, _following(group), strict=True)]
+                on_progress(2 * done + 2, 2 * len(groups))
+    finally:
+        model.train(training)
+    ids, adapter, base = (torch.cat(part) for part in zip(*found, strict=True))
+    labelled = all(labels is not None for _, labels in rows)
+    quantized = bool(getattr(getattr(model, "config", None), "quantization_config", None))
+    ordered = [row for group in groups for row in group]
     save_file(
         {
-            "tokens": torch.tensor(
-                [token for sequence in sequences for token in sequence], dtype=torch.int32
-            ),
-            "lengths": torch.tensor([len(sequence) for sequence in sequences], dtype=torch.int32),
-            "ids": torch.stack(ids),
-            "adapter": torch.stack(adapter),
-            "base": torch.stack(base),
+            "tokens": torch.tensor([token for tokens, _ in ordered for token in tokens], dtype=torch.int32),
+            "lengths": torch.tensor([len(tokens) for tokens, _ in ordered], dtype=torch.int32),
+            "positions": torch.tensor([at for _, places in ordered for at in places], dtype=torch.int32),
+            "counts": torch.tensor([len(places) for _, places in ordered], dtype=torch.int32),
+            "ids": ids.to(torch.int32),
+            "adapter": adapter.float(),
+            "base": base.float(),
         },
         out,
-        metadata={"precision": _precision(model), "quantized": str(int(quantized))},
+        metadata={
+            "precision": "float32",
+            "quantized": str(int(quantized)),
+            "labelled": str(int(labelled)),
+        },
     )
 
 
 def read(path: Path) -> Reference:
-    """The record that `record` wrote."""
+    """The record that `record` wrote, or that of an earlier release."""
     from safetensors import safe_open
 
     with safe_open(path, "pt") as file:
         metadata = file.metadata() or {}
-        tokens = file.get_tensor("tokens").tolist()
-        sequences, start = [], 0
-        for length in file.get_tensor("lengths").tolist():
-            sequences.append(tokens[start : start + length])
-            start += length
+        names = set(file.keys())
+        sequences = _split(file.get_tensor("tokens").tolist(), file.get_tensor("lengths").tolist())
+        if "positions" in names:
+            counts = file.get_tensor("counts").tolist()
+            positions = _split(file.get_tensor("positions").tolist(), counts)
+        else:
+            counts, positions = [1] * len(sequences), [[len(tokens) - 1] for tokens in sequences]
+        ids, adapter, base = (
+            _split(file.get_tensor(name).tolist(), counts) for name in ("ids", "adapter", "base")
+        )
         return Reference(
             sequences=sequences,
-            ids=file.get_tensor("ids").tolist(),
-            adapter=file.get_tensor("adapter").tolist(),
-            base=file.get_tensor("base").tolist(),
+            positions=positions,
+            ids=ids,
+            adapter=adapter,
+            base=base,
+            labelled=metadata.get("labelled") == "1",
             precision=metadata.get("precision", "float32"),
             quantized=metadata.get("quantized") == "1",
         )
 
 
-def _last(model: Any, row: Any, mask: Any) -> Any:
-    """Next-token log-probabilities after the last token, in double precision on the CPU."""
+def _split(values: list[Any], counts: list[int]) -> list[list[Any]]:
+    """`values` in lists of these lengths."""
+    found, start = [], 0
+    for count in counts:
+        found.append(values[start : start + count])
+        start += count
+    return found
+
+
+def _choose(rows: list[tuple[list[int], list[int] | None]]) -> list[tuple[list[int], list[int]]]:
+    """The sequences, cut to LONGEST, each with the positions that are recorded, evenly spread."""
+    rows = [(tokens[:LONGEST], labels and labels[:LONGEST]) for tokens, labels in rows if tokens]
+    found = []
+    for tokens, labels in rows:
+        if labels is None:
+            places = list(range(len(tokens) // 2, len(tokens)))
+        else:
+            places = [at - 1 for at in range(1, len(labels)) if labels[at] != IGNORED]
+        count = max(1, POSITIONS // len(rows))
+        # The first is behind the prompt, as in a chat; of a prompt the last is.
+        step = max(1.0, len(places) / count)
+        spread = [places[int(at * step)] for at in range(min(count, len(places)))]
+        if labels is None and spread:
+            spread[-1] = len(tokens) - 1
+        if spread:
+            found.append((tokens[: spread[-1] + 2], spread))
+    return found
+
+
+def _groups(
+    rows: list[tuple[list[int], list[int]]], vocabulary: int
+) -> Iterator[list[tuple[list[int], list[int]]]]:
+    """Rows of similar length whose padded batch has at most LOGITS logits."""
+    group: list[tuple[list[int], list[int]]] = []
+    for row in sorted(rows, key=lambda row: len(row[0])):
+        if group and (len(group) + 1) * len(row[0]) * vocabulary > LOGITS:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _predictions(model: Any, group: list[tuple[list[int], list[int]]]) -> list[Any]:
+    """For each row the log-probabilities (positions, vocabulary) behind its positions, in double precision on
+    the CPU.
+
+    The rows are filled up at their ends. A causal model does not look there, so nothing is masked.
+    """
     import torch
 
-    logits = model(input_ids=row, attention_mask=mask, use_cache=False).logits[0, -1]
-    return torch.log_softmax(logits.detach().to("cpu", torch.float64), -1)
+    longest = max(len(tokens) for tokens, _ in group)
+    batch = torch.tensor([tokens + [tokens[-1]] * (longest - len(tokens)) for tokens, _ in group])
+    batch = batch.to(model.device)
+    logits = model(input_ids=batch, attention_mask=torch.ones_like(batch), use_cache=False).logits
+    return [
+        torch.log_softmax(logits[row, places].to("cpu", torch.float64), -1)
+        for row, (_, places) in enumerate(group)
+    ]
 
 
-def _precision(model: Any) -> str:
-    """The narrowest floating type of the weights, which limits the accuracy of the log-probabilities."""
+def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Any]:
+    """For each row the tokens behind its positions; behind its end, its last one."""
     import torch
 
-    kinds = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
-    for kind in (torch.bfloat16, torch.float16):
-        if kind in kinds:
-            return str(kind).removeprefix("torch.")
-    return "float32"
+    for tokens, places in group:
+        yield torch.tensor([tokens[min(at + 1, len(tokens) - 1)] for at in places])
+
+
+def _recorded(tuned: Any, plain: Any, following: Any) -> tuple[Any, Any, Any]:
+    """The tokens that are recorded at each position of a row, and their log-probabilities."""
+    import torch
+
+    if tuned.shape[-1] <= SMALL_VOCABULARY:
+        ids = torch.arange(tuned.shape[-1]).expand(len(tuned), -1)
+    else:
+        ids = torch.cat([tuned.topk(TOP).indices, plain.topk(TOP).indices], -1)
+    ids = torch.cat([ids, following[:, None]], -1)
+    return ids, tuned.gather(-1, ids), plain.gather(-1, ids)

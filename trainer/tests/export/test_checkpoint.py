@@ -68,7 +68,7 @@ def difference(job: dict[str, Any], gguf: Path, adapters: list[tuple[Path | str,
     request = {
         "gguf": str(gguf),
         "sequences": [
-            {"tokens": ids, "ids": list(range(len(said)))}
+            {"tokens": ids, "positions": [len(ids) - 1], "ids": [list(range(len(said)))]}
             for ids, said in zip(job["sequences"], job["said"], strict=True)
         ],
         "texts": [],
@@ -78,7 +78,7 @@ def difference(job: dict[str, Any], gguf: Path, adapters: list[tuple[Path | str,
     return max(
         abs(a - b)
         for said, got in zip(job["said"], scored, strict=True)
-        for a, b in zip(said, got["logprobs"], strict=True)
+        for a, b in zip(said, got["logprobs"][0], strict=True)
         if a > -30
     )
 

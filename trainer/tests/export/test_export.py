@@ -15,7 +15,7 @@ from trainer.export.gguf import convert, converter_input
 from trainer.export.places import canonical
 from trainer.export.tokenizer import options, pretokenizer
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare
-from trainer.export.verification.reference import Reference
+from trainer.export.verification.reference import EMPTY, Reference
 from trainer.model.config import complete_config
 from trainer.protocol.failures import Failure
 from trainer.tests import export_fixture
@@ -314,39 +314,43 @@ def test_the_verdict_needs_no_torch() -> None:
 # Judgement.
 
 
-def judged(said: list[float | None], quantization: str = "F16", texts: list[list[int]] | None = None) -> Any:
-    known = Reference([[1, 2]], [[0, 1, 2]], [[-0.4, -1.2, -3.4]], [[-1.1, -1.1, -1.1]], "float32", False)
+def judged(said: list[float | None], limit: float = 0.5, texts: list[list[int]] | None = None) -> Any:
+    """The figures of a file that says `said` of three tokens, the last of which follows."""
+    known = Reference(
+        [[1, 2]], [[0]], [[[0, 1, 2]]], [[[-0.4, -1.2, -3.4]]], [[[-1.1, -1.1, -1.1]]], True, "float32", False
+    )
     top = max(range(3), key=lambda token: said[token] or -99)
-    answer = {"sequences": [{"top": top, "logprobs": said}], "texts": texts or [[5]]}
-    return compare(quantization, known, answer, ["Hello"], [[5]])
+    answer = {"sequences": [{"tops": [top], "logprobs": [said]}], "texts": texts or [[5]]}
+    return compare(known, answer, ["Hello"], [[5]], limit)
 
 
-def test_figures_and_limits() -> None:
+def test_what_a_type_costs_is_a_figure_and_no_judgement() -> None:
     same = judged([-0.4, -1.2, -3.4])
-    assert same.passed and same.agreement == 1 and same.max_logprob_difference == 0
+    assert same.passed and same.exact and same.agreement == 1 and same.max_logprob_difference == 0
     assert same.difference_from_base == pytest.approx(2.3)
-    off = judged([-0.5, -1.1, -3.0])
-    assert not off.passed and off.max_logprob_difference == pytest.approx(0.4)
-    assert judged([-0.41, -1.19, -3.45], "Q8_0").passed
-    other = judged([-1.2, -0.4, -3.4], "Q8_0")
-    assert not other.passed and other.agreement == 0
+    assert same.loss == same.reference_loss == 3.4 and same.loss_increase == 0
+    off = judged([-0.8, -0.7, -3.57])
+    assert off.passed and off.agreement == 0 and off.max_logprob_difference == pytest.approx(0.5)
+    assert off.loss_increase == pytest.approx(0.05) and 0 < off.mean_kl < 0.2
+
+
+def test_only_what_is_wrong_is_an_error() -> None:
+    dead = judged([-4.0, -4.0, -0.04])
+    assert dead.dead and not dead.passed and "nothing to do with" in dead.reason
+    assert not judged([-4.0, -4.0, -0.04], 8.0).dead
     # NaN and infinity come over JSON as null
-    assert not judged([None, -1.2, -3.4]).passed
-    assert "not finite" in judged([-0.4, None, -3.4], "Q4_K_M").reason
+    assert judged([None, -1.2, -3.4], 8.0).dead and "not finite" in judged([-0.4, None, -3.4]).reason
     other = judged([-0.4, -1.2, -3.4], texts=[[6]])
-    assert not other.passed and other.weights_agree and other.tokens_equal == 0
+    assert not other.passed and not other.dead and other.tokens_equal == 0
     assert other.tokens_differ == Difference("Hello", 0, [5], [6])
-    assert "only 0 of 1 texts" in other.reason
-    assert not judged([-0.5, -1.1, -3.0], texts=[[6]]).weights_agree
-    assert judged([-0.9, -0.9, -2.5], "Q4_K_M").passed
+    assert "1 of 1 texts" in other.reason
 
 
 def test_of_a_long_text_the_tokens_around_the_first_difference_are_shown() -> None:
-    known = Reference([], [], [], [], "float32", False)
     long, trained = "a" * 5000, [1] * 1000
     said = [*trained[:900], 2, *trained[901:]]
     answer = {"sequences": [], "texts": [said, [1, 1], trained]}
-    found = compare("F16", known, answer, [long, "the longer of both", "b" * 9000], [trained, [1, 1], said])
+    found = compare(EMPTY, answer, [long, "the longer of both", "b" * 9000], [trained, [1, 1], said], 0.5)
     shown = found.tokens_differ
     assert found.tokens_equal == pytest.approx(1 / 3)
     assert shown.text == "a" * SHOWN_CHARACTERS + "…"

@@ -20,7 +20,10 @@ def compare(out: Path, key: str, file: str = "model.gguf", scale: int = 0) -> No
     everything = list(range(len(expected[0][key]["logprobs"])))
     request = {
         "gguf": str(out / file),
-        "sequences": [{"tokens": entry["ids"], "ids": everything} for entry in expected],
+        "sequences": [
+            {"tokens": entry["ids"], "positions": [len(entry["ids"]) - 1], "ids": [everything]}
+            for entry in expected
+        ],
         "texts": [entry["prompt"] for entry in expected],
         "continuations": [
             {"tokens": entry["ids"], "maxTokens": export_fixture.NEW_TOKENS} for entry in expected
@@ -34,7 +37,7 @@ def compare(out: Path, key: str, file: str = "model.gguf", scale: int = 0) -> No
     for entry, scored, got in zip(expected, answer["sequences"], answer["continuations"], strict=True):
         wanted = entry[key]
         difference = max(
-            abs(a - b) for a, b in zip(wanted["logprobs"], scored["logprobs"], strict=True) if a > -30
+            abs(a - b) for a, b in zip(wanted["logprobs"], scored["logprobs"][0], strict=True) if a > -30
         )
         assert difference < EXACT, entry["prompt"]
         clear = wanted["clear"]

@@ -82,15 +82,15 @@ def test_a_file_that_reads_texts_otherwise_is_kept_and_the_run_says_what_differs
     assert files == {"artifacts/model-F16.gguf", "artifacts/model-Q8_0.gguf"}
     assert all((spec.parent / path).stat().st_size for path in files)
     told = done["verification"]
-    assert not told["passed"] and told["agreement"] == 1 and told["tokens_equal"] == 0
-    assert "texts become the same tokens" in told["reason"]
+    assert not told["passed"] and told["agreement"] > 0.9 and told["tokens_equal"] == 0
+    assert "texts become other tokens than in training" in told["reason"]
     example = told["tokens_differ"]
     tokenizer = AutoTokenizer.from_pretrained(base)
     assert example["text"].startswith("user: ")
     assert tokenizer(example["text"], add_special_tokens=False).input_ids == example["trained"]
     assert tokens_of(spec.parent / "artifacts" / "model-F16.gguf", [example["text"]]) == [example["gguf"]]
     report = json.loads((spec.parent / "artifacts" / "verification.json").read_text())["files"]
-    assert report["F16"]["tokens_differ"] == example and report["F16"]["weights_agree"]
+    assert report["F16"]["tokens_differ"] == example and report["F16"]["exact"] and not report["F16"]["dead"]
     (warning,) = jobs.journal(spec, "warning")
     assert warning["code"] == "tokens_differ"
     assert str(example["trained"]) in warning["message"] and str(example["gguf"]) in warning["message"]

@@ -1,0 +1,245 @@
+"""Checks every tensor and every metadata value of finished GGUF files.
+
+The converter plans the file a second time, from tensors that are read and merged apart from the export
+(`independent.py`). Whatever the files have of it is compared: names, shapes, weights as their type rounds
+them, and the metadata, which says how llama.cpp computes and tokenizes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trainer.export.adapter import Adapter
+from trainer.export.verification.independent import LowRank, ReadAgain, low_rank_updates
+from trainer.export.verification.tensor_check import difference
+from trainer.export.weights import StoredTensor
+from trainer.gguf_base.header import Header, read_header
+from trainer.protocol.failures import Failure
+
+# Metadata that differs between files of one model.
+OF_THE_TYPE = ("general.file_type", "general.quantization_version")
+# Wrong tensors and values that a message names.
+NAMED = 3
+
+
+@dataclass
+class Checked:
+    """A file and what is wrong with it; `source` is the type of the file that it was quantized from."""
+
+    header: Header
+    source: str | None
+    wrong: list[str] = field(default_factory=list)
+    # How many more there are.
+    more: int = 0
+
+    def note(self, what: str) -> None:
+        """Keeps what is wrong."""
+        if len(self.wrong) < NAMED:
+            self.wrong.append(what)
+        else:
+            self.more += 1
+
+    def reason(self) -> str | None:
+        """What is wrong, as sentences; None if nothing is."""
+        if not self.wrong:
+            return None
+        more = f" So are {self.more} more." if self.more else ""
+        return f"{' '.join(self.wrong)}{more}"
+
+
+def check_files(
+    files: dict[str, tuple[Path, str | None]],
+    convert_model: Callable[..., None],
+    tensors: dict[str, StoredTensor],
+    adapter: Adapter,
+    folder: Path,
+    scratch: Path,
+    on_progress: Callable[[float], None],
+) -> dict[str, str | None]:
+    """What is wrong with each of `files` (by name: path, and the type of the file that it was quantized
+    from), None if nothing is.
+
+    `convert_model` is `convert` for this model, `tensors` its base and `adapter` the one that was merged, of
+    which only what is no plain LoRA is used: that is read from `folder`. Raises what `convert` does, and what
+    `on_progress` raises.
+    """
+    updates: dict[str, Any] = {**adapter.updates, **low_rank_updates(folder, tensors)}
+    checked: dict[str, Checked] = {}
+    found: dict[str, str | None] = {}
+    for name, (path, source) in files.items():
+        try:
+            checked[name] = Checked(read_header(path), source)
+        except Failure as failure:
+            found[name] = failure.message
+
+    def compare(instance: Any, destination: Path, progress: Callable[[float], None]) -> None:
+        del destination
+        _compare(instance, list(checked.values()), updates, tensors, progress)
+
+    if checked:
+        convert_model(
+            tensors={name: ReadAgain.of(stored) for name, stored in tensors.items()},
+            adapter=Adapter(updates),
+            destination=scratch / "planned.gguf",
+            quantization="F32",
+            on_progress=on_progress,
+            write=compare,
+        )
+    return {name: checked[name].reason() if name in checked else found[name] for name in files}
+
+
+def _compare(
+    instance: Any,
+    files: list[Checked],
+    updates: dict[str, Any],
+    base: dict[str, StoredTensor],
+    progress: Callable[[float], None],
+) -> None:
+    """Compares what a converter's `instance` would write with what is in the files."""
+    planned = {name: info for shard in instance.gguf_writer.tensors for name, info in shard.items()}
+    sources = {name: set(_sources(info.tensor)) for name, info in planned.items()}
+    _compare_metadata(instance.gguf_writer.kv_data[0], files)
+    _account(sources, updates, base, files)
+    for file in files:
+        for name in file.header.tensors.keys() - planned.keys():
+            file.note(f"The tensor {name} is not one of the model's.")
+    total, done = sum(info.nbytes for info in planned.values()) or 1, 0
+    for name, info in planned.items():
+        at = [file for file in files if _is_there(file, name, info)]
+        changed = [updates[source] for source in sources[name] if isinstance(updates.get(source), LowRank)]
+        rows, largest = _rows(info)
+        slack = max((update.rounding(largest()) for update in changed), default=0.0)
+        for file in at:
+            try:
+                wrong = difference(file.header, name, rows, slack, file.source)
+            except (ValueError, KeyError, NotImplementedError) as error:
+                wrong = f"cannot be read ({type(error).__name__}: {error})"
+            if wrong is not None:
+                said = ", ".join(sorted(sources[name])[:2])
+                file.note(f"{name}{f' (of {said})' if said else ''} {wrong}.")
+        done += info.nbytes
+        info.tensor = None
+        progress(done / total)
+
+
+def _is_there(file: Checked, name: str, info: Any) -> bool:
+    """Whether `file` has the tensor in the planned shape; notes it if not."""
+    place = file.header.tensors.get(name)
+    if place is None:
+        file.note(f"The tensor {name} is missing.")
+        return False
+    if tuple(place.shape) != tuple(info.shape):
+        file.note(f"{name} has the shape {tuple(place.shape)}, not {tuple(info.shape)}.")
+        return False
+    return True
+
+
+def _rows(info: Any) -> tuple[Callable[[int, int], Any], Callable[[], float]]:
+    """A function for rows of a planned tensor, as float32 (rows, columns), and one for its largest magnitude.
+    A large tensor that is only copied is read in its chunks."""
+    import numpy as np
+    from gguf import dequantize
+
+    tensor, kind = info.tensor, info.dtype
+    if hasattr(tensor, "_chunks"):
+        pieces = iter(())
+        kept = np.empty((0, tensor.shape[-1]), np.float32)
+
+        def chunked(start: int, end: int) -> Any:
+            nonlocal kept, pieces
+            if start == 0:
+                pieces, kept = iter(tensor._chunks), kept[:0]
+            while len(kept) < end - start:
+                kept = np.concatenate([kept, next(pieces)()])
+            found, kept = kept[: end - start], kept[end - start :]
+            return found
+
+        return chunked, lambda: 0.0
+    whole = type(tensor).to_eager(tensor) if hasattr(tensor, "_meta") else np.asarray(tensor)
+    if kind.name not in ("F32", "F16"):
+        # Experts that the checkpoint has quantized are copied as they are.
+        whole = dequantize(whole.view(np.uint8), kind)
+    whole = whole.astype(np.float32, copy=False).reshape(-1, info.shape[-1])
+    return (lambda start, end: whole[start:end]), (lambda: float(np.abs(whole).max(initial=0.0)))
+
+
+def _sources(tensor: Any) -> Iterator[str]:
+    """The names of the base's tensors that a planned one is made of."""
+    seen: set[int] = set()
+    waiting = [tensor]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, StoredTensor):
+            yield node.name
+        elif isinstance(node, (list, tuple)):
+            waiting += node
+        elif hasattr(node, "_args"):
+            waiting.append(node._args)
+
+
+def _account(
+    sources: dict[str, set[str]], updates: dict[str, Any], base: dict[str, StoredTensor], files: list[Checked]
+) -> None:
+    """Notes changes that no tensor of the file has, and biases of layers that it has without them."""
+    used = set().union(*sources.values()) if sources else set()
+    unused = sorted(updates.keys() - used)
+    lost = [f"The adapter's change of {name} is in no tensor of the file." for name in unused]
+    for name in sorted(base.keys() - used):
+        if name.endswith(".bias") and f"{name.removesuffix('bias')}weight" in used:
+            lost.append(f"The bias {name} is in no tensor of the file.")
+    for what in lost:
+        for file in files:
+            file.note(what)
+
+
+def _compare_metadata(planned: dict[str, Any], files: list[Checked]) -> None:
+    """Notes metadata that is not the planned one."""
+    wanted = {key: _plain(entry.value) for key, entry in planned.items() if key not in OF_THE_TYPE}
+    for file in files:
+        for key, value in wanted.items():
+            if key not in file.header.metadata:
+                file.note(f"The metadata {key} is missing.")
+            elif not _same(value, _plain(file.header.metadata[key])):
+                file.note(_different(key, value, _plain(file.header.metadata[key])))
+        prefixes = (f"{file.header.architecture}.", "tokenizer.")
+        for key in file.header.metadata.keys() - wanted.keys():
+            if key.startswith(prefixes):
+                file.note(f"The metadata {key} is not the model's.")
+
+
+def _plain(value: Any) -> Any:
+    """A metadata value with texts as str, arrays as lists and enumerations as integers."""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    """Whether two values are one, floats as float32, in which the file has them."""
+    if isinstance(wanted, list) and isinstance(found, list):
+        return wanted == found or (len(wanted) == len(found) and all(map(_same, wanted, found)))
+    if isinstance(wanted, float) and isinstance(found, (int, float)):
+        return struct.pack("<f", wanted) == struct.pack("<f", found)
+    return bool(wanted == found)
+
+
+def _different(key: str, wanted: Any, found: Any) -> str:
+    if isinstance(wanted, list) and isinstance(found, list):
+        if len(wanted) != len(found):
+            return f"{key} has {len(found)} values, not {len(wanted)}."
+        at = next(at for at, pair in enumerate(zip(wanted, found, strict=True)) if not _same(*pair))
+        return f"{key}[{at}] is {str(found[at])[:80]!r}, not {str(wanted[at])[:80]!r}."
+    return f"{key} is {str(found)[:80]}, not {str(wanted)[:80]}."

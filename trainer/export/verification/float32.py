@@ -1,0 +1,110 @@
+"""Computes a model in float32 whatever type its weights are stored in, without a second copy of it.
+
+The weights of one part at a time are float32, for its forward pass: each of the decoder's layers is a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from trainer.fast.attention import NAME
+from trainer.fast.layers import as_the_library
+from trainer.fast.padding_free import set_attention
+from trainer.fast.trial import without_adapter
+
+
+@contextmanager
+def in_float32(model: Any) -> Iterator[None]:
+    """Within it, `model` (which may have an adapter) computes in float32, with the library's layers. Weights
+    in 4 or 8 bits stay what they are."""
+    import torch
+
+    inner = without_adapter(model)
+    before = inner.config._attn_implementation
+    with ExitStack() as stack:
+        stack.enter_context(as_the_library(inner))
+        # Values that a model computes when it is made are rounded to its type, as Gemma's embedding scale is.
+        for name, value in _exact_buffers(inner).items():
+            module, _, last = name.rpartition(".")
+            stack.enter_context(_replaced(inner.get_submodule(module), last, value))
+        for module, whole in _parts(model):
+            handles = _hook(module, whole)
+            stack.callback(lambda handles=handles: [handle.remove() for handle in handles])
+        if before == NAME:
+            set_attention(inner, "sdpa")
+            stack.callback(set_attention, inner, before)
+        with torch.autocast(inner.device.type, enabled=False):
+            yield
+
+
+def _parts(model: Any) -> Iterator[tuple[Any, bool]]:
+    """The modules whose weights are converted together: with (True) or without those of modules in them."""
+    import torch
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    covered: set[int] = set()
+    for module in model.modules():
+        if id(module) in covered:
+            continue
+        layers = list(module) if isinstance(module, torch.nn.ModuleList) else []
+        for whole in [*layers, *([module] if isinstance(module, BaseTunerLayer) else [])]:
+            covered.update(map(id, whole.modules()))
+            yield whole, True
+        if id(module) not in covered and next(module.parameters(recurse=False), None) is not None:
+            yield module, False
+
+
+def _hook(module: Any, whole: bool) -> list[Any]:
+    """Converts the weights of `module` before its forward pass and puts them back behind it."""
+    import torch
+
+    stored: list[tuple[Any, Any]] = []
+
+    def widen(*_: Any) -> None:
+        for parameter in module.parameters(recurse=whole):
+            if parameter.dtype in (torch.bfloat16, torch.float16):
+                stored.append((parameter, parameter.data))
+                parameter.data = parameter.data.float()
+
+    def restore(*_: Any) -> None:
+        while stored:
+            parameter, data = stored.pop()
+            parameter.data = data
+
+    return [
+        module.register_forward_pre_hook(widen, prepend=True),
+        module.register_forward_hook(restore, always_call=True),
+    ]
+
+
+def _exact_buffers(inner: Any) -> dict[str, Any]:
+    """The buffers of 16 bits as a float32 model would have them, by name."""
+    import torch
+    from accelerate import init_empty_weights
+
+    rounded = {
+        name: buffer
+        for name, buffer in inner.named_buffers()
+        if buffer.dtype in (torch.bfloat16, torch.float16)
+    }
+    if not rounded:
+        return {}
+    with init_empty_weights(include_buffers=False):
+        fresh = dict(type(inner)(inner.config).float().named_buffers())
+    return {
+        name: fresh[name].to(buffer.device)
+        for name, buffer in rounded.items()
+        if name in fresh and not fresh[name].is_meta and fresh[name].shape == buffer.shape
+    }
+
+
+@contextmanager
+def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    before = module._buffers[name]
+    module._buffers[name] = value
+    try:
+        yield
+    finally:
+        module._buffers[name] = before

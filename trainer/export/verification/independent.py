@@ -1,0 +1,118 @@
+"""Base and adapter read and merged apart from the export, so that both must be wrong alike to go unnoticed.
+
+Only what is no plain LoRA of a matrix (experts in one tensor, tensors that are replaced) is merged by the
+export's own code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from trainer.export.weights import StoredTensor, read_header
+
+# The rounding of float32, half a unit in the last place.
+ROUNDING = 2.0**-24
+
+
+class ReadAgain(StoredTensor):
+    """A tensor of the base, read with numpy alone."""
+
+    @classmethod
+    def of(cls, stored: StoredTensor) -> ReadAgain:
+        """The same tensor."""
+        return cls(**{field.name: getattr(stored, field.name) for field in fields(stored)})
+
+    def read(self, rows: range | None = None) -> Any:
+        """The tensor, or rows of it: float32 for floating types, otherwise its own type."""
+        import numpy as np
+        import torch
+
+        kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "BOOL": "?"}
+        kind = np.dtype(kinds.get(self.dtype) or f"<{self.dtype[0].lower()}{int(self.dtype[1:]) // 8}")
+        per_row = math.prod(self.shape[1:])
+        chosen = range(self.shape[0] if self.shape else 1) if rows is None else rows
+        data = np.fromfile(
+            self.file,
+            kind,
+            count=len(chosen) * per_row,
+            offset=self.offset + chosen.start * per_row * kind.itemsize,
+        )
+        if self.dtype == "BF16":
+            data = (data.astype(np.uint32) << 16).view(np.float32)
+        elif self.floating:
+            data = data.astype(np.float32, copy=False)
+        return torch.from_numpy(data.reshape((len(chosen), *self.shape[1:]) if self.shape else ()))
+
+
+@dataclass
+class LowRank:
+    """The change of one matrix: its factors, float32, oriented as the matrix, and the scale."""
+
+    up: Any
+    down: Any
+    scale: float
+
+    def apply(self, weight: Any) -> Any:
+        """weight + scale · up·down."""
+        import torch
+
+        return torch.addmm(weight, self.up, self.down, alpha=self.scale)
+
+    def rounding(self, weight: float) -> float:
+        """What float32 may lose in an element of that sum, whatever the order of its terms; `weight` is the
+        sum's largest magnitude. A sum of n products is off by at most n·u·Σ|terms| (Higham, Accuracy and
+        Stability of Numerical Algorithms, 3.1); here there are two such sums."""
+        terms = abs(self.scale) * float(self.up.norm(dim=1).max() * self.down.norm(dim=0).max())
+        return 2 * (self.up.shape[1] + 3) * ROUNDING * (weight + 2 * terms)
+
+
+def low_rank_updates(folder: Path, base: dict[str, StoredTensor]) -> dict[str, LowRank]:
+    """The plain low-rank updates of the adapter in `folder`, by the base's tensor."""
+    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    found: dict[str, dict[str, StoredTensor]] = {}
+    for key, stored in read_header(folder / "adapter_model.safetensors").items():
+        match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_(A|B)(?:\.default)?\.weight", key)
+        if match and len(stored.shape) == 2:
+            found.setdefault(match[1], {})[match[2]] = stored
+    updates = {}
+    for module, pair in found.items():
+        name = _tensor_of(module, base)
+        if name is None or set(pair) != {"A", "B"} or len(base[name].shape) != 2:
+            continue
+        down, up = ReadAgain.of(pair["A"]).read(), ReadAgain.of(pair["B"]).read()
+        rank = down.shape[0]
+        alpha = _by_pattern(config.get("alpha_pattern"), module, config["lora_alpha"])
+        scale = alpha / (rank**0.5 if config.get("use_rslora") else rank)
+        transposed = bool(config.get("fan_in_fan_out"))
+        updates[name] = LowRank(*((down.T, up.T) if transposed else (up, down)), scale)
+    return updates
+
+
+def _tensor_of(module: str, base: dict[str, StoredTensor]) -> str | None:
+    """The tensor of the base that is `module`'s weight: the only one whose name ends alike for the
+    longest."""
+    wanted = f"{module}.weight".split(".")
+    best, longest = None, 0
+    for name in base:
+        parts = name.split(".")
+        same = 0
+        while same < min(len(parts), len(wanted)) and parts[-1 - same] == wanted[-1 - same]:
+            same += 1
+        if same > longest:
+            best, longest = name, same
+        elif same == longest:
+            best = None
+    return best
+
+
+def _by_pattern(patterns: dict[str, Any] | None, module: str, default: Any) -> Any:
+    """PEFT's `alpha_pattern`: a key matches a module's name or the end of it after a dot."""
+    for pattern, value in (patterns or {}).items():
+        if re.search(rf"(?:^|\.)(?:{pattern})$", module):
+            return value
+    return default
