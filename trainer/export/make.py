@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,21 @@ from trainer.data.template import load as load_template
 from trainer.export import adapter as adapters
 from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base, weights
 from trainer.export.architectures import verdict
+from trainer.export.companions import has_vision_file, write_adapter_gguf, write_vision_file
+from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
-from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
 from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
-from trainer.export.shared_base import base_directory, end_of_turn
+from trainer.export.shared_base import end_of_turn
 from trainer.export.tokenizer import options as tokenizer_options
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.compare import Figures
 from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
-from trainer.model import text_part
 from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
@@ -67,49 +66,28 @@ def _make(
     if job.spec.tools is None or not quantizations:
         raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
     model = _read(job, scratch, trained)
+    # Types that the converter writes come first: the others are quantized from one of them.
+    quantizations = sorted(quantizations, key=lambda name: name not in DIRECT_TYPES)
     made = Outcome()
     files = _write_files(model, quantizations, made)
     results = _verify_files(model, files, made, None if trained is None else trained["step"])
     job.beat_or_stop()
     adapter_gguf = None
     if not (job.artifacts / "adapter.gguf").exists():
-        adapter_gguf = _adapter_gguf(model)
+        adapter_gguf = write_adapter_gguf(model)
         if adapter_gguf is not None:
             note = shared_base.note(job.spec, model.template, model.tokenizer)
             write_json(job.artifacts / shared_base.NOTE, note)
     job.stop.raise_if_requested()
     ggufs = {name: files[name] for name in results}
     vision_file = None
-    if (
-        ggufs
-        and text_part.find(model.known.config) is not None
-        and not (job.artifacts / vision.NAME).exists()
-    ):
-        vision_file = _vision_file(model)
+    if ggufs and has_vision_file(model) and not (job.artifacts / vision.NAME).exists():
+        vision_file = write_vision_file(model)
     verification = publish(
         job, scratch, ggufs, results, adapter_gguf, vision_file, model.template, model.tokenizer
     )
+    made.failures = {name: made.failures[name] for name in quantizations}
     return made.fields(), verification
-
-
-@dataclass(frozen=True)
-class Model:
-    """What the files are made of. `convert` is `gguf.convert.convert` for this model."""
-
-    job: JobContext
-    scratch: Path
-    source: Path
-    template: Template
-    tokenizer: Any
-    known: Kept
-    tensors: dict[str, weights.StoredTensor]
-    adapter: adapters.Adapter
-    convert: Callable[..., None]
-
-    @property
-    def intermediate(self) -> Path:
-        """The 16-bit file that further types are quantized from where no file of the export will do."""
-        return self.scratch / "intermediate.gguf"
 
 
 def _read(job: JobContext, scratch: Path, trained: dict[str, Any] | None) -> Model:
@@ -172,8 +150,7 @@ def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[
         progress = job.track("quantize", name)
         node_tools.quantize(job.spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
 
-    # Types that the converter writes come first: the others are quantized from one of them.
-    for name in sorted(quantizations, key=lambda name: name not in DIRECT_TYPES):
+    for name in quantizations:
         path = model.scratch / f"model-{name}.gguf"
         try:
             write(name, path)
@@ -247,52 +224,6 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
             if name not in DIRECT_TYPES:
                 wrong[path.name] = f"It was made from a wrong {kind} file. {wrong[between.name]}"
     return {name: Exact(wrong[path.name]) for name, path in files.items()}
-
-
-def _adapter_gguf(model: Model) -> Path | None:
-    """The adapter as a GGUF; None, with a warning, where it has no such form."""
-    job = model.job
-    path = model.scratch / "adapter.gguf"
-    try:
-        obstacle = write_adapter(
-            converter_dir=Path(job.spec.tools.converter),
-            source=model.source,
-            tensors=model.tensors,
-            adapter=model.adapter,
-            destination=path,
-        )
-    except Exception as error:
-        obstacle = outcome.logged(error).message
-    if obstacle is None:
-        return path
-    job.warn("no_adapter_gguf", f"The playground cannot compare this model with its base: {obstacle}.")
-    return None
-
-
-def _vision_file(model: Model) -> Path | None:
-    """The file of what the base sees and hears with; None, with a warning, where there can be none."""
-    job = model.job
-    path = model.scratch / vision.NAME
-    name = job.spec.model.name.rsplit("/", 1)[-1]
-    progress = job.track("convert", "the base's part for images and sound")
-    try:
-        vision.write_vision_file(
-            converter_dir=Path(job.spec.tools.converter),
-            model=base_directory(job.spec),
-            source=model.source,
-            tensors=model.tensors,
-            destination=path,
-            name=name,
-            on_progress=progress,
-        )
-        return path
-    except Stopped:
-        raise
-    except Exception as error:
-        outcome.logged(error)
-        why = error.message if isinstance(error, Failure) else f"llama.cpp's converter says: {error}"
-    job.warn("no_vision_file", f"The GGUF reads text alone; there is no file for images and sound: {why}")
-    return None
 
 
 def _known(job: JobContext, base: Path, template: Template, tokenizer: Any, trained: dict[str, Any]) -> Kept:

@@ -111,8 +111,8 @@ def _compare(
     for name, info in planned.items():
         at = [file for file in files if _is_there(file, name, info)]
         changed = [updates[source] for source in sources[name] if isinstance(updates.get(source), LowRank)]
-        rows, largest = _rows(info)
-        slack = max((update.rounding(largest()) for update in changed), default=0.0)
+        rows = _rows(info)
+        slack = max((update.rounding() for update in changed), default=(0.0, 0.0))
         for file in at:
             try:
                 wrong = difference(file.header, name, rows, slack, file.source)
@@ -138,9 +138,9 @@ def _is_there(file: Checked, name: str, info: Any) -> bool:
     return True
 
 
-def _rows(info: Any) -> tuple[Callable[[int, int], Any], Callable[[], float]]:
-    """A function for rows of a planned tensor, as float32 (rows, columns), and one for its largest magnitude.
-    A large tensor that is only copied is read in its chunks."""
+def _rows(info: Any) -> Callable[[int, int], Any]:
+    """A function for rows of a planned tensor, as float32 (rows, columns), called in their order. A large
+    tensor that is only copied is read in its chunks."""
     import numpy as np
     from gguf import dequantize
 
@@ -158,13 +158,13 @@ def _rows(info: Any) -> tuple[Callable[[int, int], Any], Callable[[], float]]:
             found, kept = kept[: end - start], kept[end - start :]
             return found
 
-        return chunked, lambda: 0.0
+        return chunked
     whole = type(tensor).to_eager(tensor) if hasattr(tensor, "_meta") else np.asarray(tensor)
     if kind.name not in ("F32", "F16"):
         # Experts that the checkpoint has quantized are copied as they are.
         whole = dequantize(whole.view(np.uint8), kind)
     whole = whole.astype(np.float32, copy=False).reshape(-1, info.shape[-1])
-    return (lambda start, end: whole[start:end]), (lambda: float(np.abs(whole).max(initial=0.0)))
+    return lambda start, end: whole[start:end]
 
 
 def _sources(tensor: Any) -> Iterator[str]:

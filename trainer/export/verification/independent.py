@@ -63,12 +63,13 @@ class LowRank:
 
         return torch.addmm(weight, self.up, self.down, alpha=self.scale)
 
-    def rounding(self, weight: float) -> float:
-        """What float32 may lose in an element of that sum, whatever the order of its terms; `weight` is the
-        sum's largest magnitude. A sum of n products is off by at most n·u·Σ|terms| (Higham, Accuracy and
-        Stability of Numerical Algorithms, 3.1); here there are two such sums."""
+    def rounding(self) -> tuple[float, float]:
+        """What float32 may lose in a sum, whatever the order of its terms: a share of the sum, and an
+        absolute part. A sum of n products is off by at most n·u·Σ|terms| (Higham, Accuracy and Stability of
+        Numerical Algorithms, 3.1), and here two such sums are compared."""
         terms = abs(self.scale) * float(self.up.norm(dim=1).max() * self.down.norm(dim=0).max())
-        return 2 * (self.up.shape[1] + 3) * ROUNDING * (weight + 2 * terms)
+        share = 2 * (self.up.shape[1] + 3) * ROUNDING
+        return share, 2 * share * terms
 
 
 def low_rank_updates(folder: Path, base: dict[str, StoredTensor]) -> dict[str, LowRank]:
@@ -79,35 +80,43 @@ def low_rank_updates(folder: Path, base: dict[str, StoredTensor]) -> dict[str, L
         match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_(A|B)(?:\.default)?\.weight", key)
         if match and len(stored.shape) == 2:
             found.setdefault(match[1], {})[match[2]] = stored
-    updates = {}
+    updates: dict[str, LowRank] = {}
+    shared: set[str] = set()
     for module, pair in found.items():
         name = _tensor_of(module, base)
         if name is None or set(pair) != {"A", "B"} or len(base[name].shape) != 2:
+            continue
+        shape = (pair["B"].shape[0], pair["A"].shape[1])
+        transposed = bool(config.get("fan_in_fan_out"))
+        # Modules that share a tensor, or have parts of several.
+        if name in updates or (shape[::-1] if transposed else shape) != base[name].shape:
+            shared.add(name)
             continue
         down, up = ReadAgain.of(pair["A"]).read(), ReadAgain.of(pair["B"]).read()
         rank = down.shape[0]
         alpha = _by_pattern(config.get("alpha_pattern"), module, config["lora_alpha"])
         scale = alpha / (rank**0.5 if config.get("use_rslora") else rank)
-        transposed = bool(config.get("fan_in_fan_out"))
         updates[name] = LowRank(*((down.T, up.T) if transposed else (up, down)), scale)
-    return updates
+    return {name: update for name, update in updates.items() if name not in shared}
 
 
 def _tensor_of(module: str, base: dict[str, StoredTensor]) -> str | None:
-    """The tensor of the base that is `module`'s weight: the only one whose name ends alike for the
-    longest."""
+    """The tensor of the base that is `module`'s weight: the only one whose name ends alike for the longest,
+    with the layer's number in it if there is one."""
     wanted = f"{module}.weight".split(".")
-    best, longest = None, 0
+    best, longest = None, 1
     for name in base:
-        parts = name.split(".")
         same = 0
-        while same < min(len(parts), len(wanted)) and parts[-1 - same] == wanted[-1 - same]:
+        for ours, theirs in zip(reversed(wanted), reversed(name.split(".")), strict=False):
+            if ours != theirs:
+                break
             same += 1
         if same > longest:
             best, longest = name, same
         elif same == longest:
             best = None
-    return best
+    numbered = any(part.isdecimal() for part in wanted)
+    return best if not numbered or any(part.isdecimal() for part in wanted[-longest:]) else None
 
 
 def _by_pattern(patterns: dict[str, Any] | None, module: str, default: Any) -> Any:

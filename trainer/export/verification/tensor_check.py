@@ -9,6 +9,8 @@ from typing import Any
 from trainer.export.verification.block_error import LAYOUTS, block_limits
 from trainer.gguf_base.header import Header
 
+# What float32 arithmetic may lose in a weight: a share of it, and an absolute part.
+Slack = tuple[float, float]
 # Weights that are compared at a time: 16 MiB of float32.
 CHUNK = 1 << 22
 # Of all errors of a quantized tensor: rounding to the nearest of evenly spaced levels has step/√12. The
@@ -19,13 +21,12 @@ INTERMEDIATE = {"F16": 2.0**-11, "BF16": 2.0**-8}
 
 
 def difference(
-    header: Header, name: str, expected: Callable[[int, int], Any], slack: float, source: str | None
+    header: Header, name: str, expected: Callable[[int, int], Any], slack: Slack, source: str | None
 ) -> str | None:
     """What is wrong with a tensor, as the end of a sentence; None if nothing is.
 
-    `expected(start, end)` are rows of what it must be (float32, last dimension kept). `slack` is what float32
-    arithmetic may lose in it: 0 for a tensor that is only copied. `source` is the type of the file that it
-    was quantized from, if any.
+    `expected(start, end)` are rows of what it must be (float32, last dimension kept). `slack` is zero for a
+    tensor that is only copied. `source` is the type of the file that it was quantized from, if any.
     """
     import numpy as np
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
@@ -55,7 +56,8 @@ def difference(
             if not np.isfinite(found).all():
                 return _weight((int(np.argmin(np.isfinite(found))), "is not finite"), start, wanted)
             error = found - flat
-            lost = slack + (INTERMEDIATE.get(source or "", 0.0) * np.abs(flat).max(initial=0.0))
+            share = slack[0] + INTERMEDIATE.get(source or "", 0.0)
+            lost = slack[1] + share * float(np.abs(flat).max(initial=0.0))
             if kind.name not in LAYOUTS:
                 squares += float(np.square(error, dtype=np.float64).sum())
                 allowed += float(np.square(flat, dtype=np.float64).sum()) / 2
@@ -86,7 +88,7 @@ def _weight(wrong: tuple[int, str], start: int, wanted: Any) -> str:
     return f"[{start + row}, {column}] {reason}"
 
 
-def _wrong_bits(stored: Any, wanted: Any, kind: str, slack: float) -> tuple[int, str] | None:
+def _wrong_bits(stored: Any, wanted: Any, kind: str, slack: Slack) -> tuple[int, str] | None:
     """The first weight that is not the `wanted` one rounded to `kind`, within `slack`."""
     import numpy as np
 
@@ -97,7 +99,8 @@ def _wrong_bits(stored: Any, wanted: Any, kind: str, slack: float) -> tuple[int,
     if different.size == 0:
         return None
     found = as_floats(stored.view(right.dtype)[different])
-    low, high = (as_floats(bits(flat[different] + sign * np.float32(slack))) for sign in (-1, 1))
+    lost = (slack[0] * np.abs(flat[different]) + slack[1]).astype(np.float32)
+    low, high = (as_floats(bits(flat[different] + sign * lost)) for sign in (-1, 1))
     outside = ~((found >= low) & (found <= high))
     # 0 and -0 are one number.
     outside &= ~((found == 0) & (flat[different] == 0))

@@ -141,6 +141,12 @@ def with_tokens_swapped(path: Path, name: str, first: int, second: int) -> Path:
     return copy
 
 
+def scaled(update: adapters.Update, factor: float) -> adapters.Update:
+    """An update that counts `factor` times."""
+    parts = [(replace(change, scale=factor * change.scale), part) for change, part in update.parts]
+    return replace(update, parts=parts)
+
+
 def faults(
     files: Files, right: Path, eight: Path, four: Path | None, other: Path
 ) -> dict[str, tuple[Path, str | None, str]]:
@@ -163,7 +169,8 @@ def faults(
         return rows
 
     def flip(rows: Any) -> Any:
-        rows.view(np.uint16)[3, 5] ^= 1
+        # The last bit of a large weight, which float32 arithmetic does not reach.
+        rows.view(np.uint16).reshape(-1)[np.abs(rows).argmax()] ^= 1
         return rows
 
     def put(value: float) -> Callable[[Any], Any]:
@@ -207,11 +214,7 @@ def faults(
 
     query = next(name for name in files.adapter.updates if name.endswith("layers.1.self_attn.q_proj.weight"))
     value = next(name for name in files.adapter.updates if name.endswith("layers.0.self_attn.v_proj.weight"))
-    written(
-        "a scaled adapter",
-        adapted(lambda name, update: replace(update, scale=update.scale * 1.01)),
-        "attn_",
-    )
+    written("a scaled adapter", adapted(lambda name, update: scaled(update, 1.01)), "ffn_")
     written(
         "a missed layer",
         adapted(lambda name, update: None if name == query else update),
@@ -219,10 +222,10 @@ def faults(
     )
     written(
         "a forgotten alpha",
-        adapted(lambda name, update: replace(update, scale=1.0) if name == value else update),
+        adapted(lambda name, update: scaled(update, 0.5) if name == value else update),
         "blk.0.attn_v.weight",
     )
-    written("the adapter of another run", files.read_adapter(other), "attn_")
+    written("the adapter of another run", files.read_adapter(other), "ffn_")
 
     cut = files.folder / "cut.gguf"
     cut.write_bytes(right.read_bytes()[:-2000])

@@ -1,0 +1,34 @@
+"""A model whose files are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainer.data.template import Template
+from trainer.export.adapter import Adapter
+from trainer.export.kept import Kept
+from trainer.export.weights import StoredTensor
+from trainer.protocol.context import JobContext
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the files are made of. `convert` is `gguf.convert.convert` for this model."""
+
+    job: JobContext
+    scratch: Path
+    source: Path
+    template: Template
+    tokenizer: Any
+    known: Kept
+    tensors: dict[str, StoredTensor]
+    adapter: Adapter
+    convert: Callable[..., None]
+
+    @property
+    def intermediate(self) -> Path:
+        """The 16-bit file that further types are quantized from where no file of the export will do."""
+        return self.scratch / "intermediate.gguf"
