@@ -115,7 +115,7 @@ class Trial:
             return found
         tell(0.75, "loading")
         asked = [
-            {"tokens": tokens, "ids": scores["ids"]}
+            {"tokens": tokens, "positions": [len(tokens) - 1], "ids": [scores["ids"]]}
             for tokens, scores in zip(self.sequences, self.reference, strict=True)
         ]
         request = {
@@ -226,7 +226,7 @@ def _difference(reference: list[dict[str, Any]], answers: list[dict[str, Any]]) 
     """
     differences = []
     for wanted, answer in zip(reference, answers, strict=True):
-        scores = [-math.inf if score is None else score for score in answer["logprobs"]]
+        scores = [-math.inf if score is None else score for score in answer["logprobs"][0]]
         worst = max(abs(a - b) for a, b in zip(wanted["scores"], scores, strict=True))
         differences.append(worst / max(wanted["deviation"], 1e-6))
     difference = statistics.median(differences)

@@ -170,7 +170,8 @@ def _asked(gguf: Path, found: dict[str, Any]) -> dict[str, Any]:
     request = {
         "gguf": str(gguf),
         "sequences": [
-            {"tokens": tokens, "ids": ids} for tokens, ids in zip(found["prompts"], found["ids"], strict=True)
+            {"tokens": tokens, "positions": [len(tokens) - 1], "ids": [ids]}
+            for tokens, ids in zip(found["prompts"], found["ids"], strict=True)
         ],
         "texts": found["texts"],
     }
@@ -178,7 +179,7 @@ def _asked(gguf: Path, found: dict[str, Any]) -> dict[str, Any]:
     worst = max(
         abs(ours - theirs)
         for row, scored in zip(found["logprobs"], answer["sequences"], strict=True)
-        for ours, theirs in zip(row, scored["logprobs"], strict=True)
+        for ours, theirs in zip(row, scored["logprobs"][0], strict=True)
     )
     differing = sum(ours != theirs for ours, theirs in zip(found["text_ids"], answer["texts"], strict=True))
     return {"answer": worst, "tokens": differing}

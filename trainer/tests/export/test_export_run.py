@@ -119,7 +119,7 @@ def test_makes_every_type_verifies_it_and_tells_of_it(tmp_path: Path, base: Path
     assert {"merge", "convert", "quantize", "verify"} == set(phases)
     text = (spec.parent / "artifacts" / "Modelfile").read_text()
     assert text.startswith("FROM ./model-") and 'PARAMETER stop "<|im_end|>"' in text
-    assert '{{ if eq .Role "user" }}<|im_start|>user\n{{ .Content }}<|im_end|>\n' in text
+    assert '{{ if eq $m.Role "user" }}<|im_start|>user\n{{ $m.Content }}<|im_end|>\n' in text
     assert text.count("<|im_start|>assistant\n") == 2
 
 
@@ -150,11 +150,11 @@ def test_a_stop_between_two_tensors(tmp_path: Path, base: Path, monkeypatch: pyt
     assert made(spec) == []
 
 
-def test_a_file_that_has_nothing_to_do_with_the_measured_model_fails(tmp_path: Path, base: Path) -> None:
+def test_a_file_without_finite_answers_is_not_published(tmp_path: Path, base: Path) -> None:
     spec = make_job(tmp_path / "job", base, ["F16"])
-    export_fixture.make_adapter(base, spec.parent / "artifacts" / "adapter", lora_alpha=1024)
+    export_fixture.make_adapter(base, spec.parent / "artifacts" / "adapter", lora_alpha=1 << 16)
     done = export(spec)
-    assert "nothing to do with the trained model's" in done["export"]["reason"]
+    assert "probabilities are not finite" in done["export"]["reason"]
     assert (done["outcome"], done["verification"]) == ("completed", None)
     assert (done["export"]["state"], done["export"]["code"]) == ("failed", "verification_failed")
     assert done["export"]["files"][0]["state"] == "failed"
