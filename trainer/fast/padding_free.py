@@ -71,6 +71,8 @@ def why_padded(
     if any(isinstance(module, torch.nn.Conv1d) for module in inner.modules()):
         # It reaches into the row before.
         return "the model has convolutions over tokens"
+    if getattr(config, "num_kv_shared_layers", 0):
+        return "the model's layers share keys and values"
     before = inner.config._attn_implementation
     # T5 does not say so, but calls it alike.
     replaceable = type(inner)._supports_attention_backend or config.is_encoder_decoder
