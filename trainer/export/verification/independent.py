@@ -56,11 +56,14 @@ class LowRank:
     up: Any
     down: Any
     scale: float
+    # Whether it has been added to its matrix.
+    applied: bool = False
 
     def apply(self, weight: Any) -> Any:
         """weight + scale · up·down."""
         import torch
 
+        self.applied = True
         return torch.addmm(weight, self.up, self.down, alpha=self.scale)
 
     def rounding(self) -> tuple[float, float]:
