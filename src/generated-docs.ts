@@ -1,4 +1,5 @@
 /** The parts of docs/ that are generated from `src/contract/`. */
+import { type TriedArchitecture, triedArchitectures } from './contract/architectures.ts';
 import { failureCodes, failures } from './contract/failures.ts';
 import { type Field, journalLines } from './contract/journal.ts';
 import { derivedText, type Setting, settingNames, settings } from './contract/settings.ts';
@@ -113,8 +114,30 @@ const settingsTable = (): string =>
     settingNames.map((name) => [code(name), valuesOf(settings[name]), defaultOf(settings[name])]),
   );
 
+const architecturesTable = (): string => {
+  const yes = (fact: boolean) => (fact ? 'yes' : 'no');
+  const rows = Object.entries(triedArchitectures).map(([toy, row]: [string, TriedArchitecture]) => [
+    row.architecture,
+    toy,
+    yes(row.trains),
+    row.padded === null ? '' : row.padded ? 'padded' : 'without padding',
+    row.adapts === '' ? '' : row.adapts.split(' ').map(code).join(' '),
+    yes(row.gguf),
+    row.trains ? yes(row.loss_equal) : '',
+    row.gguf ? yes(row.tokens_equal) : '',
+    row.gguf ? yes(row.answer_equal) : '',
+    row.why?.replaceAll('|', '\\|').replaceAll('\n', ' ') ?? '',
+  ]);
+  const head = ['class', 'toy', 'trains', 'rows', 'adapted by default', 'GGUF'];
+  return table(
+    [...head, 'loss equal', 'tokens equal', 'answer equal', 'why not'],
+    rows.sort((one, other) => String(one[0]).localeCompare(String(other[0]))),
+  );
+};
+
 /** The generated blocks of each page by name. In the page, comments mark where a block begins and ends. */
 export const generatedBlocks: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'docs/architectures.md': { architectures: architecturesTable },
   'docs/troubleshooting.md': { failures: failureSections },
   'docs/job-folder.md': { journal: journalTable },
   'docs/specification.md': { settings: settingsTable },

@@ -1,3 +1,4 @@
+import { whyNoGgufWasMade } from '../../contract/architectures.ts';
 import type { Description } from '../../trainer/protocol.ts';
 import type { ModelKind } from './gguf-verdict.ts';
 import { continues, hasTextPart, partAdvice, whyNotPair, whyUntrainable } from './model-pair.ts';
@@ -34,6 +35,7 @@ export function modelNotes({ kind, hasAdapterBeside }: Facts, description: Descr
   return [
     ...partAdvice(kind, description),
     ...taskAdvice(kind, description),
+    ...triedAdvice(kind),
     ...(stored?.dequantized
       ? [
           `The weights are stored quantized (${kind.quantization}) and become 16- or 32-bit weights for the training, which takes 2 or 4 bytes for each.`,
@@ -44,6 +46,15 @@ export function modelNotes({ kind, hasAdapterBeside }: Facts, description: Descr
           'An adapter lies beside the weights (adapter_config.json). It is not used: the training starts from the weights alone.',
         ]
       : []),
+  ];
+}
+
+/** What the table of architectures says of a model (docs/architectures.md). */
+function triedAdvice({ converted }: ModelKind): string[] {
+  const why = converted === null ? null : whyNoGgufWasMade(converted);
+  if (why === null) return [];
+  return [
+    `Of a small model of this architecture no GGUF file could be made: ${why} The export is tried before the training; without it, the model answers through transformers.`,
   ];
 }
 

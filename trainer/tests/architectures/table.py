@@ -42,11 +42,9 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 def write(entries: dict[str, dict[str, Any]]) -> None:
-    """Writes the table, a line for each toy."""
-    rows = [
-        f"  {json.dumps(name)}: {json.dumps(entries[name], ensure_ascii=False)}" for name in sorted(entries)
-    ]
-    TABLE.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+    """Writes the table, sorted by toy."""
+    text = json.dumps(dict(sorted(entries.items())), ensure_ascii=False, indent=2)
+    TABLE.write_text(f"{text}\n", "utf-8")
 
 
 def main(argv: list[str]) -> int:

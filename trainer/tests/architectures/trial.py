@@ -7,6 +7,7 @@ a time.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ KNOWN = (*sorted(toys.TOYS), *sorted(whole_models.TOYS))
 # Natural logarithms, of losses and of log-probabilities; llama.cpp keeps keys and values in 16 bits.
 SAME_LOSS = 5e-4
 SAME_ANSWER = 0.03
+# Parameters of all experts of a layer in one tensor.
+EXPERTS = re.compile(r"(^|\.)experts(\.|$)")
 # The most likely next tokens whose log-probabilities are compared.
 COMPARED = 20
 
@@ -91,7 +94,9 @@ def _adapted(adapter: Path) -> str:
 
     with safe_open(adapter / "adapter_model.safetensors", "pt") as file:
         names = {key.partition(".lora_")[0] for key in file.keys()}  # noqa: SIM118
-    return " ".join(sorted({"experts" if "expert" in name else name.rsplit(".", 1)[-1] for name in names}))
+    return " ".join(
+        sorted({"experts" if EXPERTS.search(name) else name.rsplit(".", 1)[-1] for name in names})
+    )
 
 
 def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]) -> dict[str, Any]:
