@@ -126,9 +126,10 @@ export function withExamples<R extends Route>(
   const unused = new Set(Object.keys(examples));
   const exemplified = routes.map((entry) => {
     const key = `${entry.method} ${entry.path}`;
-    const answer = entry.responses[200];
+    const status = entry.responses[200] === undefined ? 202 : 200;
+    const answer = entry.responses[status];
     if (answer === undefined || !unused.delete(key)) return entry;
-    return { ...entry, responses: { ...entry.responses, 200: { ...answer, example: examples[key] } } };
+    return { ...entry, responses: { ...entry.responses, [status]: { ...answer, example: examples[key] } } };
   });
   if (unused.size > 0) throw new Error(`There is no route for the examples ${[...unused].join(', ')}`);
   return exemplified;

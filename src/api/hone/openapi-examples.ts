@@ -291,6 +291,20 @@ const catalogued = {
   path: `/home/ada/.local/share/hone/model_checkpoints/${job.model_id}`,
 };
 
+const exportUnderway = {
+  ...exported,
+  files: [
+    {
+      ...{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true },
+      ...{ loss_increase: 0.003, mean_kl: 0.0011, agreement: 0.994 },
+    },
+  ],
+  underway: {
+    ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
+    detail: 'merging into F16',
+  },
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs': { jobs: [job], total: 1 },
   'GET /api/jobs/{job_id}': {
@@ -377,13 +391,14 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/datasets/{name}/preview': {
     max_seq_length: 512,
     template_source: 'model',
+    thinking: 'keep',
     warning: null,
     rows: [
       {
         line: 1,
         messages: [
-          { role: 'user', content: 'Where', learned: false },
-          { role: 'assistant', content: 'Shipping', learned: true },
+          { role: 'user', content: 'Where', reasoning: null, learned: false },
+          { role: 'assistant', content: 'Shipping', reasoning: null, learned: true },
         ],
         tokens: [
           { id: 9064, text: 'Where', labelled: false, truncated: false },
@@ -615,19 +630,8 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  'GET /api/models/{model_id}/export': {
-    ...exported,
-    files: [
-      {
-        ...{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true },
-        ...{ loss_increase: 0.003, mean_kl: 0.0011, agreement: 0.994 },
-      },
-    ],
-    underway: {
-      ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
-      detail: 'merging into F16',
-    },
-  },
+  'GET /api/models/{model_id}/export': exportUnderway,
+  'POST /api/models/{model_id}/export': exportUnderway,
   'DELETE /api/models/{model_id}/export': {
     status: 'cancelled',
     message: 'The export of Qwen3-0.6B-support was cancelled',
