@@ -165,7 +165,7 @@ export async function endAll(): Promise<void> {
 }
 
 /** The pids of trainers that work in a data directory: by their arguments, or, forked from a warm one, by the
- * word that they left. */
+ * word that they left. The child in which one tries its export is no trainer. */
 export function trainersOf(dataDir: string): number[] {
   const jobs = join(dataDir, 'jobs');
   const forks = (existsSync(jobs) ? readdirSync(jobs) : [])
@@ -178,7 +178,7 @@ export function trainersOf(dataDir: string): number[] {
   const listed = execFileSync('ps', ['-axo', 'pid=,stat=,args='], { encoding: 'utf8', maxBuffer: 2 ** 24 });
   return listed
     .split('\n')
-    .filter((line) => line.includes('-m trainer') && !/^\s*\d+\s+Z/.test(line))
+    .filter((line) => /-m trainer (?!dry-run)/.test(line) && !/^\s*\d+\s+Z/.test(line))
     .filter((line) => line.includes(jobs) || forks.includes(Number.parseInt(line, 10)))
     .map((line) => Number.parseInt(line, 10));
 }

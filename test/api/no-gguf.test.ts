@@ -125,9 +125,10 @@ test('such a model is not deleted while it answers', async () => {
   const file = join(service.dataDir, 'model_checkpoints', model_id, 'template.json');
   const template = readFileSync(file);
   rmSync(file);
-  // The process that answers reads it when it loads the model, and waits until somebody writes it.
+  // The service reads it, then the process that answers when it loads the model; both wait until somebody writes it.
   execFileSync('mkfifo', [file]);
   const answer = service.call('POST', '/api/playground/new', { model_id, prompt, max_length: 4, ...greedy });
+  await writeFile(file, template);
   const pending = async () => (await service.call('GET', '/api/playground/figures')).body;
   await until(async () => {
     const { running, waiting } = await pending();

@@ -1,4 +1,4 @@
-/** A model that llama.cpp reads otherwise than it was trained: it is kept, and the API and the page say so. */
+/** A model whose tokenizer llama.cpp cannot follow: that is found before the training, and the API and the page say so. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { model } from '../models.ts';
@@ -25,11 +25,7 @@ test.after(async () => {
 test.before(async () => {
   service = await startService({ warm: true });
   await service.upload('support.jsonl', supportRows());
-  const request = quickRequest({
-    model_name: model('mixed'),
-    max_steps: 2,
-    export: { quantizations: ['F16'] },
-  });
+  const request = quickRequest({ model_name: model('mixed'), max_steps: 2 });
   assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
   const ended = await untilEnded(service);
   assert.is(ended.status, 'completed', JSON.stringify(ended));
@@ -37,15 +33,12 @@ test.before(async () => {
   [made] = (await service.call('GET', '/api/models/')).body;
 });
 
-test('the run is completed, its file answers, and its record says what differs', async () => {
-  const { verification } = job;
-  assert.equal([verification.passed, verification.agreement, verification.tokens_equal], [false, 1, 0]);
-  assert.match(verification.reason, 'texts become other tokens than in training');
-  assert.match(verification.tokens_differ.text, /^user: /);
-  assert.not.equal(verification.tokens_differ.trained, verification.tokens_differ.gguf);
-  const lineage = (await service.call('GET', `/api/models/${made.model_id}/lineage`)).body;
-  assert.equal(lineage.verification, verification);
-  assert.ok(lineage.files.some(({ kind }: Json) => kind === 'gguf'));
+const reason =
+  /llama\.cpp splits \d+ of \d+ texts into other tokens than this model's tokenizer, for example "user: /;
+
+test('the run is completed without a GGUF file, answers, and its record says why', async () => {
+  assert.is(job.export.state, 'skipped');
+  assert.match(job.export.reason, reason);
   const answer = await service.call('POST', '/api/playground/new', {
     model_id: made.model_id,
     prompt: 'My parcel has not come.',
@@ -56,17 +49,23 @@ test('the run is completed, its file answers, and its record says what differs',
   assert.is(answer.status, 200, JSON.stringify(answer.body));
 });
 
-test('the page of the model and that of the run show the mark in plain words', async () => {
+test('the page of the model and that of the run say why', async () => {
   for (const path of [`/models/${made.model_id}`, '/training/train_1']) {
     const { page, faults } = await openPage(service.url, path);
-    await sees(page, 'Tokenization differs');
-    await sees(page, /has the trained weights but tokenizes some texts differently/);
-    await page.getByText('A text that is tokenized differently').click();
-    await sees(page, job.verification.tokens_differ.trained.join(' '));
-    await sees(page, job.verification.tokens_differ.gguf.join(' '));
+    await sees(page, reason);
     assert.equal(await axeViolations(page), []);
     assert.equal(faults, []);
   }
+});
+
+test('a start that asks for the file is refused before the first step', async () => {
+  const request = quickRequest({ model_name: model('mixed'), export: { quantizations: ['F16'] } });
+  assert.is((await service.call('POST', '/api/start_training', request)).status, 200);
+  const ended = await untilEnded(service);
+  assert.is(ended.status, 'error', JSON.stringify(ended));
+  assert.match(ended.error, reason);
+  const { last_metric: step } = (await service.call('GET', '/api/jobs/train_2')).body;
+  assert.is(step, null);
 });
 
 test.run();

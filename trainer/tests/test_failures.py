@@ -339,7 +339,7 @@ def test_a_failure_that_nobody_foresaw_tells_its_last_line_and_the_end_of_the_lo
     line = jobs.journal(spec)[-1]
     assert line["code"] == "internal" and "IsADirectoryError" in line["message"]
     first, _, tail = line["evidence"].partition("\n")
-    assert first.startswith("IsADirectoryError") and "read_rows" in tail
+    assert first.startswith("IsADirectoryError") and "_has_marks" in tail
     assert (tmp_path / "log.txt").read_text().endswith(tail.rpartition("\n")[2] + "\n")
 
 

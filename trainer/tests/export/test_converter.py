@@ -41,11 +41,12 @@ def test_a_file_answers_like_transformers(name: str, tmp_path: Path) -> None:
     with torch.no_grad():
         expected = torch.log_softmax(model(tokens).logits[0, -1].double(), -1)
     likeliest = expected.topk(50).indices
-    request = {"gguf": str(gguf), "sequences": [{"tokens": tokens[0].tolist(), "ids": likeliest.tolist()}]}
+    asked = {"tokens": tokens[0].tolist(), "positions": [tokens.shape[1] - 1], "ids": [likeliest.tolist()]}
+    request = {"gguf": str(gguf), "sequences": [asked]}
     told = subprocess.run(
         export_fixture.TOOLS["score"], input=json.dumps(request).encode(), capture_output=True, check=True
     )
-    found = torch.tensor(json.loads(told.stdout)["sequences"][0]["logprobs"])
+    found = torch.tensor(json.loads(told.stdout)["sequences"][0]["logprobs"][0])
     assert (found - expected[likeliest]).abs().max() < SAME
 
 

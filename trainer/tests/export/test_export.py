@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -307,8 +308,7 @@ def test_the_verdict_needs_no_torch() -> None:
         "import sys; from trainer.export.architectures import supported;"
         f"assert len(supported({str(CONVERTER)!r})) > 100; assert 'torch' not in sys.modules"
     )
-    command = [shutil.which("python3") or "python3", "-c", program]
-    assert subprocess.run(command, cwd=export_fixture.ROOT).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], cwd=export_fixture.ROOT).returncode == 0
 
 
 # Judgement.
