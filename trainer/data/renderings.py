@@ -110,10 +110,15 @@ def _unreadable(complaints: str) -> Failure:
     """The refusal of a template that the playground cannot read, by what its program wrote on stderr."""
     last = (complaints.splitlines() or [""])[-1]
     try:
-        reason = f": {json.loads(last)['message']}"
+        reason = json.loads(last)["message"]
     except (ValueError, TypeError, KeyError):
-        reason = "."
-    message = f"The playground cannot read the model's chat template{reason}"
+        return Failure(
+            "dependency_missing",
+            "The program that renders rows as the playground does failed.",
+            "Run `npm start` again, which builds what is missing.",
+            complaints[-2000:],
+        )
+    message = f"The playground cannot read the model's chat template: {reason}"
     return Failure("bad_tokenizer", message, ADVICE, complaints[-2000:])
 
 
