@@ -111,6 +111,7 @@ export function writeSpec(dir: string, job: string, size: Size, rows: Rows, chan
     settings,
     export: null,
     tensorboard_dir: null,
+    tools: { ...golden.tools, render: ['node', join(root, 'dist', 'compare-renderings.js')], bases: null },
     ...top,
   };
   writeFileSync(path, JSON.stringify(spec));
