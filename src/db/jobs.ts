@@ -25,6 +25,8 @@ export interface JobRow {
   readonly stopRequested: boolean;
   readonly discardRequested: boolean;
   readonly acknowledged: boolean;
+  /** The highest progress of the latest attempt, in percent. */
+  readonly progress: number | null;
   readonly phase: string | null;
   readonly phaseProgress: number | null;
   readonly phaseDetail: string | null;
@@ -84,6 +86,7 @@ const columnNames: Record<keyof JobRow, string> = {
   stopRequested: 'stop_requested',
   discardRequested: 'discard_requested',
   acknowledged: 'acknowledged',
+  progress: 'progress',
   phase: 'phase',
   phaseProgress: 'phase_progress',
   phaseDetail: 'phase_detail',

@@ -51,7 +51,7 @@ const exporting = phasesOf('Export', 'Verify');
 const trainFrom = 5;
 const trainTo = 90;
 
-/** A job's progress from 0 to 100; 100 only when complete. */
+/** A job's progress from 0 to 100; 100 only when complete. It never falls within an attempt. */
 export function progressOf(job: Job): number {
   if (job.state === 'completed') return 100;
   const metric = job.lastMetric;
@@ -63,7 +63,7 @@ export function progressOf(job: Job): number {
   if (after >= 0) percent = trainTo + ((100 - trainTo) * (after + within)) / exporting.length;
   else if (before >= 0 && metric === null) percent = (trainFrom * (before + within)) / preparation.length;
   else if (job.phase === null) percent = 0;
-  return Math.min(99.9, Math.round(percent * 10) / 10);
+  return Math.max(job.progress ?? 0, Math.min(99.9, Math.round(percent * 10) / 10));
 }
 
 /** A sentence about what a job is doing or how it ended. */

@@ -45,9 +45,9 @@ export function createFollower(
     return frames.commit((emit) => {
       const before = records.get(id);
       const { job, ending } = applyLines(before, lines, emit, () => options.takeTrace(id));
-      const { state, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec } = job;
+      const { state, progress, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec } = job;
       store.jobs.update(id, {
-        ...{ state, phase, phaseProgress, phaseDetail, lastMetric, artifacts },
+        ...{ state, progress, phase, phaseProgress, phaseDetail, lastMetric, artifacts },
         ...(spec === before.spec ? {} : { spec }),
         // The offset of a line that ends the job is stored together with the outcome.
         ...(ending === null ? { journalOffset } : {}),

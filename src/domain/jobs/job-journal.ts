@@ -32,6 +32,7 @@ export function applyLines(
   let ending: EndLine | null = null;
   const change = (fields: JobChange) => {
     current = { ...current, ...fields } as Job;
+    current = { ...current, progress: progressOf(current) };
   };
   for (const line of lines) {
     // It may be read long after it was written, if the service was not running.

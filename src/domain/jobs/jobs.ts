@@ -97,7 +97,7 @@ const forgotten = {
   ...{ stopRequested: false, discardRequested: false, acknowledged: false, startedAt: null, endedAt: null },
   ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
   ...{ exitCode: null, exitSignal: null, pid: null, pidStarted: null },
-  ...{ phase: null, phaseProgress: null, phaseDetail: null },
+  ...{ progress: null, phase: null, phaseProgress: null, phaseDetail: null },
 };
 
 /** How long a job that has ended ran, in all of its attempts. */

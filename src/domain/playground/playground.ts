@@ -2,13 +2,7 @@ import { join } from 'node:path';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
-import type {
-  EmbedResult,
-  GenerateRequest,
-  GenerateResult,
-  ModelProcess,
-  OnText,
-} from '../../inference/engine.ts';
+import type { EmbedResult, GenerateRequest, ModelProcess, OnText } from '../../inference/engine.ts';
 import type { Engines } from '../../inference/engines.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
