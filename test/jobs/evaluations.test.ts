@@ -1,6 +1,6 @@
 /** `/api/evaluations`: one after another, making room for trainings, across a killed service, and cancelled. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,7 +16,7 @@ import {
   tinyModel,
   until,
 } from '../service.ts';
-import { littleInstallation } from './little-installation.ts';
+import { letGo, littleInstallation } from './little-installation.ts';
 
 const dataDir = temporaryFolder();
 const env = littleInstallation('polite');
@@ -47,10 +47,7 @@ const folder = (id: string) => join(dataDir, 'evaluations', id);
 const begun = (id: string) =>
   until(async () => (await get(id)).progress === 0.5, `${id} has told of its progress`, 300_000);
 /** Tells the process of an evaluation how to end. */
-function go(id: string, how: string): void {
-  writeFileSync(join(folder(id), 'going'), how);
-  renameSync(join(folder(id), 'going'), join(folder(id), 'go'));
-}
+const go = (id: string, how: string) => letGo(folder(id), how);
 const pidOf = (id: string): number =>
   JSON.parse(readFileSync(join(folder(id), 'journal.jsonl'), 'utf8').split('\n')[0] as string).pid;
 const hasEnded = (pid: number) =>

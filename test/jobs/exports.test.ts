@@ -18,7 +18,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
-import { littleInstallation } from './little-installation.ts';
+import { letGo, littleInstallation } from './little-installation.ts';
 
 let service: TestService;
 let description: Description;
@@ -36,7 +36,7 @@ const modelDir = () => join(dataDir, 'model_checkpoints', modelId);
 const exportPath = () => `/api/models/${modelId}/export`;
 const exportTo = (...quantizations: string[]) => ask('POST', exportPath(), { quantizations });
 /** Says how the export that runs goes on. */
-const go = (how: string) => writeFileSync(join(dataDir, 'exports', modelId, 'go'), how);
+const go = (how: string) => letGo(join(dataDir, 'exports', modelId), how);
 const partialFiles = () => readdirSync(modelDir()).filter((name) => name.endsWith('.partial'));
 const untilRunning = () =>
   until(async () => (await get(exportPath())).underway?.phase === 'convert', 'the export runs');

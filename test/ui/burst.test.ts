@@ -1,9 +1,8 @@
 /** A run of ten thousand steps a second: the page keeps its socket, and its chart ends at the last step. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { littleInstallation } from '../jobs/little-installation.ts';
+import { letGo, littleInstallation } from '../jobs/little-installation.ts';
 import { endAll, startService, supportRows, type TestService, tinyModel, until } from '../service.ts';
 import { closeBrowser, openPage, sees } from './browser.ts';
 
@@ -48,7 +47,7 @@ test('a page that stands still for a while keeps its socket, and its chart ends 
   await debugging.send('Debugger.enable');
   const paused = new Promise((resolve) => debugging.once('Debugger.paused', resolve));
   await debugging.send('Debugger.pause');
-  writeFileSync(join(service.dataDir, 'jobs', 'train_1', 'go'), '');
+  letGo(join(service.dataDir, 'jobs', 'train_1'));
   await paused;
   await until(async () => (await lastStep()) > whileStill, 'the run goes on', 300_000);
   await debugging.send('Debugger.resume');

@@ -1,11 +1,10 @@
 /** The pages of evaluations: the list and its form, one that runs, and two side by side, row by row. */
-import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
 import { root } from '../folders.ts';
-import { littleInstallation } from '../jobs/little-installation.ts';
+import { letGo, littleInstallation } from '../jobs/little-installation.ts';
 import { makeModels } from '../models.ts';
 import {
   endAll,
@@ -159,8 +158,7 @@ test('two models are scored on a dataset from its page, with their progress, and
     ['eval_9', 'Two'],
   ] as const) {
     await page.getByRole('progressbar', { name: `Progress of ${id}` }).waitFor({ timeout: 300_000 });
-    writeFileSync(join(dataDir, 'evaluations', id, 'going'), answer);
-    renameSync(join(dataDir, 'evaluations', id, 'going'), join(dataDir, 'evaluations', id, 'go'));
+    letGo(join(dataDir, 'evaluations', id), answer);
     await page.getByRole('checkbox', { name: `Compare ${id}` }).check({ timeout: 300_000 });
   }
   await page.getByRole('button', { name: 'Delete eval_3' }).click();

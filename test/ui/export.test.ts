@@ -1,11 +1,10 @@
 /** The page of a run and of a model whose export failed: what is there, why, and exporting again. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
-import { littleInstallation } from '../jobs/little-installation.ts';
+import { letGo, littleInstallation } from '../jobs/little-installation.ts';
 import {
   endAll,
   quickRequest,
@@ -24,7 +23,7 @@ let modelId: string;
 
 const reason = 'model.layers.0.self_attn.q_proj.weight is not what was trained.';
 /** Says how the export that runs goes on. */
-const go = (how: string) => writeFileSync(join(dataDir, 'exports', modelId, 'go'), how);
+const go = (how: string) => letGo(join(dataDir, 'exports', modelId), how);
 const start = async () => {
   service = await startService({ dataDir, env: littleInstallation('export-fails') });
 };

@@ -1,10 +1,10 @@
 /** A run tells what happened to it: its events from start to end, and its log. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readDescription } from '../api/description.ts';
-import { littleInstallation } from '../jobs/little-installation.ts';
+import { letGo, littleInstallation } from '../jobs/little-installation.ts';
 import {
   endAll,
   type Json,
@@ -73,7 +73,7 @@ test('the events of a run are told from its start to its end, while it runs and 
   assert.equal(await appearanceFaults(page, 'run-events'), []);
   await page.getByRole('button', { name: /^(Start again|Resume)/ }).click();
   await tells([...beginning, 'Failed', ...again, ...ending.slice(0, 3)]);
-  writeFileSync(join(service.dataDir, 'jobs', 'train_1', 'go'), '');
+  letGo(join(service.dataDir, 'jobs', 'train_1'));
   await tells([...beginning, 'Failed', ...again, ...ending]);
   await page.reload();
   await tells([...beginning, 'Failed', ...again, ...ending]);

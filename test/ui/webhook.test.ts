@@ -1,9 +1,8 @@
 /** A service tells an address how its runs end: signed, again after a failure, and without waiting for it. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { littleInstallation } from '../jobs/little-installation.ts';
+import { letGo, littleInstallation } from '../jobs/little-installation.ts';
 import {
   endAll,
   type Json,
@@ -61,7 +60,7 @@ test('a run that fails and then completes is told of twice, signed, and again af
   await receiver.comes(2);
   const resumed = await service.call('POST', '/api/jobs/train_1/resume');
   assert.is(resumed.status, 200, JSON.stringify(resumed.body));
-  writeFileSync(join(service.dataDir, 'jobs', 'train_1', 'go'), '');
+  letGo(join(service.dataDir, 'jobs', 'train_1'));
   await receiver.comes(3);
   const [first, again, last] = told();
   assert.equal(again, first);
@@ -84,7 +83,7 @@ test('an evaluation is not told of', async () => {
   assert.is((await service.call('POST', '/api/evaluations', asked)).status, 200);
   const read = async () => (await service.call('GET', '/api/evaluations/eval_1')).body;
   await until(async () => (await read()).progress === 0.5, 'it runs', 300_000);
-  writeFileSync(join(service.dataDir, 'evaluations', 'eval_1', 'go'), 'fail');
+  letGo(join(service.dataDir, 'evaluations', 'eval_1'), 'fail');
   await until(async () => (await read()).state === 'failed', 'it has failed', 300_000);
   // A run that ends afterwards is the first that is told of.
   await train();
