@@ -148,7 +148,8 @@ test('the form says at once what is missing, starts a sweep, and its page follow
     model: tinyModel('llama'),
     custom: true,
     dataset: 'support.jsonl',
-    settings: { max_steps: '600' },
+    // Long enough for a busy machine: a trial that is over cannot be stopped.
+    settings: { max_steps: '6000', eval_steps: '20' },
   };
   await page.evaluate((text) => localStorage.setItem('hone.draft', text), JSON.stringify(draft));
   await page.reload();
