@@ -44,7 +44,7 @@ def make_base(folder: Path) -> Path:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     program = (
-        "import { realModel } from './test/real/real-models.ts'; console.log(await realModel('smollm2'));"
+        "import { realModel } from './test/real/real-model.ts'; console.log(await realModel('smollm2'));"
     )
     command = ["node", "--import", "tsx", "--input-type=module", "-e", program]
     told = subprocess.run(command, cwd=export_fixture.ROOT, capture_output=True, text=True, check=True)
