@@ -173,6 +173,25 @@ test('a late answer about a run does not hide its end', async () => {
   assert.equal(faults, []);
 });
 
+test('a run that goes on cannot be resumed, though nothing but frames has told so', async () => {
+  const id = await start();
+  await inState(id, 'running');
+  await service.call('POST', `/api/jobs/${id}/stop`);
+  const { page, faults } = await openPage(service.url, `/training/${id}`);
+  const resume = page.getByRole('button', { name: 'Start again', exact: true });
+  await resume.waitFor();
+  const held: (() => Promise<void>)[] = [];
+  await page.route(`**/api/jobs/${id}`, (route) => void held.push(() => route.continue()));
+  await service.call('POST', `/api/jobs/${id}/resume`);
+  await page.locator('.page-head .badge[data-state="running"]').waitFor();
+  assert.is(await resume.count(), 0);
+  for (const answer of held) await answer();
+  await page.unroute(`**/api/jobs/${id}`);
+  await service.call('POST', `/api/jobs/${id}/stop`);
+  await resume.waitFor();
+  assert.equal(faults, []);
+});
+
 test('a run that is discarded is so in every tab, and nobody asks for it any more', async () => {
   const id = await start();
   await inState(id, 'running');

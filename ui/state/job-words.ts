@@ -5,6 +5,7 @@ import {
   type Phase,
   phases,
   phasesOf,
+  resumableStates,
   stages,
   states,
   unfinishedStates,
@@ -15,6 +16,7 @@ export const isActive = (state: string) => (unfinishedStates as readonly string[
 export const isEnded = (state: string) => !isActive(state);
 /** Whether a job in this state can be stopped. */
 export const isStoppable = (state: string) => isActive(state) && state !== 'stopping';
+export const isResumable = (state: string) => (resumableStates as readonly string[]).includes(state);
 
 export const stateName = (state: JobState) => states[state].label;
 export const phaseName = (phase: Phase | null) => (phase === null ? '' : phases[phase].label);

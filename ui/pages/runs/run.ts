@@ -23,7 +23,7 @@ import {
 import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { endNotices } from '../../state/end-notices.ts';
-import { isActive, isEnded, isStoppable } from '../../state/job-words.ts';
+import { isActive, isEnded, isResumable, isStoppable } from '../../state/job-words.ts';
 import { paced } from '../../state/pace.ts';
 import { asServiceError } from '../../state/remote.ts';
 import type { Run } from '../../state/run.ts';
@@ -228,7 +228,7 @@ export class RunPage extends LitElement {
           : nothing
       }
       ${
-        job.resumable
+        isResumable(job.state)
           ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>
               ${job.trained ? 'Export again' : job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
             </button>`
