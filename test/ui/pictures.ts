@@ -1,21 +1,20 @@
 /**
- * Makes the pictures in the README from a real run: `node --import tsx test/ui/pictures.ts [NAME…]`, all of them without
- * a name. It needs the starter model, which `npm run demo` makes. It writes to `ui/pictures/`.
+ * Makes the pictures in the README from a run of a real model, SmolLM2-135M-Instruct, on the demo's task of dates:
+ * `node --import tsx test/ui/pictures.ts [NAME…]`, all of them without a name. It writes to `ui/pictures/`.
  */
-import { cpSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { platformCacheDir } from '../../src/config.ts';
-import { findStarter } from '../../src/domain/datasets/starter-model.ts';
+import { settingsForDates } from '../../src/demo/settings.ts';
+import { datesTask } from '../../src/demo/task.ts';
+import { layOutLmStudio } from '../gguf-caches.ts';
+import { realModel } from '../real/real-model.ts';
 import { root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
 import { closeBrowser, openFold, sees, theBrowser } from './browser.ts';
 
 const scale = 1.5;
-const prompts = [
-  'Good evening, please delete my subscription.',
-  'My bank says that you took the same fee two times in one day.',
-  'Our company needs a receipt with its name on it for the tax office.',
-];
+const { file, questions } = datesTask(root);
+const prompts = questions.slice(0, 3).map(({ prompt }) => prompt);
 
 const names = process.argv.slice(2);
 const isWanted = (name: string) => names.length === 0 || names.includes(name);
@@ -25,7 +24,6 @@ const home = temporaryFolder();
 const service = await startService({
   env: { HOME: home, XDG_CACHE_HOME: join(home, '.cache'), HF_HOME: join(home, 'huggingface') },
 });
-const model = '~/models/hone-starter';
 
 async function open(path: string, colorScheme: 'light' | 'dark', height: number): Promise<Page> {
   const browser = await theBrowser();
@@ -44,31 +42,25 @@ const keep = (page: Page, name: string) =>
   page.screenshot({ path: join(root, 'ui', 'pictures', `${name}.png`) });
 
 try {
-  const starter = await findStarter([platformCacheDir(process.env, process.platform)]);
-  if (starter === null) throw new Error('There is no starter model: run `npm run demo` first.');
-  for (const folder of ['models/hone-starter', '.cache/hone/starter-model']) {
-    cpSync(starter, join(home, folder), { recursive: true });
-  }
-  const { examples } = (await service.call('GET', '/api/examples')).body;
-  await service.call('POST', '/api/examples/support');
+  const model = layOutLmStudio(home, await realModel('smollm2'), 'HuggingFaceTB/SmolLM2-135M-Instruct-GGUF');
+  await service.upload(file, readFileSync(join(root, 'examples', file)));
   if (['dashboard', 'run', 'playground'].some(isWanted)) {
     const { status, body } = await service.call('POST', '/api/start_training', {
-      ...examples[0].settings,
+      ...settingsForDates,
       task: 'text-generation',
       model_name: model,
-      dataset: 'support.jsonl',
-      num_train_epochs: 12,
+      dataset: file,
       eval_split: 0.1,
-      eval_steps: 40,
+      eval_steps: 20,
       golden_prompts: prompts,
     });
     if (status !== 200) throw new Error(JSON.stringify(body));
 
     const dashboard = await open('/', 'dark', 834);
     await until(
-      async () => (await service.call('GET', '/api/training_status')).body.current_step >= 330,
+      async () => (await service.call('GET', '/api/training_status')).body.current_step >= 110,
       'most steps are done',
-      600_000,
+      1_800_000,
     );
     await keep(dashboard, 'dashboard');
     await untilEnded(service);
@@ -77,14 +69,14 @@ try {
     const run = await open('/training/train_1', 'light', 860);
     await run.locator('.verdict-prompt').nth(2).waitFor();
     // Until the names are read, it is called by its key.
-    await run.getByText('Text generation on support.jsonl').waitFor();
+    await run.getByText('Text generation on dates.jsonl').waitFor();
     await keep(run, 'run');
   }
   if (isWanted('playground')) {
     const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
     const playground = await open(`/playground/${model_id}`, 'light', 1010);
     await playground.getByLabel('Compare side by side').check();
-    await playground.getByLabel('Temperature').fill('0.3');
+    await playground.getByLabel('Temperature').fill('0');
     // The first answer waits for the model to load.
     await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
     for (const [index, prompt] of prompts.slice(1).entries()) {
@@ -104,7 +96,7 @@ try {
   if (isWanted('training')) {
     const training = await open('/training', 'light', 870);
     await training.getByLabel('Model', { exact: true }).selectOption(model);
-    await training.getByLabel('Dataset', { exact: true }).selectOption('support.jsonl');
+    await training.getByLabel('Dataset', { exact: true }).selectOption(file);
     await training.getByLabel('Batch size', { exact: true }).fill('8');
     await openFold(training, 'More essentials');
     await training.getByLabel('Gradient accumulation steps').fill('1');
