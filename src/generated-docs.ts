@@ -1,6 +1,7 @@
 /** The parts of docs/ that are generated from `src/contract/`. */
 import { type TriedArchitecture, triedArchitectures } from './contract/architectures.ts';
 import { failureCodes, failures } from './contract/failures.ts';
+import { ggufArchitectures } from './contract/gguf-bases.ts';
 import { type Field, journalLines } from './contract/journal.ts';
 import { derivedText, type Setting, settingNames, settings } from './contract/settings.ts';
 
@@ -116,6 +117,7 @@ const settingsTable = (): string =>
 
 const architecturesTable = (): string => {
   const yes = (fact: boolean) => (fact ? 'yes' : 'no');
+  const ofGgufs = new Set<string>(Object.values(ggufArchitectures).map(({ className }) => className));
   const rows = Object.entries(triedArchitectures).map(([toy, row]: [string, TriedArchitecture]) => [
     row.architecture,
     toy,
@@ -126,11 +128,12 @@ const architecturesTable = (): string => {
     row.trains ? yes(row.loss_equal) : '',
     row.gguf ? yes(row.tokens_equal) : '',
     row.gguf ? yes(row.answer_equal) : '',
+    yes(ofGgufs.has(row.architecture)),
     row.why?.replaceAll('|', '\\|').replaceAll('\n', ' ') ?? '',
   ]);
   const head = ['class', 'toy', 'trains', 'rows', 'adapted by default', 'GGUF'];
   return table(
-    [...head, 'loss equal', 'tokens equal', 'answer equal', 'why not'],
+    [...head, 'loss equal', 'tokens equal', 'answer equal', 'GGUF base', 'why not'],
     rows.sort((one, other) => String(one[0]).localeCompare(String(other[0]))),
   );
 };
