@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   // It loads the addon, which also contains the functions for GPUs and metrics that hardware uses.
   hardware: ['contract', 'config', 'errors', 'native'],
   client: [],
-  demo: ['client'],
+  demo: ['client', 'contract'],
   config: ['contract', 'errors'],
   errors: [],
 };

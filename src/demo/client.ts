@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fetchLocal, type LocalService } from '../client/local-service.ts';
+import type { Phase } from '../contract/jobs.ts';
 
 /** The fields of a job that the demo uses. */
 export interface JobView {
   readonly state: string;
   readonly model_id: string;
-  readonly phase: string | null;
+  readonly phase: Phase | null;
   readonly phase_progress: number | null;
   readonly progress: number;
   readonly message: string;

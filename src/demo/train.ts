@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import type { LocalService } from '../client/local-service.ts';
+import { type Phase, phases } from '../contract/jobs.ts';
 import { startBar } from './bar.ts';
 import type { Client, JobView, StepView } from './client.ts';
 
@@ -9,29 +10,16 @@ const pollMs = 1_000;
 const mostFailedPolls = 5;
 const atRest = new Set(['completed', 'failed', 'stopped', 'interrupted']);
 
-const phases: Record<string, string> = {
-  check: 'checking the data',
-  download: 'downloading the base model',
-  dry_run: 'trying the export',
-  load: 'loading the base model',
-  probe: 'measuring',
-  train: 'training',
-  evaluate: 'evaluating',
-  merge: 'merging',
-  convert: 'converting to GGUF',
-  quantize: 'quantizing',
-  verify: 'verifying the file',
-};
-
 /** The latest state of a job from the socket and polling. */
 interface Seen {
   progress: number;
-  phase: string | null;
+  phase: Phase | null;
   step: StepView | null;
 }
 
 function describe({ phase, step }: Seen): string {
-  const parts = [phases[phase ?? ''] ?? 'starting'];
+  const words = phase === null ? 'starting' : phases[phase].label;
+  const parts = [words.charAt(0).toLowerCase() + words.slice(1)];
   if (step !== null) {
     parts.push(`step ${step.step}/${step.total_steps}`);
     if (step.loss !== null) parts.push(`loss ${step.loss.toFixed(3)}`);
