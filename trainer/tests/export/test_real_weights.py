@@ -17,6 +17,7 @@ import pytest
 from trainer.export import kept
 from trainer.export.make import make
 from trainer.export.verification import reference
+from trainer.gguf_base import make as gguf_base
 from trainer.model.config import complete_config
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
@@ -34,41 +35,21 @@ NAMES = "January February March April May June July August September October Nov
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2-135M-Instruct as a folder, from the GGUF that the tests fetch."""
     ready = os.environ.get("HONE_REAL_BASE")
-    return Path(ready) if ready else make_base(tmp_path_factory.mktemp("real") / "smollm2")
+    return Path(ready) if ready else make_base(tmp_path_factory.mktemp("smollm2"))
 
 
 def make_base(folder: Path) -> Path:
-    """Writes the model's folder as bfloat16, with the tokenizer mended that transformers makes of a GGUF."""
-    import torch
-    from tokenizers import Tokenizer, decoders, pre_tokenizers
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
+    """Makes the model's folder of its GGUF, as a job does."""
     program = (
         "import { realModel } from './test/real/real-model.ts'; console.log(await realModel('smollm2'));"
     )
     command = ["node", "--import", "tsx", "--input-type=module", "-e", program]
     told = subprocess.run(command, cwd=export_fixture.ROOT, capture_output=True, text=True, check=True)
     gguf = Path(told.stdout.strip())
-    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
-    model.hf_quantizer, model.is_quantized = None, False
-    del model.config.quantization_config
-    model.save_pretrained(folder)
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    tokenizer.eos_token = tokenizer.pad_token = "<|im_end|>"
-    tokenizer.save_pretrained(folder)
-    path = folder / "tokenizer.json"
-    document = json.loads(path.read_text("utf-8"))
-    document["normalizer"], document["model"]["byte_fallback"] = None, False
-    core = Tokenizer.from_str(json.dumps(document))
-    core.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
-    core.decoder = decoders.ByteLevel()
-    core.save(str(path))
-    path = folder / "tokenizer_config.json"
-    settings = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({**settings, "tokenizer_class": "PreTrainedTokenizerFast"}))
-    return folder
+    model = {"name": gguf.name, "path": str(folder / gguf_base.key_of(gguf)), "gguf": str(gguf)}
+    spec = jobs.make(folder / "job", "", top={"model": model, "tools": export_fixture.TOOLS})
+    gguf_base.make(JobContext.open(read_spec(spec)))
+    return Path(model["path"])
 
 
 def rows(count: int, seed: int) -> list[dict[str, str]]:
