@@ -56,6 +56,15 @@ def test_text_parts_train_and_answer_as_transformers(name, tmp_path):
     assert all(row[fact] for fact in facts), row
 
 
+# The experts' tensors in the checkpoint: one by one, and all of a layer in one.
+@pytest.mark.parametrize("name", ["qwen3-moe", pytest.param("qwen3.5-moe", marks=pytest.mark.long)])
+def test_experts_that_are_trained_answer_as_transformers(name, tmp_path):
+    row = trial.trial(name, tmp_path, target_experts=True)
+    assert "experts" in row["adapts"].split(), row
+    entry = table.entry(row)
+    assert all(entry[fact] for fact in ("trains", "loss_equal", "gguf", "tokens_equal", "answer_equal")), row
+
+
 def test_nothing_is_missing():
     assert set(toys.TOYS) <= set(table.read()) <= set(trial.KNOWN)
 

@@ -30,10 +30,10 @@ EXPERTS = re.compile(r"(^|\.)experts(\.|$)")
 COMPARED = 20
 
 
-def trial(name: str, folder: Path) -> dict[str, Any]:
+def trial(name: str, folder: Path, **settings: Any) -> dict[str, Any]:
     """One toy from its making to an answer of its GGUF. `outcome` is the run's; `trains` and `gguf` say what
     came out, `why` what did not; `loss`, `held_out`, `tokens` and `answer` are the largest differences from
-    plain transformers and PEFT (None: not compared)."""
+    plain transformers and PEFT (None: not compared). `settings` are more of the training request."""
     shutil.rmtree(folder, ignore_errors=True)
     whole = whole_models.TOYS.get(name)
     architecture = whole[1] if whole else toys.TOYS[name]["architecture"]
@@ -53,6 +53,7 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
         weight_decay=0.0,
         max_grad_norm=0.0,
         lora_dropout=0.0,
+        **settings,
     )
     jobs.forked(spec)
     lines = jobs.journal(spec)
