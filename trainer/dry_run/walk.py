@@ -34,7 +34,7 @@ FOLDER = "dry-run.partial"
 SHARE_OF_FREE = 0.5
 # Where llama.cpp computes differently for some numbers of layers (src/models: command-r, deepseek2, exaone4,
 # gemma2, gemma3, gemma3n, llama4), so that a cut that fails says nothing.
-BY_LAYERS = re.compile(r"(Cohere|DeepseekV[23]|Exaone4|Gemma[23]|Gemma3n|Glm4MoeLite|Llama4)For")
+BY_LAYERS = re.compile(r"(Cohere|DeepseekV[23]|Exaone4|Gemma[23]|Gemma3n|Llama4)For")
 
 Tell = Callable[[float, str], None]
 

@@ -65,7 +65,12 @@ class _ReportingTensor:
 
 
 def load_hparams(conversion, source: Path) -> dict:
+    """The configuration in `source`, with what the converter or llama.cpp would take for something else."""
     hparams = conversion.ModelBase.load_hparams(source, False)
+    # Experts chosen by scores with a correction have sigmoids as scores (DeepSeek V3). Where the configuration
+    # says no more, llama.cpp tells that only by the numbers of layers and tokens of the published model.
+    if hparams.get("topk_method") == "noaux_tc":
+        hparams.setdefault("scoring_func", "sigmoid")
     # For gpt2 transformers 5 writes only n_positions; the converter reads n_ctx.
     if "n_positions" in hparams:
         hparams.setdefault("n_ctx", hparams["n_positions"])

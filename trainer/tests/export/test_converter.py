@@ -26,6 +26,7 @@ SAME = 0.01
         "gpt-neox",  # transformers removes rotary_pct
         "granite4-h-moe",  # transformers renames the kinds of layers
         "qwen3-next",  # the class counts layers before it reads tensors, and expects one for further tokens
+        "glm4-moe-lite",  # llama.cpp knows the function of the router by the sizes of the published model
         "glm4-moe",  # the class expects tokens that this tokenizer does not have
         "ministral3",  # the class hands everything on to another
     ],
