@@ -23,6 +23,7 @@ TABLE = jobs.ROOT / "src" / "contract" / "architectures.json"
 def entry(row: dict[str, Any]) -> dict[str, Any]:
     """What the table says of a toy that was tried: `row` is that of `trial.trial`."""
     gguf = bool(row.get("gguf"))
+    why = [row[part] for part in ("why", "cause") if row.get(part)]
     return {
         "architecture": row["architecture"],
         "trains": row["outcome"] == "completed" and bool(row.get("trains")),
@@ -32,7 +33,7 @@ def entry(row: dict[str, Any]) -> dict[str, Any]:
         "loss_equal": "loss" in row and max(row["loss"], row["held_out"]) <= trial.SAME_LOSS,
         "tokens_equal": gguf and row["tokens"] == 0,
         "answer_equal": gguf and row["answer"] <= trial.SAME_ANSWER,
-        "why": row.get("why"),
+        "why": " ".join(why) or None,
     }
 
 

@@ -9,13 +9,15 @@ Without arguments it lists the names, which are those of `toys.json`. Nothing is
 those that it knows. Of each toy it has the class and `model_type` of transformers, the `sizes` in which it
 differs, so that it has all kinds of layers of its architecture, and `hub`: what its config.json has on the
 hub where transformers writes another name or value (null: the field is not there); `tokenizer_config` is the
-same of the file of that name.
+same of the file of that name. `tensors` are patterns of names that transformers writes, with what the
+published files have in their place. `cause` is what is known of why no GGUF is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,7 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
+    _publish(Path(directory) / "model.safetensors", TOYS[name].get("tensors", {}))
     path = Path(directory) / "config.json"
     hub = TOYS[name].get("hub", {})
     config = {**json.loads(path.read_text("utf-8")), **hub}
@@ -67,6 +70,18 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     settings = {**json.loads(path.read_text("utf-8")), **TOYS[name].get("tokenizer_config", {})}
     path.write_text(json.dumps(settings, indent=2), "utf-8")
     return Path(directory)
+
+
+def _publish(path: Path, names: dict[str, str]) -> None:
+    """Gives the tensors of a file the names that they are published with, by the patterns `names`."""
+    from safetensors.torch import load_file, save_file
+
+    if not names:
+        return
+    stored = load_file(path)
+    for pattern, published in names.items():
+        stored = {re.sub(pattern, published, name): tensor for name, tensor in stored.items()}
+    save_file(stored, path, {"format": "pt"})
 
 
 def main(argv: list[str] | None = None) -> int:

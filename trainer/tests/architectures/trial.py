@@ -32,13 +32,15 @@ COMPARED = 20
 
 def trial(name: str, folder: Path, **settings: Any) -> dict[str, Any]:
     """One toy from its making to an answer of its GGUF. `outcome` is the run's; `trains` and `gguf` say what
-    came out, `why` what did not; `loss`, `held_out`, `tokens` and `answer` are the largest differences from
-    plain transformers and PEFT (None: not compared). `settings` are more of the training request."""
+    came out, `why` what did not and `cause` what is known of that; `loss`, `held_out`, `tokens` and `answer`
+    are the largest differences from plain transformers and PEFT (None: not compared). `settings` are more of
+    the training request."""
     shutil.rmtree(folder, ignore_errors=True)
     whole = whole_models.TOYS.get(name)
     architecture = whole[1] if whole else toys.TOYS[name]["architecture"]
     base = (whole_models if whole else toys).build(name, folder / "base")
-    row: dict[str, Any] = {"architecture": architecture, "outcome": "failed"}
+    cause = toys.TOYS.get(name, {}).get("cause")
+    row: dict[str, Any] = {"architecture": architecture, "outcome": "failed", "cause": cause}
     text = [{"input": question, "output": answer} for question, answer in tiny.sentences(ROWS + HELD_OUT)]
     spec = jobs.make(
         folder / "job",
