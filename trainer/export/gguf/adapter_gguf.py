@@ -12,6 +12,7 @@ from pathlib import Path
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.convert import load_converter, load_hparams, model_class, tensor_source
+from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.weights import StoredTensor
 
@@ -74,7 +75,7 @@ def write_adapter(
         return ((name, lambda: None) for name in tensors)
 
     try:
-        with torch.inference_mode(), tensor_source(conversion, items):
+        with torch.inference_mode(), tensor_source(conversion, items), partial_rotation(hparams):
             instance = AdapterModel(
                 source,
                 gguf.LlamaFileType.ALL_F32,

@@ -20,6 +20,7 @@ from typing import Any
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
+from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.tokenizer import pretokenizer
 from trainer.export.tokenizer.options import TokenizerOptions
@@ -67,8 +68,8 @@ class _ReportingTensor:
 def load_hparams(conversion, source: Path) -> dict:
     """The configuration in `source`, with what the converter or llama.cpp would take for something else."""
     hparams = conversion.ModelBase.load_hparams(source, False)
-    # Experts chosen by scores with a correction have sigmoids as scores (DeepSeek V3). Where the configuration
-    # says no more, llama.cpp tells that only by the numbers of layers and tokens of the published model.
+    # Routers that correct their scores have sigmoids as scores (DeepSeek V3). Where the configuration says no
+    # more, llama.cpp tells that only by the numbers of layers and tokens of the published model.
     if hparams.get("topk_method") == "noaux_tc":
         hparams.setdefault("scoring_func", "sigmoid")
     # For gpt2 transformers 5 writes only n_positions; the converter reads n_ctx.
@@ -249,7 +250,12 @@ def convert(
                 return known
 
     try:
-        with torch.inference_mode(), stubbed_transformers(), tensor_source(conversion, items):
+        with (
+            torch.inference_mode(),
+            stubbed_transformers(),
+            tensor_source(conversion, items),
+            partial_rotation(hparams),
+        ):
             instance = Merged(
                 source,
                 _file_type(conversion, quantization),

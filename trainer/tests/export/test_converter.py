@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from trainer.export import node_tools
+from trainer.export.gguf.convert import load_converter
+from trainer.export.gguf.rotation import partial_rotation
+from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.protocol.failures import Failure
 from trainer.tests import export_fixture
 from trainer.tests.architectures import toys
@@ -32,11 +36,16 @@ SAME = 0.01
     ],
 )
 def test_a_file_answers_like_transformers(name: str, tmp_path: Path) -> None:
+    assert difference(toys.build(name, tmp_path / "base"), tmp_path / "model.gguf") < SAME
+
+
+def difference(base: Path, path: Path) -> float:
+    """The largest difference between the log-probabilities of the model `base` and those of its file `path`,
+    which is made."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    base = toys.build(name, tmp_path / "base")
-    gguf = convert_plain(base, tmp_path / "model.gguf")
+    gguf = convert_plain(base, path)
     tokens = torch.randint(8, 400, (1, 60), generator=torch.Generator().manual_seed(1))
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32).eval()
     with torch.no_grad():
@@ -48,7 +57,34 @@ def test_a_file_answers_like_transformers(name: str, tmp_path: Path) -> None:
         export_fixture.TOOLS["score"], input=json.dumps(request).encode(), capture_output=True, check=True
     )
     found = torch.tensor(json.loads(told.stdout)["sequences"][0]["logprobs"][0])
-    assert (found - expected[likeliest]).abs().max() < SAME
+    return (found - expected[likeliest]).abs().max().item()
+
+
+def test_only_the_rotated_part_of_a_head_is_reordered(tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    base = toys.build("bamba", tmp_path / "base")
+    tensors = load_file(base / "model.safetensors")
+    # Attention that is sure of itself, so that it matters what is rotated.
+    for name in tensors:
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            tensors[name] *= 8
+    save_file(tensors, base / "model.safetensors", {"format": "pt"})
+    assert difference(base, tmp_path / "model.gguf") < SAME
+
+    # The factors of an adapter are reordered as their product.
+    conversion = load_converter(export_fixture.CONVERTER)
+    with stubbed_transformers():
+        pair_type = importlib.import_module("convert_lora_to_gguf").LoraTorchTensor
+    a, b = torch.randn(3, 5), torch.randn(32, 3)
+    with partial_rotation({"rope_parameters": {"partial_rotary_factor": 0.5}}):
+        permute = importlib.import_module(f"{conversion.__name__}.llama").LlamaModel.permute
+        factor_a, factor_b = permute(pair_type(a, b), 4, 2).get_lora_A_B()
+        assert torch.allclose(factor_b @ factor_a, permute(b @ a, 4, 2), atol=1e-6)
+        order = permute(torch.arange(32), 4, 2)
+    assert order[:16].tolist() == [0, 4, 1, 5, 2, 6, 3, 7, *range(8, 16)]
+    assert order[16:].tolist() == (order[:16] + 16).tolist()
 
 
 def test_llama_cpp_s_own_reason_is_told(tmp_path: Path) -> None:
