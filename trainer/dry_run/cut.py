@@ -34,13 +34,30 @@ class Cut:
     def _field(self, name: str, value: Any) -> Any:
         if name == "text_config" and isinstance(value, dict):
             return self.config(value)
+        if isinstance(value, dict):
+            return self._of_layers(value)
         if name in COUNTS:
             return self.layers
         if isinstance(value, (list, str)) and _per_layer(name, value, self.of):
             return value[: self.layers]
-        if NUMBERS.search(name) and isinstance(value, list) and all(type(item) is int for item in value):
+        if NUMBERS.search(name) and _numbers(value):
             return [item for item in value if item < self.layers]
         return value
+
+    def _of_layers(self, field: dict[str, Any]) -> dict[str, Any]:
+        """`field` with what it says of the layers that are left."""
+        # By the layers' numbers, as Gemma 4's `per_layer_config`.
+        if field and all(name.isdecimal() and isinstance(value, dict) for name, value in field.items()):
+            return {name: value for name, value in field.items() if int(name) < self.layers}
+        # In lists that name each layer once, as Kimi Linear's `linear_attn_config`, which counts from one.
+        lists = {name: value for name, value in field.items() if NUMBERS.search(name) and _numbers(value)}
+        named = sorted(number for value in lists.values() for number in value)
+        for first in (0, 1):
+            if named == list(range(first, self.of + first)):
+                end = self.layers + first
+                left = {name: [number for number in value if number < end] for name, value in lists.items()}
+                return {**field, **left}
+        return field
 
 
 def cut(config: dict[str, Any], tensors: dict[str, StoredTensor]) -> Cut:
@@ -91,6 +108,10 @@ def _place(name: str) -> tuple[str, int, str] | None:
 
 def _bytes(layer: dict[str, StoredTensor]) -> int:
     return sum(stored.size for stored in layer.values())
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is int for item in value)
 
 
 def _per_layer(name: str, value: list[Any] | str, total: int) -> bool:

@@ -188,6 +188,24 @@ def test_a_cut_has_every_kind_of_layer() -> None:
     assert cut({"num_hidden_layers": 4, "num_kv_shared_layers": 2}, tensors).layers == 4
 
 
+def test_a_cut_keeps_what_is_said_of_its_layers_by_their_numbers() -> None:
+    tensors = stored(layers_0_a=(4, 4), layers_1_a=(4, 4), layers_2_b=(4, 4), layers_3_a=(4, 4))
+    config = {
+        "num_hidden_layers": 4,
+        "per_layer_config": {"1": {"head_dim": 8}, "3": {"head_dim": 8}},
+        "linear_attn_config": {"full_attn_layers": [2, 4], "kda_layers": [1, 3], "num_heads": 2},
+        # Neither is about these layers.
+        "vision_config": {"num_hidden_layers": 8, "intermediate_layers_indices": [1, 3, 7]},
+        "id2label": {"3": "N/A"},
+    }
+    assert cut(config, tensors).config(config) == {
+        **config,
+        "num_hidden_layers": 3,
+        "per_layer_config": {"1": {"head_dim": 8}},
+        "linear_attn_config": {"full_attn_layers": [2], "kda_layers": [1, 3], "num_heads": 2},
+    }
+
+
 def test_a_cut_keeps_a_layer_behind_those_that_eyes_add_to() -> None:
     """llama.cpp ends with an assertion where the last layer is one of them."""
     tensors = stored(**{f"layers_{number}_a": (4, 4) for number in range(4)})
