@@ -11,6 +11,11 @@ differs, so that it has all kinds of layers of its architecture, and `hub`: what
 hub where transformers writes another name or value (null: the field is not there); `tokenizer_config` is the
 same of the file of that name. `tensors` are patterns of names that transformers writes, with what the
 published files have in their place. `cause` is what is known of why no GGUF is made.
+`scaled` has factors, by parts of parameters' names, where trained ones have another size than transformers'
+initialization gives them: Gemma 4's attention has no scale, which its `q_norm` learns.
+
+A budget of sparse attention is larger than the sequences that are compared, as published ones are: which of
+two nearly equal blocks is chosen depends on rounding.
 """
 
 from __future__ import annotations
@@ -58,6 +63,10 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
             # Some routers begin as zeros: every expert would be as good as another.
             if parameter.dim() == 1 or not parameter.any():
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
+        for part, factor in TOYS[name].get("scaled", {}).items():
+            for key, parameter in model.named_parameters():
+                if part in key:
+                    parameter.mul_(factor)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     _publish(Path(directory) / "model.safetensors", TOYS[name].get("tensors", {}))
