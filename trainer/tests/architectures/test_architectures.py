@@ -21,8 +21,8 @@ MOST_USED = (
 )
 # Models with eyes: one whose text part is a class of its own, one whose whole class is made without them.
 TEXT_PARTS = ("gemma3-vision", "qwen3-vl")
-# llama.cpp has no Mllama, and of Gemma 3n the layers of its published sizes alone.
-WITHOUT_GGUF = ("mllama", "gemma3n-vision")
+# llama.cpp has no Mllama.
+WITHOUT_GGUF = ("mllama",)
 
 
 def check(name, folder):
@@ -74,13 +74,13 @@ def test_none_fails_in_its_training():
 
 
 def test_most_make_a_verified_gguf():
-    """Of the 86 classes that are both in transformers and in the converter, 81 did when it was written."""
+    """Of the 86 classes that are both in transformers and in the converter, 82 did when it was written."""
     verified = {
         row["architecture"]
         for name, row in table.read().items()
         if name in toys.TOYS and row["trains"] and row["gguf"] and row["loss_equal"] and row["answer_equal"]
     }
-    assert len(verified) >= 81, len(verified)
+    assert len(verified) >= 82, len(verified)
 
 
 def test_what_is_trained_is_the_models_own_loss():

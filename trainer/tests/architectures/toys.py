@@ -11,11 +11,12 @@ differs, so that it has all kinds of layers of its architecture, and `hub`: what
 hub where transformers writes another name or value (null: the field is not there); `tokenizer_config` is the
 same of the file of that name. `tensors` are patterns of names that transformers writes, with what the
 published files have in their place. `cause` is what is known of why no GGUF is made.
-`scaled` has factors, by parts of parameters' names, where trained ones have another size than transformers'
-initialization gives them: Gemma 4's attention has no scale, which its `q_norm` learns.
+`scaled` has factors, by patterns of parameters' names, where trained ones differ in size from what
+initialization gives them: Gemma 4's attention has no scale, which its `q_norm` learns, and where every layer
+of a deep toy added as much as there was before it, rounding would grow from layer to layer.
 
-A budget of sparse attention is larger than the sequences that are compared, as published ones are: which of
-two nearly equal blocks is chosen depends on rounding.
+A budget of blocks of sparse attention is larger than the sequences that are compared, as published ones are:
+which of two nearly equal blocks is chosen depends on rounding.
 """
 
 from __future__ import annotations
@@ -63,10 +64,7 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
             # Some routers begin as zeros: every expert would be as good as another.
             if parameter.dim() == 1 or not parameter.any():
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
-        for part, factor in TOYS[name].get("scaled", {}).items():
-            for key, parameter in model.named_parameters():
-                if part in key:
-                    parameter.mul_(factor)
+    scale(name, model)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     _publish(Path(directory) / "model.safetensors", TOYS[name].get("tensors", {}))
@@ -79,6 +77,17 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     settings = {**json.loads(path.read_text("utf-8")), **TOYS[name].get("tokenizer_config", {})}
     path.write_text(json.dumps(settings, indent=2), "utf-8")
     return Path(directory)
+
+
+def scale(name: str, model: Any) -> None:
+    """Multiplies parameters of `model`, the toy `name`, as its `scaled` says."""
+    import torch
+
+    with torch.no_grad():
+        for pattern, factor in TOYS[name].get("scaled", {}).items():
+            for place, parameter in model.named_parameters():
+                if re.search(pattern, place):
+                    parameter.mul_(factor)
 
 
 def _publish(path: Path, names: dict[str, str]) -> None:

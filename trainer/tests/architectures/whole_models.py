@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.tests import tiny
+from trainer.tests.architectures import toys
 from trainer.tests.architectures.toys import NOISE
 
 TEXT = {
@@ -118,17 +119,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
     "gemma3n-vision": (
         "gemma3n",
         "Gemma3nForConditionalGeneration",
-        {
-            "num_hidden_layers": 4,
-            "intermediate_size": [128] * 4,
-            "hidden_size_per_layer_input": 256,
-            "laurel_rank": 64,
-            "altup_num_inputs": 4,
-            "num_kv_shared_layers": 0,
-            "activation_sparsity_pattern": [0.95, 0.0, 0.0, 0.0],
-            "layer_types": TWO_KINDS,
-            "sliding_window": 64,
-        },
+        toys.TOYS["gemma3n"]["sizes"],
         {},
         {},
     ),
@@ -325,8 +316,11 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
             parameter.nan_to_num_(0, 0, 0)
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
+    if not eyes:
+        toys.scale("gemma3n", model)
     model.save_pretrained(directory)
     if not eyes:
+        config.text_config.num_kv_shared_layers = toys.TOYS["gemma3n"]["hub"]["num_kv_shared_layers"]
         config.architectures = [architecture]
         config.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
