@@ -117,26 +117,31 @@ def trained(model: Any, folder: Path, base: Path, seed: int, types: list[str], l
     return spec
 
 
-def test_of_short_runs_on_real_weights_none_is_refused(base: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def models(base: Path) -> list[Any]:
+    """The model in both precisions."""
     import torch
     from transformers import AutoModelForCausalLM
 
     precisions = (torch.float32, torch.bfloat16)
-    models = [AutoModelForCausalLM.from_pretrained(base, dtype=dtype) for dtype in precisions]
-    for seed in range(RUNS):
-        chosen = random.Random(1000 + seed)
-        dtype, model = precisions[seed % 2], models[seed % 2]
-        types = [TYPES[seed % len(TYPES)], *(["Q4_K_M"] if seed % 10 == 0 else [])]
-        length = chosen.randint(1, 4)
-        folder = tmp_path / f"run-{seed}"
-        spec = trained(model, folder, base, seed, types, length)
-        export, verification = make(JobContext.open(read_spec(spec)), types, None)
-        assert verification is not None, export
-        told = {name: verification[name] for name in ("passed", "exact", "loss", "reference_loss", "files")}
-        print(f"run {seed}: {dtype}, {length} steps, {json.dumps(told)}", flush=True)
-        assert export["state"] == "done" and verification["passed"] and verification["exact"], export
-        for path in (folder / "artifacts").glob("*.gguf"):
-            path.unlink()
+    return [AutoModelForCausalLM.from_pretrained(base, dtype=dtype) for dtype in precisions]
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_a_short_run_on_real_weights_is_not_refused(
+    base: Path, models: list[Any], tmp_path: Path, seed: int
+) -> None:
+    model = models[seed % 2]
+    types = [TYPES[seed % len(TYPES)], *(["Q4_K_M"] if seed % 10 == 0 else [])]
+    length = random.Random(1000 + seed).randint(1, 4)
+    spec = trained(model, tmp_path / "job", base, seed, types, length)
+    export, verification = make(JobContext.open(read_spec(spec)), types, None)
+    assert verification is not None, export
+    told = {name: verification[name] for name in ("passed", "exact", "loss", "reference_loss", "files")}
+    print(f"run {seed}: {model.dtype}, {length} steps, {json.dumps(told)}", flush=True)
+    assert export["state"] == "done" and verification["passed"] and verification["exact"], export
+    for path in (tmp_path / "job" / "artifacts").glob("*.gguf"):
+        path.unlink()
 
 
 def test_each_deliberate_fault_is_caught_and_named_on_real_weights(base: Path, tmp_path: Path) -> None:
