@@ -1,8 +1,9 @@
 """A base model's files as every loader sees them.
 
 A view is a folder with links to the files that a loader may open, each of which lies in the model's folder,
-and with the model's configuration, reduced (`trainer.model.reduced`). What it does not have, no loader finds:
-programs, pickles, configurations of adapters and processors, further folders.
+and with the model's configuration, reduced (`trainer.model.reduced`) and as transformers reads it
+(`trainer.model.unread`). What it does not have, no loader finds: programs, pickles, configurations of
+adapters and processors, further folders.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainer.model import reduced
+from trainer.model import reduced, unread
 from trainer.protocol.failures import Failure
 
 TEMPLATE = "chat_template.jinja"
@@ -34,7 +35,7 @@ LINKED_ENDINGS = (".model", ".tiktoken")
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 REDUCED: dict[str, Callable[[Any], Any]] = {
-    "config.json": reduced.model_config,
+    "config.json": lambda content: unread.with_read_names(reduced.model_config(content)),
     "generation_config.json": reduced.model_config,
     "special_tokens_map.json": reduced.tokenizer_config,
     "tokenizer_config.json": reduced.tokenizer_config,

@@ -74,13 +74,13 @@ def test_none_fails_in_its_training():
 
 
 def test_most_make_a_verified_gguf():
-    """Of the 86 classes that are both in transformers and in the converter, 82 did when it was written."""
+    """Of the 86 classes that are both in transformers and in the converter, 83 did when it was written."""
     verified = {
         row["architecture"]
         for name, row in table.read().items()
         if name in toys.TOYS and row["trains"] and row["gguf"] and row["loss_equal"] and row["answer_equal"]
     }
-    assert len(verified) >= 82, len(verified)
+    assert len(verified) >= 83, len(verified)
 
 
 def test_what_is_trained_is_the_models_own_loss():

@@ -14,6 +14,7 @@ published files have in their place. `cause` is what is known of why no GGUF is 
 `scaled` has factors, by patterns of parameters' names, where trained ones differ in size from what
 initialization gives them: Gemma 4's attention has no scale, which its `q_norm` learns, and where every layer
 of a deep toy added as much as there was before it, rounding would grow from layer to layer.
+`read` is what config.json must have for transformers to read what the published file says by another name.
 
 A budget of blocks of sparse attention is larger than the sequences that are compared, as published ones are:
 which of two nearly equal blocks is chosen depends on rounding.

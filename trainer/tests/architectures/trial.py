@@ -64,7 +64,8 @@ def trial(name: str, folder: Path, **settings: Any) -> dict[str, Any]:
     if not adapter.is_dir():
         return row
     row.update(trains=True, adapts=_adapted(adapter))
-    found = _plain(base, adapter, spec.parent / "artifacts" / "template.json", text)
+    plain = _readable(base, folder / "plain", toys.TOYS.get(name, {}).get("read", {}))
+    found = _plain(plain, adapter, spec.parent / "artifacts" / "template.json", text)
     losses = jobs.losses(spec)
     row["loss"] = max(abs(losses[step] - found["losses"][step - 1]) for step in losses)
     held_out = [line["metrics"]["eval_loss"] for line in lines if line["type"] == "eval"]
@@ -100,6 +101,17 @@ def _adapted(adapter: Path) -> str:
     return " ".join(
         sorted({"experts" if EXPERTS.search(name) else name.rsplit(".", 1)[-1] for name in names})
     )
+
+
+def _readable(base: Path, folder: Path, fields: dict[str, Any]) -> Path:
+    """`base`, or a copy in `folder` whose config.json has `fields`, which transformers does not find in that
+    of the published models."""
+    if not fields:
+        return base
+    shutil.copytree(base, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **fields}), "utf-8")
+    return folder
 
 
 def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ import json
 import os
 
 import pytest
+from transformers import AutoConfig
 
 from trainer.model import check
 from trainer.model.reduced import model_config, tokenizer_config
+from trainer.model.unread import with_read_names
 from trainer.model.view import INDEX, make_view
 from trainer.protocol.failures import Failure
 
@@ -150,6 +152,35 @@ def test_a_view_has_what_a_loader_may_open_and_nothing_else(model, tmp_path):
     # A resumed job makes it anew.
     (model / "tokenizer_config.json").unlink()
     assert not (make_view(model, view) / "tokenizer_config.json").exists()
+
+
+def test_a_view_has_what_transformers_would_not_read(model, tmp_path):
+    """MiniMax-M2 rotates a part of its heads."""
+    config = {"model_type": "minimax_m2", "head_dim": 128, "rotary_dim": 64, "rope_theta": 5000000}
+    (model / "config.json").write_text(json.dumps(config))
+    view = make_view(model, tmp_path / "view")
+    rotation = AutoConfig.from_pretrained(view).rope_parameters
+    assert rotation == {"rope_type": "default", "rope_theta": 5000000, "partial_rotary_factor": 0.5}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        # It says so itself.
+        {"head_dim": 128, "rotary_dim": 64, "partial_rotary_factor": 0.25},
+        {"head_dim": 128, "rotary_dim": 64, "rope_parameters": {"partial_rotary_factor": 1.0}},
+        # All of a head is rotated; a class that reads the field (GPT-J).
+        {"head_dim": 64, "rotary_dim": 64},
+        {"n_head": 16, "n_embd": 4096, "rotary_dim": 64},
+    ],
+)
+def test_nothing_is_added_to_other_configurations(config):
+    assert with_read_names(config) == config
+
+
+def test_the_text_part_is_read_too():
+    text = {"head_dim": 128, "rotary_dim": 64}
+    assert with_read_names({"text_config": text}) == {"text_config": {**text, "partial_rotary_factor": 0.5}}
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "vocab.txt", "model.safetensors", INDEX])
