@@ -27,7 +27,9 @@ def describe(tokenizer: Any) -> dict[str, Any] | None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return None
-    steps = _steps(json.loads(backend.to_str()).get("normalizer"))
+    normalizer = backend.normalizer
+    # A part is pickled as its JSON: that of the whole tokenizer would have the vocabulary.
+    steps = _steps(None if normalizer is None else json.loads(normalizer.__getstate__()))
     unknown = next((step["type"] for step in steps if not _is_reproducible(step)), None)
     if unknown is not None:
         return {"unsupported": unknown}
