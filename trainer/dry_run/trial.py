@@ -21,7 +21,7 @@ from trainer.dry_run.cut import Cut
 from trainer.export import adapter as adapters
 from trainer.export import learned, node_tools
 from trainer.export.gguf import converter_input
-from trainer.export.gguf.convert import convert
+from trainer.export.gguf.convert import convert, write_file
 from trainer.export.make import choose_options
 from trainer.export.shared_base import end_of_turn
 from trainer.model import text_part
@@ -145,6 +145,8 @@ class Trial:
             source=source,
             name=spec.model.name.rsplit("/", 1)[-1],
             end_of_turn=end_of_turn(self.template, self.tokenizer),
+            # Loading a large one takes two seconds.
+            tokenizer=self.tokenizer if (self.base / "tokenizer.json").is_file() else None,
         )
         options = choose_options(
             spec.tools.score,
@@ -164,6 +166,8 @@ class Trial:
             options=options,
             on_progress=lambda share: tell(0.5 + 0.25 * share, "converting"),
             plan_only=not compared,
+            # It is read once, from memory.
+            write=partial(write_file, synced=False),
         )
         found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
         return path, found

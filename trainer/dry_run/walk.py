@@ -21,6 +21,7 @@ from trainer.data import template as templates
 from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
 from trainer.export import full_precision, weights
+from trainer.export.tokenizer import document
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config
@@ -53,7 +54,8 @@ def main(spec_path: str) -> int:
 
     try:
         scratch.mkdir()
-        found = walk(spec, scratch, lambda progress, detail: say(progress=progress, detail=detail))
+        with document.kept():
+            found = walk(spec, scratch, lambda progress, detail: say(progress=progress, detail=detail))
         say(learned=found)
     except Exception as error:
         traceback.print_exc()

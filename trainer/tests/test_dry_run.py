@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from trainer.data import template as templates
 from trainer.dry_run.cut import cut
 from trainer.dry_run.fork import Fork
 from trainer.dry_run.start import dry_run
 from trainer.export import learned, node_tools
+from trainer.export.gguf import converter_input
+from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.weights import StoredTensor
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
@@ -124,6 +127,21 @@ def test_a_vocabulary_of_sentencepiece_alone_reads_as_in_training(tmp_path: Path
     dry_run(context)
     found = learned.read(context.folder / learned.NOTE)["learned"]
     assert found["options"]["add_space_prefix"] is not None and found["difference"] < 0.01
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "gpt2", *export_fixture.SENTENCEPIECE_KINDS, "phi3-chat"])
+def test_the_converter_s_tokenizer_is_that_of_the_base(kind: str, tmp_path: Path) -> None:
+    """The trial converts with the base's own instead of loading it again from the converter's input."""
+    base = export_fixture.make_base(kind, tmp_path / "base")
+    config = json.loads((base / "config.json").read_text())
+    loaded = load_tokenizer(base)
+    template = templates.choose(loaded, config, None)
+    (tmp_path / "input").mkdir()
+    again = load_tokenizer(converter_input.build(base, tmp_path / "input", template, config))
+    assert loaded.get_vocab() == again.get_vocab()
+    assert loaded.get_added_vocab() == again.get_added_vocab()
+    flags = [{at: repr(token) for at, token in one.added_tokens_decoder.items()} for one in (loaded, again)]
+    assert flags[0] == flags[1]
 
 
 def test_a_stop_ends_the_trial(base: Path, tmp_path: Path) -> None:

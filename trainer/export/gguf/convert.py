@@ -20,6 +20,7 @@ from typing import Any
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
+from trainer.export.gguf.packing import pack_arrays_at_once
 from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.tokenizer import pretokenizer
@@ -161,6 +162,7 @@ def convert(
     name: str,
     options: TokenizerOptions,
     end_of_turn: int | None = None,
+    tokenizer: Any = None,
     on_progress: Callable[[float], None],
     plan_only: bool = False,
     write: Callable[[Any, Path, Callable[[float], None]], None] | None = None,
@@ -168,11 +170,11 @@ def convert(
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
     `source` is what `converter_input.build` made. Without `tensors` the file has only a vocabulary.
-    `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `on_progress` gets
-    0…1 after every tensor and may raise to cancel; a partial file is removed. With `plan_only` names, shapes
-    and metadata are worked out and nothing is read or written. `write(instance, destination, on_progress)`
-    gets the converter's planned file instead of having it written. Raises Failure `unsupported` or
-    `bad_tokenizer`.
+    `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `tokenizer` is that
+    of `source` where it is loaded already. `on_progress` gets 0…1 after every tensor and may raise to cancel;
+    a partial file is removed. With `plan_only` names, shapes and metadata are worked out and nothing is read
+    or written. `write(instance, destination, on_progress)` gets the converter's planned file instead of
+    having it written. Raises Failure `unsupported` or `bad_tokenizer`.
     """
     import torch
 
@@ -252,7 +254,7 @@ def convert(
     try:
         with (
             torch.inference_mode(),
-            stubbed_transformers(),
+            stubbed_transformers(tokenizer),
             tensor_source(conversion, items),
             partial_rotation(hparams),
         ):
@@ -279,8 +281,11 @@ def convert(
         raise
 
 
-def write_file(instance, destination: Path, on_progress: Callable[[float], None]) -> None:
-    """Writes what a converter's object has prepared, and brings it to the disk; `on_progress` gets 0…1."""
+def write_file(
+    instance, destination: Path, on_progress: Callable[[float], None], synced: bool = True
+) -> None:
+    """Writes what a converter's object has prepared, and unless it is not `synced` brings it to the disk;
+    `on_progress` gets 0…1."""
     writer = instance.gguf_writer
     planned = [info for shard in writer.tensors for info in shard.values()]
     total = sum(info.nbytes for info in planned) or 1
@@ -293,12 +298,15 @@ def write_file(instance, destination: Path, on_progress: Callable[[float], None]
 
     for info in planned:
         info.tensor = _ReportingTensor(info.tensor, written)
+    pack_arrays_at_once(writer)
     try:
         writer.write_header_to_file(path=destination)
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file(progress=False)
     finally:
         writer.close()
+    if not synced:
+        return
     descriptor = os.open(destination, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data.template import Template
-from trainer.export.tokenizer import sentencepiece_model
+from trainer.export.tokenizer import document, sentencepiece_model
 from trainer.model.quantized import without_quantization
 
 # Files of a model directory about configuration and tokenizer.
@@ -46,13 +46,13 @@ def build(base: Path, directory: Path, template: Template | None, config: dict[s
         tokenizer_config = json.loads((base / "tokenizer_config.json").read_text("utf-8"))
     tokenizer_json = base / "tokenizer.json"
     if tokenizer_json.is_file():
-        document = json.loads(tokenizer_json.read_text("utf-8"))
+        content = document.read(tokenizer_json)
         # transformers 5 omits this; without it control tokens become plain text in the GGUF.
         tokenizer_config.setdefault(
             "added_tokens_decoder",
             {
                 str(token["id"]): {key: token[key] for key in token if key != "id"}
-                for token in document.get("added_tokens", [])
+                for token in content.get("added_tokens", [])
             },
         )
         if not (directory / "tokenizer.model").exists() and not (directory / "tekken.json").exists():

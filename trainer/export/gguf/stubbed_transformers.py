@@ -17,7 +17,12 @@ from trainer.export.tokenizer.load import load_tokenizer
 
 
 class _Tokenizer:
-    from_pretrained = staticmethod(lambda folder, **_: load_tokenizer(folder))
+    def __init__(self, loaded: Any) -> None:
+        self.loaded = loaded
+
+    def from_pretrained(self, folder: Path | str, **_: Any) -> Any:
+        """The tokenizer in `folder`, which may be loaded already."""
+        return load_tokenizer(folder) if self.loaded is None else self.loaded
 
 
 class _Config:
@@ -33,11 +38,12 @@ class _Config:
 
 
 @contextmanager
-def stubbed_transformers() -> Iterator[None]:
-    """Replaces `transformers.AutoTokenizer` and `transformers.AutoConfig` by stubs that only read files."""
+def stubbed_transformers(tokenizer: Any = None) -> Iterator[None]:
+    """Replaces `transformers.AutoTokenizer` and `transformers.AutoConfig` by stubs that only read files. With
+    `tokenizer` the former gives that one."""
     import transformers
 
-    stubs = {"AutoTokenizer": _Tokenizer, "AutoConfig": _Config}
+    stubs = {"AutoTokenizer": _Tokenizer(tokenizer), "AutoConfig": _Config}
     originals = {name: transformers.__dict__.get(name) for name in stubs}
     vars(transformers).update(stubs)
     try:

@@ -7,12 +7,12 @@ candidates are tried with llama.cpp on texts of the job.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.export.tokenizer import sentencepiece_model
+from trainer.export.tokenizer.document import read
 
 # llama.cpp refuses a file whose name says phi-3 and that lacks one of these (src/llama-vocab.cpp).
 PHI3_TOKENS = frozenset({"</s>", "<unk>", "<s>", "<|endoftext|>"})
@@ -34,7 +34,7 @@ def candidates(base: Path) -> list[TokenizerOptions]:
         # transformers makes the tokenizer of SentencePiece's file, and adds the space as its class does.
         only_sentencepiece = (base / "tokenizer.model").is_file()
         return [TokenizerOptions(prefix) for prefix in ((True, False) if only_sentencepiece else (None,))]
-    document = json.loads((base / "tokenizer.json").read_text("utf-8"))
+    document = read(base / "tokenizer.json")
     prefixes = _space_prefixes(document)
     return [TokenizerOptions(prefix, rstrip) for rstrip in _rstrips(document) for prefix in prefixes]
 

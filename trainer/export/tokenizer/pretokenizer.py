@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from trainer.export.tokenizer.document import read
+
 # The regular expressions of GPT-2 and its descendants, as in their tokenizer.json.
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -133,14 +135,14 @@ def is_byte_level(tokenizer_json: Path) -> bool:
     """Whether there is a tokenizer.json, of a byte-level BPE tokenizer."""
     if not tokenizer_json.is_file():
         return False
-    document = json.loads(tokenizer_json.read_text("utf-8"))
+    document = read(tokenizer_json)
     splits = json.dumps([document.get("pre_tokenizer"), document.get("decoder")])
     return document.get("model", {}).get("type") == "BPE" and '"ByteLevel"' in splits
 
 
 def derive(tokenizer_json: Path) -> str | None:
     """llama.cpp's `tokenizer.ggml.pre` for this tokenizer, or None when there is none."""
-    document = json.loads(tokenizer_json.read_text("utf-8"))
+    document = read(tokenizer_json)
     model = document.get("model", {})
     # The service normalizes texts before llama.cpp reads them (trainer/data/normalizer.py).
     if model.get("type") != "BPE":

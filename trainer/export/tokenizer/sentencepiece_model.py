@@ -11,6 +11,8 @@ import json
 import re
 from pathlib import Path
 
+from trainer.export.tokenizer.document import read
+
 
 def is_sentencepiece(document: dict) -> bool:
     """Whether a tokenizer.json describes a SentencePiece BPE model, which merges pieces and not bytes."""
@@ -23,7 +25,7 @@ def is_sentencepiece(document: dict) -> bool:
 
 def rebuild(tokenizer_json: Path, destination: Path) -> bool:
     """Writes `destination` from `tokenizer_json`; returns False, without a file, for other tokenizers."""
-    document = json.loads(tokenizer_json.read_text("utf-8"))
+    document = read(tokenizer_json)
     if not is_sentencepiece(document):
         return False
     from sentencepiece import sentencepiece_model_pb2 as schema
