@@ -11,6 +11,7 @@ const folder = join(root, 'bench');
 
 /** The scenarios that train or export: about half of what all take. */
 export const training = [
+  'checks',
   'cluster',
   'conversations',
   'export',
