@@ -135,9 +135,9 @@ def main(argv: list[str]) -> int:
         return prepare(arguments.spec, arguments.step, arguments.template, arguments.bases, named)
     if arguments.verb == "reexport":
         from trainer.export.again import export_again
-        from trainer.gguf_base.make import make
+        from trainer.run import make_base
 
-        return export_again(arguments.spec, arguments.folder, arguments.types, make)
+        return export_again(arguments.spec, arguments.folder, arguments.types, make_base)
     if arguments.verb == "base":
         from trainer.export.base_note import describe
 

@@ -8,6 +8,7 @@ import sys
 from itertools import islice
 from typing import Any
 
+from trainer.adapter_base import make as adapter_base
 from trainer.data import rows, template
 from trainer.data.conversations import learned_turns
 from trainer.data.encode import IGNORED, Encoded
@@ -66,6 +67,8 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
         if spec.model.gguf is not None
         else download.find_small_files(job, downloaded)
     )
+    if adapter_base.missing(spec.model):
+        directory = adapter_base.small_files(spec.model, directory, job.folder / "merged-base")
     job.config = check.read_config(directory, spec.model.name)
     job.family = check.family(job.config, job.task, job.strategy)
     check.refuse_shape(job.config, job.family, job.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from trainer import imports
+from trainer.adapter_base import make as adapter_base
 from trainer.data import template
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
@@ -130,12 +132,14 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             # With the memory of a fresh process.
             download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     directory = download.find_small_files(job, downloaded)
+    if adapter_base.missing(job.spec.model):
+        directory = adapter_base.small_files(job.spec.model, directory, job.folder / "merged-base")
     job.config = check.read_config(directory, job.spec.model.name)
     if check.has_adapter_beside(directory) and not downloaded:
         job.warn(
             "adapter_beside",
             "An adapter lies beside the model's weights (adapter_config.json). It is not used: the training "
-            "starts from the weights alone.",
+            "starts from the weights alone. With merge_adapter, it is merged into them first.",
         )
     job.family = check.family(job.config, job.task, job.strategy)
     if verb == "run" and not downloaded and text_part.find(job.config) is not None:
@@ -153,6 +157,10 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     download.go_offline()
+    if adapter_base.missing(job.spec.model):
+        adapter_base.make(job)
+        shutil.rmtree(directory)
+        model = download.find_weights(job, downloaded=True)
     check.check_weights(model, job.spec.model.name)
     job.model_dir = make_view(model, job.folder / "model")
     if reward is not None:
@@ -290,7 +298,9 @@ def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
     # The adapter names its base model, not a folder of this machine.
     (adapter / "README.md").unlink(missing_ok=True)
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-    config["base_model_name_or_path"] = job.spec.model.name
+    model = job.spec.model
+    # An adapter on a merged base fits neither the base nor the adapter that this was merged of.
+    config["base_model_name_or_path"] = model.name if model.adapter is None else model.path
     if text_part.find(job.config) is not None:
         # PEFT's own field for the class that an adapter fits, where the base's files name another.
         base = type(result["model"].get_base_model())
@@ -349,8 +359,14 @@ def _why_no_export(folder: Path, spec: Spec) -> str | None:
 def _export(context: JobContext) -> None:
     from trainer.export.run import run_export
 
-    gguf_base.make(context)
+    make_base(context)
     run_export(context)
+
+
+def make_base(context: JobContext) -> None:
+    """Makes the folder of the job's base model again, if it is of a GGUF or an adapter and was lost."""
+    gguf_base.make(context)
+    adapter_base.make(context)
 
 
 def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:

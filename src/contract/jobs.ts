@@ -27,6 +27,7 @@ export const resumableStates: readonly JobState[] = ['failed', 'stopped', 'inter
 export const phases = {
   check: { label: 'Checking model and rows', stage: 'Prepare' },
   download: { label: 'Downloading the model', stage: 'Prepare' },
+  merge_base: { label: 'Merging the adapter into its base', stage: 'Prepare' },
   gguf: { label: 'Reading the GGUF', stage: 'Prepare' },
   dry_run: { label: 'Trying the export', stage: 'Prepare' },
   load: { label: 'Loading the model', stage: 'Prepare' },

@@ -328,7 +328,7 @@ def _job(order: dict[str, Any], step: Callable[[], None]) -> Job:
         task=order["task"],
         provider="standard",
         strategy=order["strategy"],
-        model=Model(**order["base"]),
+        model=msgspec.convert(order["base"], Model),
         dataset=DatasetFile("", "", 0),
         settings=msgspec.convert(known, Settings),
         export=None,

@@ -32,9 +32,10 @@ def base_directory(spec: Spec) -> Path:
     if not directory.is_dir():
         gone = f"The base model is no longer in {directory}."
         advice = "Put it back, and ask again."
-        if spec.model.gguf is not None:
-            gone = f"What was made of {spec.model.gguf} is no longer in {directory}."
-            advice = "Start a training of that file, or export the model again: both make it once more."
+        source = spec.model.gguf or (spec.model.adapter and spec.model.adapter.path)
+        if source:
+            gone = f"What was made of {source} is no longer in {directory}."
+            advice = "Start a training of it, or export the model again: both make it once more."
         raise Failure("model_not_accessible", gone, advice)
     return directory
 

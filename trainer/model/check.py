@@ -239,8 +239,8 @@ def _elsewhere(files: list[str], name: str) -> tuple[str, str]:
     if "adapter_config.json" in files and safe in ([], ["adapter_model.safetensors"]):
         return (
             f"{name} is an adapter (LoRA), not a model: it has no weights of its own.",
-            "Name its base model (base_model_name_or_path in adapter_config.json), or merge it with PEFT: "
-            "merge_and_unload(), then save_pretrained of the result and of the tokenizer into one folder.",
+            "With merge_adapter, an adapter in a folder is merged into its base first. Or name its base "
+            "model (base_model_name_or_path in adapter_config.json).",
         )
     if any(file.startswith("consolidated") for file in safe):
         return (

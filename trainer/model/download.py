@@ -27,30 +27,45 @@ REPORT_SECONDS = 0.5
 
 def from_hub(job: Job) -> bool:
     """Whether the job's model or its reward model comes from the hub."""
-    named = job.settings.reward_model
-    return job.spec.model.path is None or (named is not None and not Path(named).is_dir())
+    named, model = job.settings.reward_model, job.spec.model
+    path = model.path if model.adapter is None else model.adapter.base_path
+    return path is None or (named is not None and not Path(named).is_dir())
+
+
+def _place(job: Job) -> tuple[str, Path | None]:
+    """The name of what is downloaded and None, or a local directory: those of the job's model, or of the base
+    of its adapter as long as that is not merged."""
+    model = job.spec.model
+    if model.adapter is not None and not (Path(model.path or "") / "config.json").is_file():
+        path = model.adapter.base_path
+        return model.adapter.base, None if path is None else Path(path)
+    return model.name, None if model.path is None else Path(model.path)
 
 
 def find_small_files(job: Job, downloaded: bool) -> Path:
-    """The directory with the model's configuration and tokenizer, without its weights.
+    """The directory with the model's configuration and tokenizer, without its weights; of an adapter that is
+    still to be merged, that of its base.
 
     Models that are `downloaded` are looked up in the cache alone, here and below.
     """
-    if job.spec.model.path is not None:
-        return Path(job.spec.model.path)
+    name, path = _place(job)
+    if path is not None:
+        return path
     if downloaded:
-        return find_downloaded(job.spec.model.name, SMALL)
+        return find_downloaded(name, SMALL)
     from huggingface_hub import snapshot_download
 
     job.beat_or_stop()
-    return Path(snapshot_download(job.spec.model.name, allow_patterns=SMALL, ignore_patterns=UNWANTED))
+    return Path(snapshot_download(name, allow_patterns=SMALL, ignore_patterns=UNWANTED))
 
 
 def find_weights(job: Job, downloaded: bool) -> Path:
-    """The directory of the whole model, downloaded if needed."""
-    if job.spec.model.path is not None:
-        return Path(job.spec.model.path)
-    return find_downloaded(job.spec.model.name) if downloaded else fetch(job, job.spec.model.name)
+    """The directory of the whole model, downloaded if needed; of an adapter that is still to be merged, that
+    of its base."""
+    name, path = _place(job)
+    if path is not None:
+        return path
+    return find_downloaded(name) if downloaded else fetch(job, name)
 
 
 def find_reward_model(job: Job, downloaded: bool) -> Path | None:

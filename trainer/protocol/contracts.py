@@ -52,13 +52,23 @@ class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the specification. A field with a default may be absent: some job folders are older."""
 
 
+class Adapter(Strict):
+    """The folder of an adapter that is merged into its base before the training. `base` is `owner/name` on
+    the hub, or a directory, which `base_path` is then, too."""
+
+    path: str
+    base: str
+    base_path: str | None
+
+
 class Model(Strict):
     """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local.
-    `gguf` is the GGUF file that the directory is made of, if it is."""
+    `gguf` is the GGUF file, and `adapter` the adapter, that the directory is made of, if it is."""
 
     name: str
     path: str | None
     gguf: str | None = None
+    adapter: Adapter | None = None
 
 
 class DatasetFile(Strict):

@@ -1,0 +1,1 @@
+"""Makes a model folder, as training reads it, of an adapter and its base model."""
