@@ -3,6 +3,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { spawnDetached } from './process.ts';
+import type { JobSpec } from './protocol.ts';
 import { type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
 /** What `python -m trainer evaluate` reads beside the specification (docs/job-folder.md). */
@@ -30,7 +31,14 @@ export const rowResult = v.object({
 export type RowResult = v.InferOutput<typeof rowResult>;
 
 const results = v.array(rowResult);
-const specModel = v.object({ model: v.object({ name: v.string(), path: v.nullable(v.string()) }) });
+const adapterBase = v.object({ path: v.string(), base: v.string(), base_path: v.nullable(v.string()) });
+const specModel = v.object({
+  model: v.object({
+    name: v.string(),
+    path: v.nullable(v.string()),
+    adapter: v.exactOptional(adapterBase),
+  }),
+});
 /** The files that a process starts from. */
 const startsFrom: readonly string[] = ['spec.json', 'dataset.jsonl', 'evaluate.json'];
 
@@ -66,7 +74,7 @@ export const readResults = (folder: string): RowResult[] =>
   v.parse(results, JSON.parse(readFileSync(join(folder, 'rows.json'), 'utf8')));
 
 /** The base model of an evaluation. */
-export const modelIn = (folder: string): { readonly name: string; readonly path: string | null } =>
+export const modelIn = (folder: string): JobSpec['model'] =>
   v.parse(specModel, JSON.parse(readFileSync(specIn(folder), 'utf8'))).model;
 
 /** Leaves in a folder only what a process starts from. */

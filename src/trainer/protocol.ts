@@ -13,6 +13,7 @@ import {
 import type { Quantization } from '../contract/quantizations.ts';
 import { type RowShape, rowShapeNames } from '../contract/rows.ts';
 import type { Settings } from '../contract/settings.ts';
+import type { AdapterBase } from './merged-folder.ts';
 
 const finite = v.pipe(v.number(), v.finite());
 
@@ -117,6 +118,8 @@ export interface JobSpec {
     readonly path: string | null;
     /** The GGUF file that the folder is made of, if it is. */
     readonly gguf?: string;
+    /** The adapter that is merged into its base to make the folder, if one is. */
+    readonly adapter?: AdapterBase;
   };
   readonly dataset: RowsFile;
   /** The rows to validate on, if they are not a part of the dataset; absent in older job folders. */

@@ -42,6 +42,20 @@ testAccess((test, fixture, origins) => {
       }
     });
 
+    test(`an adapter is refused with a base that may not be named, ${origin}`, async () => {
+      const named = async (name: string, base: string) => {
+        const model = join(allowed, `${name}-${origin}`);
+        mkdirSync(model, { recursive: true });
+        const config = JSON.stringify({ base_model_name_or_path: base });
+        writeFileSync(join(model, 'adapter_config.json'), config);
+        const body = { model, merge_adapter: true };
+        return ask(origin, 'POST', '/api/base_models/check', { headers: bearer(keys.right), body });
+      };
+      assert.is((await named('outside', join(outside, 'model'))).status, 403);
+      assert.is((await named('inside', join(allowed, 'model'))).status, 200);
+      assert.is((await named('hub', 'owner/model')).status, 200);
+    });
+
     test(`an error tells no path of this machine, ${origin}`, async () => {
       const path = join(fixture.service.dataDir, 'missing');
       const body = { selected_model: path };

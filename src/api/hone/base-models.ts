@@ -38,12 +38,13 @@ export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
       bodyExample: { model: 'Qwen/Qwen3-0.6B' },
       responses: { 200: { description: 'The verdict', schema: s.checkedModel }, 400: refused },
       handle: async ({ body }) => {
+        const adapter = await selection.adapterOf(body.model);
         try {
-          const { hub: found, notes } = await selection.checkModel(body.model);
+          const { hub: found, notes } = await selection.checkModel(body.model, body.merge_adapter ?? false);
           const hub = found && { downloads: found.downloads, likes: found.likes };
-          return { usable: true, problem: null, hub, notes: [...notes] };
+          return { usable: true, problem: null, hub, notes: [...notes], adapter };
         } catch (error) {
-          return { usable: false, problem: problemOf(error), hub: null, notes: [] };
+          return { usable: false, problem: problemOf(error), hub: null, notes: [], adapter };
         }
       },
     }),

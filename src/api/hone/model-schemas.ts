@@ -87,6 +87,8 @@ export const localModels = v.object({
 });
 export const checkedModelBody = v.strictObject({
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+  /** As a training would merge its adapter. */
+  merge_adapter: v.optional(v.nullable(v.boolean())),
 });
 /** `hub` is `null` for a local folder; its numbers are if only the cache is available. */
 export const checkedModel = v.object({
@@ -95,6 +97,8 @@ export const checkedModel = v.object({
   hub: v.nullable(v.object({ downloads: v.nullable(v.number()), likes: v.nullable(v.number()) })),
   /** What is to be known before its training, such as that only its text part is trained. */
   notes: v.array(v.string()),
+  /** Where the adapter is that `merge_adapter` would merge: alone in the folder, or beside weights. */
+  adapter: v.nullable(v.picklist(['alone', 'beside'])),
 });
 export const hubAccount = v.object({
   name: v.nullable(v.string()),

@@ -578,6 +578,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     problem: null,
     hub: { downloads: 1_204_377, likes: 512 },
     notes: [],
+    adapter: null,
   },
   'GET /api/hub/account': { name: 'ada', organizations: ['analytical'], problem: null },
   'POST /api/estimate': {

@@ -1,8 +1,9 @@
-import { realpathSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { isHubId } from '../base-models/base-model.ts';
+import { hasWeights } from '../base-models/weight-files.ts';
 
 /** The path that a text names, or null if it is a model of the hub or a stored file. */
 function pathIn(kind: 'model' | 'file', text: string): string | null {
@@ -25,8 +26,22 @@ function contains(folder: string, path: string): boolean {
   return between === '' || !(isAbsolute(between) || between === '..' || between.startsWith(`..${sep}`));
 }
 
+/** The folder that an adapter alone names as its base, which is read with it; null if it names none. */
+function baseIn(folder: string): string | null {
+  try {
+    if (hasWeights(readdirSync(folder))) return null;
+    const { base_model_name_or_path: named } = JSON.parse(
+      readFileSync(join(folder, 'adapter_config.json'), 'utf8'),
+    );
+    return typeof named === 'string' ? pathIn('model', named) : null;
+  } catch {
+    return null;
+  }
+}
+
 /**
- * Makes the rule for clients elsewhere: they may name files and folders below these alone, after symbolic links.
+ * Makes the rule for clients elsewhere: they may name files and folders below these alone, after symbolic links, and
+ * adapters whose base is there, too.
  * @returns a check of a text that may be the path of a model or a file. It throws AppError `forbidden`, whether or not
  *   there is such a file.
  */
@@ -34,8 +49,14 @@ export function createPathRule(folders: readonly string[]): (kind: 'model' | 'fi
   return (kind, text) => {
     const path = pathIn(kind, text);
     if (path === null) return;
-    const real = text.includes('\0') ? null : realPath(path);
-    if (real !== null && folders.some((folder) => contains(realPath(folder), real))) return;
+    const isAllowed = (named: string) => {
+      const real = realPath(named);
+      return folders.some((folder) => contains(realPath(folder), real));
+    };
+    if (!text.includes('\0') && isAllowed(path)) {
+      const base = kind === 'model' ? baseIn(path) : null;
+      if (base === null || isAllowed(base)) return;
+    }
     const instead = kind === 'model' ? 'Use the ID of a hub model (owner/name)' : 'Upload the dataset';
     throw new AppError(
       'forbidden',

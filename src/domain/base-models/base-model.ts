@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { ggufFolder } from '../../trainer/gguf-folder.ts';
+import type { AdapterBase } from '../../trainer/merged-folder.ts';
 import { checkGgufBase, isGgufPath } from './gguf-base.ts';
 import { kindOf, type ModelKind } from './gguf-verdict.ts';
 import { linksOutOf, readModelJson } from './model-file.ts';
@@ -11,8 +12,16 @@ import { UnreadableFile } from './small-json.ts';
 import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
 import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
 
-/** The location of a base model: a hub ID, or a local folder, which may be still to be made of a GGUF file. */
-export type BaseModel = { readonly name: string; readonly path: string | null; readonly gguf?: string };
+/**
+ * The location of a base model: a hub ID, or a local folder, which may be still to be made of a GGUF file, or of an
+ * adapter and its own base.
+ */
+export interface BaseModel {
+  readonly name: string;
+  readonly path: string | null;
+  readonly gguf?: string;
+  readonly adapter?: AdapterBase;
+}
 
 /** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
 const hubId = /^[A-Za-z0-9](?:[\w.-]{0,94}[A-Za-z0-9_])?\/[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/;
@@ -51,9 +60,16 @@ function localModel(name: string, path: string): BaseModel {
   return { name, path: ggufFolder(path) ?? path, gguf: path };
 }
 
-/** Checks a local model as `checkLocalModel`, or the GGUF file that it is made of; `null` for a model of the hub. */
-export async function checkBase({ path, gguf }: BaseModel): Promise<ModelKind | null> {
+/**
+ * Checks a local model as `checkLocalModel`, or what it is made of: a GGUF file, or the base of an adapter, which may have
+ * a tokenizer of its own. `null` for a model of the hub.
+ */
+export async function checkBase({ path, gguf, adapter }: BaseModel): Promise<ModelKind | null> {
   if (gguf !== undefined) return checkGgufBase(gguf);
+  if (adapter !== undefined) {
+    if (adapter.base_path === null) return null;
+    return checkLocalModel(adapter.base_path, hasTokenizer(await readdir(adapter.path)));
+  }
   return path === null ? null : checkLocalModel(path);
 }
 
@@ -62,7 +78,7 @@ export async function checkBase({ path, gguf }: BaseModel): Promise<ModelKind | 
  * `whyUnusable` says what else there may be against it.
  * @throws AppError `invalid` with all errors.
  */
-export async function checkLocalModel(path: string): Promise<ModelKind> {
+export async function checkLocalModel(path: string, needsNoTokenizer = false): Promise<ModelKind> {
   await refuseNoFolder(path);
   const leaving = await linksOutOf(path);
   if (leaving.length > 0) {
@@ -73,7 +89,7 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
   const config = await readConfig(path);
   const faults = createFaults();
   const files = await readdir(path);
-  if (!hasTokenizer(files)) faults.add('model_name', tokenizerRefusal(path));
+  if (!needsNoTokenizer && !hasTokenizer(files)) faults.add('model_name', tokenizerRefusal(path));
   const noWeights = whyNoWeights(path, files, await indexedWeights(path));
   if (noWeights !== null) faults.add('model_name', noWeights);
   const kind = kindOf(config);
@@ -87,7 +103,7 @@ export async function checkLocalModel(path: string): Promise<ModelKind> {
 async function whyNoConfig(path: string): Promise<string> {
   const files = await readdir(path);
   if (hasAdapter(files)) {
-    return 'is an adapter (LoRA), which has no config.json. Name its base model (base_model_name_or_path in adapter_config.json), or merge it with PEFT first: merge_and_unload(), then save_pretrained of the result and of the tokenizer into one folder';
+    return 'is an adapter (LoRA), which has no config.json. With merge_adapter, it is merged into its base first. Or name its base model (base_model_name_or_path in adapter_config.json)';
   }
   if (files.includes('template.json')) {
     return 'is a model that was trained here, which has no config.json. Name the base model that it was trained from';

@@ -126,25 +126,29 @@ const beside =
  * every tensor. Two weights of four bits are in a byte.
  */
 async function tensorSizes(path: string, { quantization, bits }: ModelKind): Promise<Map<string, number>> {
+  const pairs = bits === 4 || quantization === 'mxfp4';
+  return new Map(
+    Object.entries(await readHeader(path))
+      .filter(([name]) => quantization === null || !beside.test(name))
+      .map(([name, { shape, dtype }]) => [
+        name,
+        (shape?.reduce((product, size) => product * size, 1) ?? 0) * (pairs && dtype === 'U8' ? 2 : 1),
+      ]),
+  );
+}
+
+/** The names of the tensors of a safetensors file; none if its header is too large to read. @throws if it is damaged. */
+export const tensorNames = async (path: string): Promise<string[]> =>
+  Object.keys(await readHeader(path)).filter((name) => name !== '__metadata__');
+
+async function readHeader(path: string): Promise<Record<string, { shape?: number[]; dtype?: string }>> {
   const file = await open(path, 'r');
   try {
     const { buffer } = await file.read(Buffer.alloc(8), 0, 8, 0);
     const length = Number(buffer.readBigUInt64LE());
-    if (length > maximumHeaderBytes) return new Map();
+    if (length > maximumHeaderBytes) return {};
     const header = await file.read(Buffer.alloc(length), 0, length, 8);
-    const tensors = JSON.parse(header.buffer.toString('utf8')) as Record<
-      string,
-      { shape?: number[]; dtype?: string }
-    >;
-    const pairs = bits === 4 || quantization === 'mxfp4';
-    return new Map(
-      Object.entries(tensors)
-        .filter(([name]) => quantization === null || !beside.test(name))
-        .map(([name, { shape, dtype }]) => [
-          name,
-          (shape?.reduce((product, size) => product * size, 1) ?? 0) * (pairs && dtype === 'U8' ? 2 : 1),
-        ]),
-    );
+    return JSON.parse(header.buffer.toString('utf8'));
   } finally {
     await file.close();
   }

@@ -5,7 +5,8 @@ import type { HubAccess } from '../../hub/access.ts';
 import { findCached } from '../../hub/cached-model.ts';
 import { readModelConfig } from '../../hub/model-config.ts';
 import { readModelInfo } from '../../hub/model-info.ts';
-import { locateModel, refuseNoFolder } from './base-model.ts';
+import { withAdapter } from './adapter-base.ts';
+import { type BaseModel, locateModel, refuseNoFolder } from './base-model.ts';
 import { ggufKind, ggufShape, readBase } from './gguf-base.ts';
 import { kindOf, type ModelKind, unknownKind } from './gguf-verdict.ts';
 import { type ModelShape, readModelShape, shapeOf, textParameters } from './model-shape.ts';
@@ -66,11 +67,14 @@ const failureKeptMs = 30_000;
 /** Estimates are updated while editing, so they wait briefly for the hub and ask once. */
 const patience = { timeoutMs: 5_000, backoffMs: 1, waitMs: 0 };
 
+/** The size of a base model; with `merges`, of the one that its adapter is merged into. */
+export type SizeOf = (reference: string, merges?: boolean) => Promise<ModelSize>;
+
 /**
  * Determines model sizes: from the files of a folder or the cache, from the reviewed list, or from the hub, whose answers
  * are cached.
  */
-export function createModelSizes(access: HubAccess): (reference: string) => Promise<ModelSize> {
+export function createModelSizes(access: HubAccess): SizeOf {
   const hub = { ...access, patience };
   const asked = new Map<string, Promise<ModelSize>>();
 
@@ -89,7 +93,8 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
     };
   }
 
-  return async (reference) => {
+  const sizeOf: SizeOf = async (reference, merges = false) => {
+    if (merges) return mergedSize(await withAdapter(locateModel(reference)));
     const { path, name, gguf } = locateModel(reference);
     if (gguf !== undefined && path !== null) return ggufSize(gguf, existsSync(join(path, 'config.json')));
     if (path !== null) await refuseNoFolder(path);
@@ -123,4 +128,23 @@ export function createModelSizes(access: HubAccess): (reference: string) => Prom
       return { parameters: null, ...unknown, local: false };
     });
   };
+
+  /** That of an adapter's base, of which it may replace the tokenizer. */
+  async function mergedSize({ adapter }: BaseModel): Promise<ModelSize> {
+    const { path, base, base_path: basePath } = adapter as NonNullable<BaseModel['adapter']>;
+    const size = await sizeOf(basePath ?? base);
+    const { quantization } = size.kind;
+    const whyQuantized =
+      quantization === null
+        ? null
+        : `${base}, the base of the adapter, has its weights stored quantized (${quantization}), and an adapter cannot be merged into them exactly. Set base_model_name_or_path in adapter_config.json to the 16-bit version of this model`;
+    return {
+      ...size,
+      withoutTokenizer: size.withoutTokenizer && !hasTokenizer(await readdir(path)),
+      whyNoWeights: size.whyNoWeights ?? whyQuantized,
+      hasAdapterBeside: false,
+    };
+  }
+
+  return sizeOf;
 }

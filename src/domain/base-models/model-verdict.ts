@@ -43,7 +43,7 @@ export function modelNotes({ kind, hasAdapterBeside }: Facts, description: Descr
       : []),
     ...(hasAdapterBeside
       ? [
-          'An adapter lies beside the weights (adapter_config.json). It is not used: the training starts from the weights alone.',
+          'An adapter lies beside the weights (adapter_config.json). It is not used: the training starts from the weights alone. With merge_adapter, it is merged into them first.',
         ]
       : []),
   ];

@@ -5,8 +5,9 @@ import { createFaults } from '../../faults.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type HubModel, readModelInfo } from '../../hub/model-info.ts';
 import type { TrainerRegistry } from '../machine/trainer-registry.ts';
+import { type AdapterPlace, adapterPlace, locateBase } from './adapter-base.ts';
 import { checkBase, locateModel } from './base-model.ts';
-import type { ModelSize } from './model-size.ts';
+import type { SizeOf } from './model-size.ts';
 import { modelNotes, whyUnusable } from './model-verdict.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
 
@@ -33,8 +34,13 @@ export interface Selection {
   session(): Session;
   chooseTask(task: string): Promise<void>;
   chooseModel(model: string, custom: boolean): Promise<void>;
-  /** Checks with the hub, or the folder. @throws AppError `invalid`, `forbidden` or `upstream`. */
-  checkModel(reference: string): Promise<CheckedModel>;
+  /**
+   * Checks with the hub, or the folder; with `merges`, the model that its adapter is merged into.
+   * @throws AppError `invalid`, `forbidden` or `upstream`.
+   */
+  checkModel(reference: string, merges?: boolean): Promise<CheckedModel>;
+  /** Where a model's adapter is that a training can merge first; `null` if there is none. */
+  adapterOf(reference: string): Promise<AdapterPlace | null>;
   recommend(profile: Profile, task: string): Recommendation;
 }
 
@@ -44,12 +50,13 @@ export function createSelection(options: {
   store: SessionStore;
   registry: TrainerRegistry;
   hub: HubAccess;
-  sizeOf: (reference: string) => Promise<ModelSize>;
+  sizeOf: SizeOf;
 }): Selection {
   const { store, registry, hub, sizeOf } = options;
 
-  async function checkAccess(reference: string): Promise<HubModel | null> {
-    const base = locateModel(reference);
+  async function checkAccess(reference: string, merges: boolean): Promise<HubModel | null> {
+    const base = await locateBase(reference, merges);
+    if (base.adapter?.base_path === null) await readModelInfo(hub, base.adapter.base);
     if (base.path === null) return readModelInfo(hub, base.name);
     await checkBase(base);
     return null;
@@ -70,13 +77,21 @@ export function createSelection(options: {
       store.set('selected_model', model);
       store.set('is_custom_model', custom);
     },
-    async checkModel(reference) {
-      const found = await checkAccess(reference);
-      const [size, description] = await Promise.all([sizeOf(reference), registry.get()]);
+    async checkModel(reference, merges = false) {
+      const found = await checkAccess(reference, merges);
+      const [size, description] = await Promise.all([sizeOf(reference, merges), registry.get()]);
       const faults = createFaults();
       for (const why of whyUnusable(reference, size, description)) faults.add('model_name', why);
       faults.raise();
       return { hub: found, notes: modelNotes(size, description) };
+    },
+    async adapterOf(reference) {
+      try {
+        return await adapterPlace(locateModel(reference));
+      } catch {
+        // The check says what is wrong with the name.
+        return null;
+      }
     },
     recommend(profile, task) {
       const possible = (reviewedModels.recommendations as Recommendations)[profile]?.[task];

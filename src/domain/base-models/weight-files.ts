@@ -17,7 +17,14 @@ export async function indexedWeights(folder: string): Promise<readonly string[] 
 export const loadedWeights = (files: readonly string[], indexed: readonly string[] | null): string[] =>
   files.filter((name) => (indexed === null ? name === single : indexed.includes(name)));
 
-/** Whether an adapter lies beside a model's weights; it is never loaded. */
+/** The weights of an adapter. */
+export const adapterWeights = 'adapter_model.safetensors';
+
+/** Whether there are a model's own weights. */
+export const hasWeights = (files: readonly string[]): boolean =>
+  files.includes(single) || files.includes(index);
+
+/** Whether an adapter lies beside a model's weights; it is not loaded, and merged only when a request asks for it. */
 export const hasAdapter = (files: readonly string[]): boolean => files.includes('adapter_config.json');
 
 /**
@@ -35,10 +42,10 @@ export function whyNoWeights(
     const some = missing.slice(0, 3).join(', ');
     return `${missing.length} of ${indexed.length} weight files of ${model} are missing: ${some}${missing.length > 3 ? ', …' : ''}. Download it again, or put them into its folder`;
   }
-  if (files.includes(single) || files.includes(index)) return null;
+  if (hasWeights(files)) return null;
   const weights = files.filter((name) => name.endsWith('.safetensors'));
-  if (hasAdapter(files) && weights.every((name) => name === 'adapter_model.safetensors'))
-    return `${model} is an adapter (LoRA), not a model: it has no weights of its own. Name its base model (base_model_name_or_path in adapter_config.json), or merge it with PEFT: merge_and_unload(), then save_pretrained of the result and of the tokenizer into one folder`;
+  if (hasAdapter(files) && weights.every((name) => name === adapterWeights))
+    return `${model} is an adapter (LoRA), not a model: it has no weights of its own. With merge_adapter, an adapter in a folder is merged into its base first. Or name its base model (base_model_name_or_path in adapter_config.json)`;
   const own = weights.find((name) => name.startsWith('consolidated'));
   if (own !== undefined)
     return `${model} has its weights only as ${own}, in Mistral's own format with other names. Take the files model*.safetensors of the same model, which most repositories have beside it`;

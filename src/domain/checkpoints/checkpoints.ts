@@ -143,7 +143,7 @@ export function createCheckpoints(options: {
     }
     if (unconverted.has(job.id)) {
       const adapters = [{ path: keptIn, scale: 1 }];
-      return { trained: trainedModelOf(job, folder(job)), template, adapters };
+      return { trained: await trainedModelOf(job, folder(job)), template, adapters };
     }
     // Earlier versions made one for each job.
     await rm(join(folder(job), 'base.gguf'), { force: true }).catch(() => undefined);

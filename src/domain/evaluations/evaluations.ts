@@ -5,6 +5,7 @@ import type { EvaluationRow } from '../../db/evaluations.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import { cleanFolder, isPrepared, modelIn, type RowResult, startEvaluation } from '../../trainer/evaluate.ts';
+import { isFromHub } from '../../trainer/merged-folder.ts';
 import {
   downloadSecrets,
   findTrainer,
@@ -177,8 +178,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     const held = free?.slice(-1) ?? null;
     let trainer: Trainer;
     try {
-      const { path } = modelIn(folderOf(id));
-      const secrets = path === null ? downloadSecrets(command, options.hubToken) : null;
+      const secrets = isFromHub(modelIn(folderOf(id))) ? downloadSecrets(command, options.hubToken) : null;
       trainer = await startEvaluation(command, folderOf(id), secrets, environment(held));
     } catch (error) {
       const reason = (error as Error).message;

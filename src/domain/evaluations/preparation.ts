@@ -10,7 +10,8 @@ import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
 import { writeOrder } from '../../trainer/evaluate.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
-import { checkBase, locateModel } from '../base-models/base-model.ts';
+import { locateBase } from '../base-models/adapter-base.ts';
+import { checkBase } from '../base-models/base-model.ts';
 import { isDecoder } from '../base-models/model-pair.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import { readLines } from '../datasets/rows/read-lines.ts';
@@ -90,9 +91,14 @@ export function createPreparation(options: PreparationOptions): Preparation {
       );
       return null;
     }
-    const request = { ...training, model_name: subject.baseModel, dataset: dataset as string };
+    const request = {
+      ...training,
+      model_name: subject.baseModel,
+      merge_adapter: found.mergesAdapter,
+      dataset: dataset as string,
+    };
     // A base model alone is asked for its answer; a trained one in the template that it was trained in.
-    const judged = await collect(faults, field, { model_name: field }, () =>
+    const judged = await collect(faults, field, { model_name: field, merge_adapter: field }, () =>
       judgeRequest({ ...request, max_seq_length: -1, export: 'none', thinking: 'off' }, judges),
     );
     return judged && { found, data, judged };
@@ -178,14 +184,14 @@ async function collect<T>(
  * models either write or point at an answer.
  */
 async function isOtherHead(
-  { subject, trained }: FoundSubject,
+  { subject, trained, mergesAdapter }: FoundSubject,
   task: string,
   { sizeOf }: Judges,
 ): Promise<boolean> {
   const points = (name: string | undefined) => name === 'extractive-question-answering';
   if (points(trained?.task) === points(task)) return false;
-  const base = locateModel(subject.baseModel);
-  const kind = (await checkBase(base)) ?? (await sizeOf(subject.baseModel)).kind;
+  const base = await locateBase(subject.baseModel, mergesAdapter);
+  const kind = (await checkBase(base)) ?? (await sizeOf(subject.baseModel, mergesAdapter)).kind;
   return !isDecoder(kind);
 }
 

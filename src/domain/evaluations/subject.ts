@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
+import { mergesAdapter } from '../models/merged-base.ts';
 import type { Models } from '../models/models.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 
@@ -22,6 +24,8 @@ export interface FoundSubject {
   readonly subject: Subject;
   /** The request's field that names it. */
   readonly field: 'model' | 'base_model';
+  /** Whether its base model is an adapter that was merged first. */
+  readonly mergesAdapter: boolean;
   readonly adapter: string | null;
   readonly template: string | null;
   /** The task and settings of its training; `null` for a base model. */
@@ -44,7 +48,14 @@ export async function findSubject(
     if (asBase) throw refusalOf('as_base', 'as_base needs model');
     const name = base as string;
     const subject = { name, baseModel: name, modelId: null, jobId: null, checkpoint: null };
-    return { subject, field: 'base_model', adapter: null, template: null, trained: null };
+    return {
+      subject,
+      field: 'base_model',
+      mergesAdapter: false,
+      adapter: null,
+      template: null,
+      trained: null,
+    };
   }
   if (checkpoint !== null) {
     const job = checkpoints.jobOf(reference) as Job;
@@ -58,9 +69,10 @@ export async function findSubject(
       jobId: job.id,
       checkpoint,
     };
-    const { settings } = job.spec as { readonly settings: Readonly<Record<string, unknown>> };
-    const trained = { task: job.task, settings };
-    return { subject, field: 'model', adapter: folder, template, trained };
+    const { settings, model: base } = job.spec as JobSpec;
+    const trained = { task: job.task, settings: settings as Readonly<Record<string, unknown>> };
+    const merged = base.adapter !== undefined;
+    return { subject, field: 'model', mergesAdapter: merged, adapter: folder, template, trained };
   }
   const model = models.findByName(reference);
   const template = models.fileOf(model, 'template');
@@ -85,6 +97,7 @@ export async function findSubject(
         }
       : { name: displayName || name, baseModel, modelId, jobId, checkpoint: null },
     field: 'model',
+    mergesAdapter: mergesAdapter(settings),
     adapter: asBase ? null : adapter,
     template,
     trained: { task, settings },

@@ -3,6 +3,7 @@ import { activeStates, type JobState, unfinishedStates } from '../../contract/jo
 import type { JobRow } from '../../db/jobs.ts';
 import { asAppError } from '../../errors.ts';
 import type { Launcher } from '../../trainer/launcher.ts';
+import { isFromHub } from '../../trainer/merged-folder.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Trainer } from '../../trainer/supervisor.ts';
 import { type Job, jobName } from '../job-record/job.ts';
@@ -51,7 +52,7 @@ export interface JobRuns {
 /** Whether a job's model, or its reward model, is on the hub. */
 function mayDownload({ model, settings }: JobSpec): boolean {
   const { reward_model: reward } = settings;
-  return model.path === null || (typeof reward === 'string' && !isAbsolute(reward));
+  return isFromHub(model) || (typeof reward === 'string' && !isAbsolute(reward));
 }
 
 /** The number of processes of a run. */

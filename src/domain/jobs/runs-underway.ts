@@ -29,6 +29,10 @@ export function createRunsUnderway(options: {
   };
 }
 
+/** Where the size of a run's model can be read: a merged one has that of its base. */
+const placeOf = ({ name, path, adapter }: JobSpec['model']): string =>
+  adapter === undefined ? (path ?? name) : (adapter.base_path ?? adapter.base);
+
 async function otherRun(job: Job, spec: JobSpec, folder: string, isBeside: boolean): Promise<OtherRun> {
   const { task, strategy, provider, settings, model } = spec;
   const disk = spec.disk as JobSpec['disk'] | undefined;
@@ -39,7 +43,7 @@ async function otherRun(job: Job, spec: JobSpec, folder: string, isBeside: boole
   const written = await Promise.all(writtenFolders.map((name) => bytesIn(join(folder, name))));
   return {
     name: jobName(job.id),
-    modelName: model.path ?? model.name,
+    modelName: placeOf(model),
     choices: { task, strategy, provider, settings },
     // Absent in older job folders.
     disk: {

@@ -7,6 +7,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
 import { locateModel } from '../base-models/base-model.ts';
 import { jobName } from '../job-record/job.ts';
 import { exportNeed } from '../training/disk-need.ts';
+import { mergedBase, settingsIn } from './merged-base.ts';
 import type { Model } from './models.ts';
 
 /**
@@ -14,12 +15,12 @@ import type { Model } from './models.ts';
  * The dataset may be gone.
  * @param folder a folder of its own.
  */
-export function exportSpec(
+export async function exportSpec(
   model: Model,
   job: JobRow | null,
   types: readonly Quantization[],
   { folder, tools }: { readonly folder: string; readonly tools: JobSpec['tools'] },
-): JobSpec {
+): Promise<JobSpec> {
   const { model: base, dataset, settings } = (job?.spec ?? {}) as Partial<JobSpec>;
   const { baseModel, task, provider, strategy } = model;
   return {
@@ -27,12 +28,15 @@ export function exportSpec(
     job_id: job === null ? model.name : jobName(job.id),
     job_dir: folder,
     ...{ task, provider, strategy },
-    model: base ?? (isAbsolute(baseModel) ? locateModel(baseModel) : { name: baseModel, path: null }),
+    model:
+      base ??
+      (await mergedBase(baseModel, model.config)) ??
+      (isAbsolute(baseModel) ? locateModel(baseModel) : { name: baseModel, path: null }),
     dataset: dataset ?? {
       ...{ name: model.datasetName, path: join(folder, 'dataset.jsonl'), rows: 0, shape: 'input-output' },
     },
     validation: null,
-    settings: settings ?? (model.config as Settings),
+    settings: settings ?? (settingsIn(model.config) as unknown as Settings),
     export: { quantizations: types, required: true },
     tensorboard_dir: null,
     tools,

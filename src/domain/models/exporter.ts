@@ -10,12 +10,14 @@ import { readGguf } from '../../inference/gguf.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { type Exported, killReexport, reexport } from '../../trainer/reexport.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import type { SizeOf } from '../base-models/model-size.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { checkRoom } from '../machine/disk-room.ts';
 import { exportNeed } from '../training/disk-need.ts';
 import { exportSpec } from './export-spec.ts';
 import { aboutExport, createExportTasks, type ExportTask, type Underway } from './export-tasks.ts';
 import { createTurns } from './export-turns.ts';
+import { mergesAdapter } from './merged-base.ts';
 import { writeModelFile } from './model-file.ts';
 import { folderBytes, type Model, type Models } from './models.ts';
 import { quantizationSource, quantizeFile } from './quantized-file.ts';
@@ -58,7 +60,7 @@ export interface ExporterOptions {
   readonly tools: JobSpec['tools'];
   /** A process that quantizes and reports nothing for this long is ended. */
   readonly silenceMs: number;
-  readonly sizeOf: (baseModel: string) => Promise<{ readonly parameters: number | null }>;
+  readonly sizeOf: SizeOf;
   /** Called when the files of a model have changed. */
   readonly onMade: (model: Model) => Promise<void>;
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
@@ -156,7 +158,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         `${model.name} has no adapter, so it cannot be exported. Train it again.`,
       );
     }
-    const { parameters } = await options.sizeOf(model.baseModel);
+    const { parameters } = await options.sizeOf(model.baseModel, mergesAdapter(model.config));
     await checkRoom(model.path, (parameters ?? 0) * exportNeed(types).exportPerWeight);
     // It may have been deleted.
     models.find(model.modelId);
@@ -165,7 +167,8 @@ export function createExporter(options: ExporterOptions): Exporter {
       runSafely(model, types, underway, async (folder) => {
         const job = model.jobId === null ? null : store.jobs.get(model.jobId);
         const specPath = specIn(folder);
-        await writeFile(specPath, JSON.stringify(exportSpec(model, job, types, { folder, tools }), null, 2));
+        const spec = await exportSpec(model, job, types, { folder, tools });
+        await writeFile(specPath, JSON.stringify(spec, null, 2));
         return reexport(trainer, { specPath, modelDir: model.path, types, ...underway });
       }),
     );

@@ -10,6 +10,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { defaultName, type IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
+import { keptConfig } from './merged-base.ts';
 import { describeModels, isPartial, writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
@@ -112,7 +113,7 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
         createdAt: job.endedAt ?? new Date().toISOString(),
         sizeBytes: await folderBytes(path),
         path,
-        config: { ...spec.settings },
+        config: keptConfig(spec),
         metrics: job.resultMetrics ?? {},
         verification: job.verification,
         export: job.export ?? derivedExport(job.artifacts),

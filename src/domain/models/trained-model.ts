@@ -3,6 +3,7 @@ import type { JobRow } from '../../db/jobs.ts';
 import type { ModelRow } from '../../db/models.ts';
 import type { TrainedModel } from '../../inference/trained-engine.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
+import { mergedBase } from './merged-base.ts';
 
 /**
  * What was trained, for an engine that runs it without a GGUF.
@@ -10,7 +11,7 @@ import type { JobSpec } from '../../trainer/protocol.ts';
  * @param trained the job, or the model if its job was deleted.
  * @param folder the model's or the job's folder, in which links to the base model are made while it is loaded.
  */
-export function trainedModelOf(trained: JobRow | ModelRow, folder: string): TrainedModel {
+export async function trainedModelOf(trained: JobRow | ModelRow, folder: string): Promise<TrainedModel> {
   const { task, strategy } = trained;
   const scratch = join(folder, 'answer.partial');
   if ('spec' in trained) {
@@ -18,5 +19,6 @@ export function trainedModelOf(trained: JobRow | ModelRow, folder: string): Trai
     return { base: model, task, strategy, settings, scratch };
   }
   const { baseModel: name, config } = trained;
-  return { base: { name, path: isAbsolute(name) ? name : null }, task, strategy, settings: config, scratch };
+  const base = (await mergedBase(name, config)) ?? { name, path: isAbsolute(name) ? name : null };
+  return { base, task, strategy, settings: config, scratch };
 }

@@ -137,7 +137,8 @@ export function createPlayground(options: {
     if (isGguf) return { ...about, weights: await weightsOf(model, template, models, bases) };
     const adapters = [{ path: await present(model, trained as string), scale: 1 }];
     const job = model.jobId === null ? null : store.jobs.get(model.jobId);
-    return { ...about, weights: { trained: trainedModelOf(job ?? model, model.path), template, adapters } };
+    const trainedModel = await trainedModelOf(job ?? model, model.path);
+    return { ...about, weights: { trained: trainedModel, template, adapters } };
   }
 
   /**

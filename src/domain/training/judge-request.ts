@@ -4,10 +4,11 @@ import { defaultQuantizations, type Quantization } from '../../contract/quantiza
 import type { RowShape } from '../../contract/rows.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
+import { withAdapter } from '../base-models/adapter-base.ts';
 import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { hasMoreThanText, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
-import type { ModelSize } from '../base-models/model-size.ts';
+import type { ModelSize, SizeOf } from '../base-models/model-size.ts';
 import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
@@ -33,7 +34,7 @@ export interface JudgedRequest extends JudgedChoices {
 /** What a request is validated against. */
 export interface Judges extends ChoiceJudges {
   readonly datasets: Datasets;
-  readonly sizeOf: (reference: string) => Promise<ModelSize>;
+  readonly sizeOf: SizeOf;
 }
 
 /** The GGUF types for a request; none if it asks for none, or names none and `whyNone` rules them out. */
@@ -82,7 +83,10 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
   const { fields, refused } = request;
   const choices = await judgeChoices(request, judges, faults);
   const { task, strategy, settings, context } = choices;
-  const model = fields.model_name === undefined ? null : await judgeModel(fields.model_name, judges, faults);
+  const model =
+    fields.model_name === undefined
+      ? null
+      : await judgeModel(fields.model_name, fields.merge_adapter ?? false, judges, faults);
   const description = await judges.registry.get();
   const whyUnfit =
     model === null || task == null || strategy === null
@@ -160,13 +164,16 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
 
 async function judgeModel(
   reference: string,
+  merges: boolean,
   { sizeOf }: Judges,
   faults: Faults,
 ): Promise<{ base: BaseModel; size: ModelSize; kind: ModelKind } | null> {
+  const named = await faults.of('model_name', () => locateModel(reference));
+  const base = named && merges ? await faults.of('merge_adapter', () => withAdapter(named)) : named;
+  if (base === null) return null;
   return faults.of('model_name', async () => {
-    const base = locateModel(reference);
     await checkBase(base);
-    const size = await sizeOf(reference);
+    const size = await sizeOf(reference, merges);
     return { base, size, kind: size.kind };
   });
 }

@@ -1,7 +1,8 @@
 import type { Profile } from '../../contract/profiles.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { sharedCache } from '../../hub/cached-model.ts';
-import { checkBase, locateModel } from '../base-models/base-model.ts';
+import { locateBase } from '../base-models/adapter-base.ts';
+import { checkBase } from '../base-models/base-model.ts';
 import { whyNoGguf } from '../base-models/gguf-verdict.ts';
 import { whyNotPair } from '../base-models/model-pair.ts';
 import { reviewed } from '../base-models/model-size.ts';
@@ -109,8 +110,9 @@ export function createPlanner(
         options.otherRuns(),
       ]);
       const { strategy, settings, context } = choices;
-      await checkBase(locateModel(request.model_name));
-      const size = await options.sizeOf(request.model_name);
+      const merges = request.merge_adapter ?? false;
+      await checkBase(await locateBase(request.model_name, merges));
+      const size = await options.sizeOf(request.model_name, merges);
       const whyNone = whyNoGguf(size.kind, description);
       const unusable = whyUnusable(request.model_name, size, description);
       const whyUnfit = whyNotPair(size.kind, request.task, strategy, description);

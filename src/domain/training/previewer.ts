@@ -4,6 +4,7 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../errors.ts';
+import { isFromHub } from '../../trainer/merged-folder.ts';
 import { type Asking, type Lengths, measureRows, type Preview, previewRows } from '../../trainer/preview.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { downloadSecrets, type TrainerCommand } from '../../trainer/supervisor.ts';
@@ -81,7 +82,7 @@ export function createPreviewer(options: {
     const folder = join(options.jobsDir, `.${name}`);
     try {
       await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
-      const secrets = judged.base.path === null ? downloadSecrets(command, options.hubToken) : null;
+      const secrets = isFromHub(judged.base) ? downloadSecrets(command, options.hubToken) : null;
       return await question(folder, { secrets, timeoutMs: options.timeoutMs, signal }, judged);
     } finally {
       await rm(folder, { recursive: true, force: true });

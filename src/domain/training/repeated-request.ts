@@ -11,6 +11,7 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
   return {
     task: job.task,
     model_name: job.modelName,
+    ...(spec.model?.adapter === undefined ? {} : { merge_adapter: true }),
     dataset: job.datasetName,
     provider: job.provider,
     strategy: job.strategy,

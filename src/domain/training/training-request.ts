@@ -100,6 +100,12 @@ export const settingsSchema = v.object(
 export const trainingRequest = v.strictObject({
   task: text(64),
   model_name: text(1024),
+  merge_adapter: v.pipe(
+    or(v.boolean()),
+    v.description(
+      'Whether the adapter in the folder `model_name`, which is alone there or beside weights, is merged into its base before the training. Default: false.',
+    ),
+  ),
   dataset: text(4096),
   validation_dataset: v.pipe(
     or(text(4096)),
