@@ -111,6 +111,36 @@ test('the list of models has those suggested, those on this machine from each pl
   await context.close();
 });
 
+test('an adapter is offered to be merged, which makes a model of its folder', async () => {
+  const adapter = join(temporaryFolder(), 'adapter');
+  mkdirSync(adapter);
+  const config = { peft_type: 'LORA', lora_alpha: 8, base_model_name_or_path: tinyModel('llama') };
+  writeFileSync(join(adapter, 'adapter_config.json'), JSON.stringify(config));
+  const table = JSON.stringify({ 'a.lora_A.weight': { dtype: 'F32', shape: [1, 1], data_offsets: [0, 4] } });
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(table.length));
+  const weights = Buffer.concat([length, Buffer.from(table), Buffer.alloc(4)]);
+  writeFileSync(join(adapter, 'adapter_model.safetensors'), weights);
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const merge = page.getByRole('checkbox', { name: 'Merge this adapter into its base first' });
+  await choose(page, 'Dataset', 'support.jsonl');
+  await typeModel(page, adapter);
+  await sees(page, 'This model cannot be used');
+  await merge.check();
+  await sees(page, 'Model found');
+  const [request] = await Promise.all([
+    page.waitForRequest((sent) => sent.url().endsWith('/api/estimate')),
+    page.getByLabel('Epochs', { exact: true }).fill('2'),
+  ]);
+  assert.is(request.postDataJSON().merge_adapter, true);
+  assert.equal(await axeViolations(page), []);
+  await page.getByLabel('Hub ID or folder').fill(tinyModel('llama'));
+  await sees(page, 'Model found');
+  assert.is(await merge.count(), 0);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('the form is one screen: a row for the model, a row for the dataset, four settings, and the rest folded', async () => {
   const { page, context, faults } = await openPage(service.url, '/training', { height: 800 });
   await choose(page, 'Dataset', 'support.jsonl');

@@ -29,8 +29,8 @@ export const service = {
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   /** The base models on this machine. */
   baseModels: async () => (await call('GET /api/base_models')).models,
-  checkModel: (model: string, signal: AbortSignal) =>
-    call('POST /api/base_models/check', { body: { model }, signal }),
+  checkModel: (model: string, signal: AbortSignal, mergeAdapter = false) =>
+    call('POST /api/base_models/check', { body: { model, merge_adapter: mergeAdapter }, signal }),
   /** A dataset with some of its rows: by default the first few. */
   dataset: (
     name: string,

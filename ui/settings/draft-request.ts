@@ -2,7 +2,7 @@ import type { FieldFault } from '../api/request.ts';
 import type { TrainingBody } from '../api/service.ts';
 import { datasets } from '../state/app.ts';
 import { shapeFields, shapesFields, shapesFor } from '../state/choice-words.ts';
-import { type Draft, draft } from '../state/draft.ts';
+import { type Draft, draft, mergesAdapter } from '../state/draft.ts';
 import { draftOrigin } from '../state/draft-origin.ts';
 import { readSetting, readSettings, settingField, settingTexts } from './setting-values.ts';
 
@@ -16,6 +16,7 @@ export function draftRequest(): TrainingBody {
     ...(validationDataset === '' ? { eval_split } : { validation_dataset: validationDataset }),
     task,
     model_name: model.trim(),
+    ...(mergesAdapter(draft.value) ? { merge_adapter: true } : {}),
     dataset,
     provider,
     strategy,
@@ -60,6 +61,7 @@ export function fillDraft(request: Readonly<Record<string, unknown>>): void {
     task: text('task'),
     model: text('model_name'),
     custom: true,
+    mergeFor: request.merge_adapter === true ? text('model_name') : '',
     dataset: text('dataset'),
     validationDataset: text('validation_dataset'),
     provider: text('provider', 'standard'),

@@ -1,4 +1,4 @@
-import { draft } from '../state/draft.ts';
+import { draft, mergesAdapter } from '../state/draft.ts';
 import { draftOrigin } from '../state/draft-origin.ts';
 import { fillDraft } from './draft-request.ts';
 import type { SettingsRequest } from './settings-file.ts';
@@ -8,7 +8,9 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
 /** Fills the training form with the request of a run or of a file, and says so above it. */
 export function fillFrom(request: SettingsRequest, name: string, path: string | null): void {
   // What a file leaves out stays as the form has it.
-  fillDraft({ ...baseOfForm(), ...request });
+  const { merge_adapter: merges, ...form } = baseOfForm();
+  const kept = request.model_name === undefined ? { merge_adapter: merges } : {};
+  fillDraft({ ...form, ...kept, ...request });
   draftOrigin.set({
     name,
     path,
@@ -20,5 +22,8 @@ export function fillFrom(request: SettingsRequest, name: string, path: string | 
 /** The parts of a request that a form always has. */
 function baseOfForm(): SettingsRequest {
   const { task, model, dataset, provider, strategy } = draft.value;
-  return { task, model_name: model, dataset, provider, strategy };
+  return {
+    ...{ task, model_name: model, dataset, provider, strategy },
+    merge_adapter: mergesAdapter(draft.value),
+  };
 }

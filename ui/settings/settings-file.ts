@@ -47,6 +47,7 @@ export function readSettingsFile(text: string): { request: SettingsRequest } | {
 /** What is wrong with a field; `null` if nothing. */
 function faultOf(field: string, value: unknown): string | null {
   if (texts.includes(field)) return typeof value === 'string' && value !== '' ? null : 'must be a text.';
+  if (field === 'merge_adapter') return typeof value === 'boolean' ? null : 'must be true or false.';
   if (field === 'export') return exportFault(value);
   if (!Object.hasOwn(settings, field)) return 'is not a setting.';
   const setting: SettingField = { ...settings[field as SettingName], name: field as SettingName };

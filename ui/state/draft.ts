@@ -8,6 +8,8 @@ export interface Draft {
   readonly model: string;
   /** Whether the model was typed in. */
   readonly custom: boolean;
+  /** The model whose adapter is to be merged first; empty for none. Another model is not meant by it. */
+  readonly mergeFor: string;
   readonly dataset: string;
   /** The dataset to validate on instead of a part of the other; empty for none. */
   readonly validationDataset: string;
@@ -22,6 +24,7 @@ const initial: Draft = {
   task: 'text-generation',
   model: '',
   custom: false,
+  mergeFor: '',
   dataset: '',
   validationDataset: '',
   provider: 'standard',
@@ -49,3 +52,7 @@ class DraftStore extends Store<Draft> {
 }
 
 export const draft = new DraftStore();
+
+/** Whether the adapter of the draft's model is merged first. */
+export const mergesAdapter = ({ model, mergeFor }: Draft): boolean =>
+  mergeFor !== '' && mergeFor === model.trim();

@@ -5,7 +5,7 @@ import { service } from '../../api/service.ts';
 import type { CheckedModel, LocalModel, Recommendation, Recommendations } from '../../api/types.ts';
 import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
 import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { draft } from '../../state/draft.ts';
+import { draft, mergesAdapter } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 
@@ -28,6 +28,8 @@ export class ModelPicker extends LitElement {
   @state() private _recommended: Recommendations | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _check: Check | null = null;
+  /** Where the model's adapter is that can be merged first. */
+  @state() private _adapter: CheckedModel['adapter'] = null;
   @state() private _local: readonly LocalModel[] | null = null;
   @state() private _isTyping = false;
   @state() private _isRecommending = false;
@@ -35,6 +37,7 @@ export class ModelPicker extends LitElement {
   /** The model that was typed in last. */
   private _typed = '';
   private _asked = '';
+  private _askedMerged = false;
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _asking: AbortController | null = null;
 
@@ -79,7 +82,15 @@ export class ModelPicker extends LitElement {
       this._task = task;
       void this._recommend(task);
     }
-    if (model.trim() !== this._asked) this._ask(model.trim());
+    const merged = mergesAdapter(draft.value);
+    if (model.trim() !== this._asked) {
+      this._adapter = null;
+      this._askedMerged = merged;
+      this._ask(model.trim());
+    } else if (merged !== this._askedMerged) {
+      this._askedMerged = merged;
+      this._ask(model.trim());
+    }
   }
 
   private async _recommend(task: string): Promise<void> {
@@ -115,9 +126,11 @@ export class ModelPicker extends LitElement {
     const asking = new AbortController();
     this._asking = asking;
     try {
-      const answer = await service.checkModel(model, asking.signal);
-      if (this._asked !== model) return;
-      const { problem, hub, notes } = answer;
+      const merged = this._askedMerged;
+      const answer = await service.checkModel(model, asking.signal, merged);
+      if (this._asked !== model || this._askedMerged !== merged) return;
+      const { problem, hub, notes, adapter } = answer;
+      this._adapter = adapter;
       this._check =
         problem === null
           ? { state: 'good', hub, notes }
@@ -212,9 +225,26 @@ export class ModelPicker extends LitElement {
               : nothing
           }
         </div>
+        ${this._merge()}
         <div id="model-check" class="check-line" role="status">${this._verdict()} ${this._why()}</div>
       </div>
     `;
+  }
+
+  /** The choice to merge the model's adapter, where it has one. */
+  private _merge(): TemplateResult | typeof nothing {
+    if (this._adapter === null) return nothing;
+    return html`<label class="check">
+      <input
+        type="checkbox"
+        .checked=${mergesAdapter(draft.value)}
+        @change=${(event: Event) => {
+          const { checked } = event.target as HTMLInputElement;
+          draft.change({ mergeFor: checked ? draft.value.model.trim() : '' });
+        }}
+      />
+      ${this._adapter === 'alone' ? 'Merge this adapter into its base first' : 'Merge the adapter beside the weights first'}
+    </label>`;
   }
 
   /** Why the chosen model is suggested. */
