@@ -15,7 +15,7 @@ CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 ADVICE = "Merge it with PEFT (merge_and_unload, save_pretrained) and train the folder that this makes."
 # Kinds of LoRA that are more than B·A of a weight (PEFT 0.21), by the option that chooses them. The service
-# refuses them before the start (src/domain/base-models/adapter-folder.ts).
+# refuses them before the start (src/domain/base-models/adapter-base.ts).
 OTHER_KINDS = {
     "use_dora": "DoRA",
     "use_qalora": "QALoRA",

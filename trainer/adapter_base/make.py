@@ -24,7 +24,7 @@ from trainer.protocol.failures import Failure
 
 PHASE = "merge_base"
 # What of a folder tells it from others, by the ends of names, and how much of each file
-# (src/trainer/adapter-folder.ts).
+# (src/trainer/merged-folder.ts).
 ENDINGS = (".jinja", ".json", ".model", ".safetensors", ".tiktoken", ".txt")
 KEY_BYTES = 1 << 20
 # Kept free beside the folder.

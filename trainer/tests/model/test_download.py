@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from trainer.tests import jobs
+from trainer.adapter_base import make as adapter_base
+from trainer.protocol.contracts import Adapter
+from trainer.tests import export_fixture, jobs
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_canary"
@@ -107,9 +109,10 @@ def hub_job(folder):
     return spec
 
 
-def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
-    spec = hub_job(tmp_path / "job")
-    environment = {
+def environment_for(hub, tmp_path):
+    """The environment of a process that downloads with a token, and tells of itself in begun.txt."""
+    (tmp_path / "sitecustomize.py").write_text(HOOK)
+    return {
         "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}",
         "HF_HOME": str(tmp_path / "hf"),
         "HF_HUB_OFFLINE": "0",
@@ -118,7 +121,48 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
         "HONE_TEST_BEGUN": str(tmp_path / "begun.txt"),
         "PYTHONPATH": f"{tmp_path}:{jobs.ROOT}",
     }
-    (tmp_path / "sitecustomize.py").write_text(HOOK)
+
+
+def test_the_base_of_an_adapter_comes_down_before_it_is_merged(hub, models, tmp_path):
+    adapter, cache = tmp_path / "adapter", tmp_path / "cache"
+    export_fixture.make_adapter(models("llama"), adapter)
+    named = {"path": str(adapter), "base": "owner/name", "base_path": None}
+    merged = cache / adapter_base.key_of(Adapter(**named))
+    model = {"name": str(adapter), "path": str(merged), "adapter": named}
+    spec = jobs.make(tmp_path / "job", "unused", top={"model": model}, max_steps=1)
+    environment = environment_for(hub, tmp_path)
+
+    def preview():
+        shown = subprocess.run(
+            [sys.executable, "-m", "trainer", "preview", str(spec), "--rows", "1"],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert len(json.loads(shown.stdout)["rows"]) == 1, shown.stdout + shown.stderr
+
+    preview()
+    assert "model.safetensors" not in hub.asked and not merged.exists()
+    child = jobs.spawn(spec, **environment)
+    assert child.wait(600) == 0, (spec.parent / "log.txt").read_text()[-3000:]
+    assert "model.safetensors" in hub.asked
+    assert (merged / "model.safetensors").is_file()
+    # The processes that merged and trained never had the token.
+    begun = [json.loads(line) for line in (tmp_path / "begun.txt").read_text().splitlines()]
+    assert [TOKEN in environ for _, environ in begun] == [True, False, True, False]
+    phases = list(dict.fromkeys(line["phase"] for line in jobs.journal(spec, "phase")))
+    assert phases[:4] == ["check", "download", "merge_base", "load"]
+    preview()
+    hub.shutdown()
+    again = jobs.make(tmp_path / "again", "unused", top={"model": model}, max_steps=1)
+    child = jobs.spawn(again, **{**environment, "HF_TOKEN": "", "https_proxy": ""})
+    assert child.wait(600) == 0, (again.parent / "log.txt").read_text()[-3000:]
+    assert jobs.losses(again) == jobs.losses(spec)
+
+
+def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
+    spec = hub_job(tmp_path / "job")
+    environment = environment_for(hub, tmp_path)
     child = jobs.spawn(spec, **environment)
     assert child.wait(600) == 0, (spec.parent / "log.txt").read_text()[-3000:]
     wanted = {
