@@ -59,7 +59,9 @@ test('every setting of a request has a field in the form of some strategy', () =
   const without = Object.keys(trainingRequest.entries).filter((name) => !inForm.has(name as never));
   // What is chosen elsewhere on the page, or by whoever calls the API.
   const elsewhere =
-    'task model_name dataset validation_dataset provider strategy export queue compute_specs'.split(' ');
+    'task model_name merge_adapter dataset validation_dataset provider strategy export queue compute_specs'.split(
+      ' ',
+    );
   assert.equal(without.sort(), elsewhere.sort());
 });
 

@@ -22,7 +22,7 @@ test('the progress of a job never falls, though parts of a phase are each counte
     (type, _id, payload) => type === 'progress' && told.push(payload.progress),
     () => null,
   );
-  assert.equal(told, [0, 3.3, 4.2, 4.2, 4.2, 4.2, 97.5, 97.5, 98.8]);
+  assert.equal(told, [0, 3.6, 4.3, 4.3, 4.3, 4.3, 97.5, 97.5, 98.8]);
   assert.is(job.progress, 98.8);
   assert.is(job.phaseProgress, 0.5);
 });
