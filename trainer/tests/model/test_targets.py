@@ -34,10 +34,12 @@ def ends(names):
         ("glm4-moe", ATTENTION, MLP | SHARED),
         ("gemma4-moe", ATTENTION | MLP, set()),
         ("hunyuan-moe", ATTENTION, {"shared_mlp.gate_proj", "shared_mlp.up_proj", "shared_mlp.down_proj"}),
-        # A router that returns a pair.
+        # A router that returns a pair, in every second layer.
         (
             "llama4",
-            ATTENTION | {"shared_expert.gate_proj", "shared_expert.up_proj", "shared_expert.down_proj"},
+            ATTENTION
+            | {"shared_expert.gate_proj", "shared_expert.up_proj", "shared_expert.down_proj"}
+            | {"feed_forward.gate_proj", "feed_forward.up_proj", "feed_forward.down_proj"},
             set(),
         ),
         # PEFT refuses the output of their state-space layers; some weights are not used as a layer's.
