@@ -35,7 +35,7 @@ const check = async (model: string): Promise<Json> =>
   (await service.call('POST', '/api/base_models/check', { model })).body;
 
 test('a check and an estimate tell what is trained, and count its weights alone', async () => {
-  assert.equal(await check(seeing), { usable: true, problem: null, hub: null, notes: [note] });
+  assert.equal(await check(seeing), { usable: true, problem: null, hub: null, notes: [note], adapter: null });
   const request = quickRequest({ model_name: seeing });
   const { body } = await service.call('POST', '/api/estimate', request);
   assert.ok(body.advice.includes(note), JSON.stringify(body.advice));
