@@ -13,9 +13,10 @@ import {
   supportRows,
   type TestService,
   temporaryFolder,
+  until,
   untilEnded,
 } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees, settled } from './browser.ts';
 
 const dataDir = temporaryFolder();
 let service: TestService;
@@ -94,10 +95,24 @@ test('the model is exported to other types, with progress, cancel and failures i
   );
   await lookAt(page, 'model-partly-exported');
 
+  // What is read at the start arrives after the end.
+  const late: (() => Promise<void>)[] = [];
+  let isFirst = true;
+  await page.route(`**/api/models/${modelId}/export`, async (route) => {
+    if (route.request().method() !== 'GET' || !isFirst) return route.continue();
+    isFirst = false;
+    const response = await route.fetch();
+    late.push(() => route.fulfill({ response }));
+  });
   await page.getByRole('button', { name: 'Export again' }).click();
   await sees(page, 'merging into Q8_0');
+  await until(() => late.length === 1, 'the start is read');
   go('all');
-  await sees(page, 'Exported. Each file is the base model with the adapter merged into it.');
+  const done = 'Exported. Each file is the base model with the adapter merged into it.';
+  await sees(page, done);
+  await late[0]?.();
+  await settled(page);
+  await sees(page, done);
   await sees(page, 'verified, costs 0.3 %');
   await page.getByText('What the types cost').click();
   await sees(page, 'KL 0.0012, 99.4 % same');

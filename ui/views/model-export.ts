@@ -23,6 +23,8 @@ export class ModelExportView extends LitElement {
   @state() private _busy = false;
   @state() private _failure: { readonly title: string; readonly error: ServiceError } | null = null;
   private _read = '';
+  /** The number of the latest question about the export. */
+  private _newest = 0;
   private _told: unknown = null;
 
   constructor() {
@@ -67,13 +69,15 @@ export class ModelExportView extends LitElement {
     this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
   }
 
+  /** Reads what there is. An answer to an earlier question is dropped: it may hide an end. */
   private async _load(): Promise<void> {
-    const { modelId } = this;
+    this._newest += 1;
+    const mine = this._newest;
     try {
-      const found = await service.modelExport(modelId);
-      if (modelId === this.modelId) this._export = found;
+      const found = await service.modelExport(this.modelId);
+      if (mine === this._newest) this._export = found;
     } catch (error) {
-      if (modelId === this.modelId)
+      if (mine === this._newest)
         this._failure = { title: 'Could not read the export', error: asServiceError(error) };
     }
   }
