@@ -19,7 +19,7 @@ from trainer.export.weights import index_checkpoint
 from trainer.model import check, download, quantized, view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Adapter, Model
-from trainer.protocol.durable import sync_tree
+from trainer.protocol.durable import whole_folder
 from trainer.protocol.failures import Failure
 
 PHASE = "merge_base"
@@ -48,19 +48,8 @@ def make(job: JobContext) -> None:
     job.phase(PHASE, None, "reading the adapter")
     job.beat_or_stop()
     base = base_directory(model.adapter)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    try:
+    with whole_folder(folder, lambda: missing(model)) as aside:
         _fill(job, model.adapter, base, aside)
-        sync_tree(aside)
-        try:
-            os.replace(aside, folder)
-        except OSError:
-            # Another run has made it in the meantime.
-            if missing(model):
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def small_files(model: Model, base: Path, folder: Path) -> Path:

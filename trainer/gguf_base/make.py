@@ -15,7 +15,7 @@ from pathlib import Path
 from trainer.gguf_base.header import Header, read_header
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Model, Tools
-from trainer.protocol.durable import sync_tree, write_json
+from trainer.protocol.durable import whole_folder, write_json
 from trainer.protocol.failures import Failure
 
 PHASE = "gguf"
@@ -45,19 +45,8 @@ def make(job: JobContext) -> None:
     header = _open(model)
     job.phase(PHASE, None, "tokenizer")
     job.beat_or_stop()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    try:
+    with whole_folder(folder, lambda: missing(model)) as aside:
         _fill(job, header, aside, tools)
-        sync_tree(aside)
-        try:
-            os.replace(aside, folder)
-        except OSError:
-            # Another run has made it in the meantime.
-            if missing(model):
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def small_files(model: Model, folder: Path) -> Path:

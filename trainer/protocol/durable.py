@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,24 @@ def write_json(path: Path, value: Any) -> None:
         os.fsync(file.fileno())
     os.replace(aside, path)
     sync_folder(path.parent)
+
+
+@contextmanager
+def whole_folder(folder: Path, missing: Callable[[], bool]) -> Iterator[Path]:
+    """A folder to fill, which becomes `folder` afterwards, whole or not at all. `missing` says whether it is
+    still to be made: another process may have made it in the meantime."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        yield aside
+        sync_tree(aside)
+        try:
+            os.replace(aside, folder)
+        except OSError:
+            if missing():
+                raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def sync_tree(folder: Path) -> None:
