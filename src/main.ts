@@ -1,13 +1,13 @@
-import { runClusterCommand } from './cluster.ts';
+import { runClusterCommand } from './commands/cluster.ts';
+import { runDoctor } from './commands/doctor.ts';
+import { runImport } from './commands/import-openai.ts';
+import { joinCluster } from './commands/join.ts';
+import { runKeyCommand } from './commands/key.ts';
+import { serve } from './commands/serve.ts';
+import { stopService } from './commands/stop.ts';
 import { readConfig } from './config.ts';
-import { runDoctor } from './doctor.ts';
 import { asAppError } from './errors.ts';
-import { runImport } from './import-openai.ts';
-import { joinCluster } from './join.ts';
-import { runKeyCommand } from './key.ts';
 import { createLogger } from './logger.ts';
-import { serve } from './serve.ts';
-import { stopService } from './stop.ts';
 
 async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2), process.env, process.cwd());

@@ -12,8 +12,8 @@ const PROGRAMS = {
   'try-uws': 'src/http/engines/try-uws.ts',
   score: 'src/inference/score.ts',
   'compare-renderings': 'src/inference/compare-renderings.ts',
-  quantize: 'src/quantize-program.ts',
-  backup: 'src/backup-program.ts',
+  quantize: 'src/programs/quantize.ts',
+  backup: 'src/programs/backup.ts',
   demo: 'src/demo/main.ts',
 };
 const PAGE = 'ui/main.ts';

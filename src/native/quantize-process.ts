@@ -8,7 +8,7 @@ import { hasCrashed } from '../contract/crashes.ts';
 import { quantizeFailure } from './quantize.ts';
 
 export interface QuantizeProcessOptions {
-  /** The command line of the program `quantize-program.ts`. */
+  /** The command line of the program `programs/quantize.ts`. */
   readonly command: readonly string[];
   /** A process that reports nothing for this long hangs, and is killed. */
   readonly silenceMs: number;

@@ -14,7 +14,7 @@ import { writeTinyGguf } from './tiny-gguf.ts';
 const folder = mkdtempSync(join(tmpdir(), 'hone-quantize-'));
 const model = join(folder, 'model.gguf');
 writeTinyGguf(model);
-const program = join(import.meta.dirname, '..', '..', 'src', 'quantize-program.ts');
+const program = join(import.meta.dirname, '..', '..', 'src', 'programs', 'quantize.ts');
 
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fetchLocal, type LocalService, readLocalService } from './client/local-service.ts';
-import type { Config } from './config.ts';
-import { readInstance } from './db/instance.ts';
-import type { Move } from './domain/moving/move.ts';
-import { AppError } from './errors.ts';
+import { fetchLocal, type LocalService, readLocalService } from '../client/local-service.ts';
+import type { Config } from '../config.ts';
+import { readInstance } from '../db/instance.ts';
+import type { Move } from '../domain/moving/move.ts';
+import { AppError } from '../errors.ts';
 import { readSecret } from './read-secret.ts';
 
 const usage = 'Use "hone import openai", with --list to list only.';

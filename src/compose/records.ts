@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from './config.ts';
-import { createDiskReserve, type DiskReserve } from './db/reserve.ts';
-import { prepareDatabase, type Restoration } from './db/restore.ts';
-import { openStore, type Store } from './db/store.ts';
-import { registerEvaluations } from './domain/evaluations/evaluation-file.ts';
-import { createFrameLog, type FrameLog, type Publish, skipFrames } from './domain/events/frame-log.ts';
-import { registerFolders } from './domain/jobs/found-folders.ts';
-import { registerSweeps } from './domain/sweeps/sweep-file.ts';
-import type { Logger } from './logger.ts';
+import type { Config } from '../config.ts';
+import { createDiskReserve, type DiskReserve } from '../db/reserve.ts';
+import { prepareDatabase, type Restoration } from '../db/restore.ts';
+import { openStore, type Store } from '../db/store.ts';
+import { registerEvaluations } from '../domain/evaluations/evaluation-file.ts';
+import { createFrameLog, type FrameLog, type Publish, skipFrames } from '../domain/events/frame-log.ts';
+import { registerFolders } from '../domain/jobs/found-folders.ts';
+import { registerSweeps } from '../domain/sweeps/sweep-file.ts';
+import type { Logger } from '../logger.ts';
 
 /** The open database. */
 export interface Records {

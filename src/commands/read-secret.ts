@@ -1,4 +1,4 @@
-import { AppError } from './errors.ts';
+import { AppError } from '../errors.ts';
 
 const enter = new Set(['\r', '\n', '\u0004']);
 const interrupt = '\u0003';

@@ -1,12 +1,12 @@
-import { fetchLocal, type LocalService, readLocalService } from './client/local-service.ts';
-import { compose } from './compose.ts';
-import type { Config } from './config.ts';
-import { activeStates, unfinishedStates } from './contract/jobs.ts';
-import { lockInstance, readInstance } from './db/instance.ts';
-import { type Job, jobName } from './domain/job-record/job.ts';
-import type { Jobs } from './domain/jobs/jobs.ts';
-import { AppError } from './errors.ts';
-import type { Logger } from './logger.ts';
+import { fetchLocal, type LocalService, readLocalService } from '../client/local-service.ts';
+import { composeCore } from '../compose/core.ts';
+import type { Config } from '../config.ts';
+import { activeStates, unfinishedStates } from '../contract/jobs.ts';
+import { lockInstance, readInstance } from '../db/instance.ts';
+import { type Job, jobName } from '../domain/job-record/job.ts';
+import type { Jobs } from '../domain/jobs/jobs.ts';
+import { AppError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
 
 /**
  * `hone stop`: stops the training like `/api/stop_training`, through the running service or directly; several that run
@@ -23,7 +23,7 @@ export async function stopService(config: Config, logger: Logger): Promise<numbe
     if (service === null || service.pid !== readInstance(config.dataDir)?.pid) throw error;
     return stopThrough(service);
   }
-  const { services, close } = await compose(config, logger, () => undefined);
+  const { services, close } = await composeCore(config, logger, () => undefined);
   try {
     const underway = services.jobs.underway().map(({ id }) => id);
     if (underway.length === 0) {

@@ -1,5 +1,5 @@
-import { makeBackup } from './db/backup.ts';
-import { asAppError } from './errors.ts';
+import { makeBackup } from '../db/backup.ts';
+import { asAppError } from '../errors.ts';
 
 /*
  * Backs up the database while the service uses it:  node dist/backup.js DATABASE

@@ -1,7 +1,7 @@
-import { unfinishedStates } from './contract/jobs.ts';
-import type { Services } from './domain/services.ts';
-import type { Ground } from './ground.ts';
-import { createWarmTrainer, type WarmTrainer } from './trainer/warm.ts';
+import { unfinishedStates } from '../contract/jobs.ts';
+import type { Services } from '../domain/services.ts';
+import { createWarmTrainer, type WarmTrainer } from '../trainer/warm.ts';
+import type { Foundation } from './foundation.ts';
 
 /**
  * Free memory required to start a warm trainer: its imports (0.9 GB with PyTorch's CUDA build) and the same amount as
@@ -11,7 +11,7 @@ const warmTrainerBytes = 2 * 2 ** 30;
 
 /** The trainer that is loaded before it is needed. */
 export function composeWarmTrainer(
-  { config, logger, store }: Ground,
+  { config, logger, store }: Foundation,
   { machine }: Pick<Services, 'machine'>,
 ): WarmTrainer {
   return createWarmTrainer({

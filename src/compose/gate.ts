@@ -1,10 +1,10 @@
 import { homedir, tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import type { Config } from './config.ts';
-import type { Access } from './domain/access/access.ts';
-import { createPathRule } from './domain/access/allowed-paths.ts';
-import { createConceal } from './http/access/conceal.ts';
-import type { Gate } from './http/access/gate.ts';
+import type { Config } from '../config.ts';
+import type { Access } from '../domain/access/access.ts';
+import { createPathRule } from '../domain/access/allowed-paths.ts';
+import { createConceal } from '../http/access/conceal.ts';
+import type { Gate } from '../http/access/gate.ts';
 
 /** The HTTP server's gate, by the rules of the domain. */
 export function composeGate(config: Config, access: Access): Gate {

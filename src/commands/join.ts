@@ -3,10 +3,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, hostAndPort } from '../config.ts';
+import { AppError } from '../errors.ts';
+import { lookAtCluster, rayEnvironment, rayNode } from '../trainer/cluster.ts';
 import { clusterFiles, writeSecret } from './cluster.ts';
-import { type Config, hostAndPort } from './config.ts';
-import { AppError } from './errors.ts';
-import { lookAtCluster, rayEnvironment, rayNode } from './trainer/cluster.ts';
 
 /** How long the head may take to accept a connection. */
 const connectMs = 5_000;

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from './config.ts';
-import type { Services } from './domain/services.ts';
-import { isLocalHost } from './http/access/peers.ts';
-import type { Logger } from './logger.ts';
+import type { Config } from '../config.ts';
+import type { Services } from '../domain/services.ts';
+import { isLocalHost } from '../http/access/peers.ts';
+import type { Logger } from '../logger.ts';
 
 /** This machine's name for others: the host that was asked for, or its first address in a network. */
 function nameForOthers(host: string): string {

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
-import { asAppError } from './errors.ts';
-import { usableCores } from './hardware/container-limits.ts';
-import { loadAddon } from './native/addon.ts';
-import { quantize, quantizeErrorCode } from './native/quantize.ts';
+import { asAppError } from '../errors.ts';
+import { usableCores } from '../hardware/container-limits.ts';
+import { loadAddon } from '../native/addon.ts';
+import { quantize, quantizeErrorCode } from '../native/quantize.ts';
 
 /*
  * The program behind `tools.quantize`:  node dist/quantize.js IN.gguf OUT.gguf TYPE

@@ -1,30 +1,30 @@
 import { join } from 'node:path';
-import type { composeMachine } from './compose-machine.ts';
-import type { composeModels } from './compose-models.ts';
-import { createLocalModels } from './domain/base-models/local-models.ts';
-import { createSelection } from './domain/base-models/selection.ts';
-import { createDatasets } from './domain/datasets/datasets.ts';
-import { createExampleDatasets } from './domain/datasets/example-datasets.ts';
-import { createImports } from './domain/datasets/imports/imports.ts';
-import { findStarter } from './domain/datasets/starter-model.ts';
-import { createShare } from './domain/jobs/devices.ts';
-import { createEarlierRuns } from './domain/jobs/earlier-runs.ts';
-import { createJobs } from './domain/jobs/jobs.ts';
-import { createRunsUnderway } from './domain/jobs/runs-underway.ts';
-import { createMoving } from './domain/moving/moving.ts';
-import { createDatasetAnalysis } from './domain/training/dataset-analysis.ts';
-import { createPlanner } from './domain/training/planner.ts';
-import { createPreviewer } from './domain/training/previewer.ts';
-import { recommendedSettings } from './domain/training/settings.ts';
-import { createSettingsContext } from './domain/training/settings-context.ts';
-import type { Ground } from './ground.ts';
-import { createLauncher } from './trainer/launcher.ts';
-import type { WarmTrainer } from './trainer/warm.ts';
-import { version } from './version.ts';
+import { createLocalModels } from '../domain/base-models/local-models.ts';
+import { createSelection } from '../domain/base-models/selection.ts';
+import { createDatasets } from '../domain/datasets/datasets.ts';
+import { createExampleDatasets } from '../domain/datasets/example-datasets.ts';
+import { createImports } from '../domain/datasets/imports/imports.ts';
+import { findStarter } from '../domain/datasets/starter-model.ts';
+import { createShare } from '../domain/jobs/devices.ts';
+import { createEarlierRuns } from '../domain/jobs/earlier-runs.ts';
+import { createJobs } from '../domain/jobs/jobs.ts';
+import { createRunsUnderway } from '../domain/jobs/runs-underway.ts';
+import { createMoving } from '../domain/moving/moving.ts';
+import { createDatasetAnalysis } from '../domain/training/dataset-analysis.ts';
+import { createPlanner } from '../domain/training/planner.ts';
+import { createPreviewer } from '../domain/training/previewer.ts';
+import { recommendedSettings } from '../domain/training/settings.ts';
+import { createSettingsContext } from '../domain/training/settings-context.ts';
+import { createLauncher } from '../trainer/launcher.ts';
+import type { WarmTrainer } from '../trainer/warm.ts';
+import { version } from '../version.ts';
+import type { Foundation } from './foundation.ts';
+import type { composeMachine } from './machine.ts';
+import type { composeModels } from './models.ts';
 
 /** From choosing a model and a dataset to running the training jobs. */
 export function composeTraining(
-  { config, logger, store, frames, hub }: Ground,
+  { config, logger, store, frames, hub }: Foundation,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,

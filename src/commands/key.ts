@@ -1,10 +1,10 @@
-import type { Config } from './config.ts';
-import { lockInstance } from './db/instance.ts';
-import { prepareDatabase } from './db/restore.ts';
-import { openStore } from './db/store.ts';
-import { type AccessKey, type AccessKeys, createAccessKeys } from './domain/access/access-keys.ts';
-import { AppError } from './errors.ts';
-import { migrationsDir } from './open-records.ts';
+import { migrationsDir } from '../compose/records.ts';
+import type { Config } from '../config.ts';
+import { lockInstance } from '../db/instance.ts';
+import { prepareDatabase } from '../db/restore.ts';
+import { openStore } from '../db/store.ts';
+import { type AccessKey, type AccessKeys, createAccessKeys } from '../domain/access/access-keys.ts';
+import { AppError } from '../errors.ts';
 
 const usage = 'Use "hone key add NAME [--scope full|inference]", "hone key list" or "hone key remove ID".';
 

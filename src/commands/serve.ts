@@ -1,40 +1,29 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createFinetuneFace } from './api/finetune/face.ts';
-import { createFlatFace } from './api/flat/face.ts';
-import { createHoneFace } from './api/hone/face.ts';
-import { trainingSocket } from './api/hone/socket.ts';
-import { createOpenAiFace } from './api/openai/face.ts';
-import { removeLocalService, writeLocalService } from './client/local-service.ts';
-import { compose } from './compose.ts';
-import type { Config } from './config.ts';
-import { type InstanceLock, lockInstance } from './db/instance.ts';
-import type { Services } from './domain/services.ts';
-import { greet, replay } from './domain/snapshot.ts';
-import { AppError, asAppError } from './errors.ts';
+import { createFinetuneFace } from '../api/finetune/face.ts';
+import { createFlatFace } from '../api/flat/face.ts';
+import { createHoneFace } from '../api/hone/face.ts';
+import { trainingSocket } from '../api/hone/socket.ts';
+import { createOpenAiFace } from '../api/openai/face.ts';
+import { removeLocalService, writeLocalService } from '../client/local-service.ts';
+import { composeCore } from '../compose/core.ts';
+import { composeGate } from '../compose/gate.ts';
+import { chooseHttpEngine } from '../compose/http-engine.ts';
+import type { Config } from '../config.ts';
+import { type InstanceLock, lockInstance } from '../db/instance.ts';
+import type { Services } from '../domain/services.ts';
+import { greet, replay } from '../domain/snapshot.ts';
+import { AppError, asAppError } from '../errors.ts';
+import { isLocalHost } from '../http/access/peers.ts';
+import { createAssets } from '../http/assets.ts';
+import { readTls } from '../http/engines/tls.ts';
+import { buildOpenApi } from '../http/openapi.ts';
+import type { Face } from '../http/route.ts';
+import { createServer, type Server, type ServerOptions } from '../http/server.ts';
+import type { Logger } from '../logger.ts';
+import { version } from '../version.ts';
 import { tellAccess } from './first-key.ts';
-import { composeGate } from './gate.ts';
-import { isLocalHost } from './http/access/peers.ts';
-import { createAssets } from './http/assets.ts';
-import { chooseEngine, type EngineChoice } from './http/engines/choose.ts';
-import { nativeFiles } from './http/engines/natives.ts';
-import { readTls, type Tls } from './http/engines/tls.ts';
-import { buildOpenApi } from './http/openapi.ts';
-import type { Face } from './http/route.ts';
-import { createServer, type Server, type ServerOptions } from './http/server.ts';
-import type { Logger } from './logger.ts';
 import { portHolder } from './port-holder.ts';
-import { version } from './version.ts';
-
-/** The HTTP server's parts on this machine. */
-export const chooseHttpEngine = (config: Config, tls: Tls | null): Promise<EngineChoice> =>
-  chooseEngine({
-    wanted: config.httpEngine,
-    tls,
-    natives: nativeFiles(config.installDir),
-    trialProgram: join(config.installDir, 'dist', 'try-uws.js'),
-    memoryPath: join(config.cacheDir, `http-engine-${process.versions.modules}.json`),
-  });
 
 /** `hone serve`: runs until it is stopped. @throws AppError `conflict` when another instance is running. */
 export async function serve(config: Config, logger: Logger): Promise<void> {
@@ -45,7 +34,7 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
     if (dir !== null) mkdirSync(dir, { recursive: true });
   }
   let server: Server | null = null;
-  const core = await compose(config, logger, (frame, traits) =>
+  const core = await composeCore(config, logger, (frame, traits) =>
     server?.broadcast.publish({ seq: frame.seq, text: JSON.stringify(frame), ...traits }),
   );
   const http = { engine: engine.name, description: engine.description, reason };

@@ -1,25 +1,25 @@
 import { join } from 'node:path';
-import type { composeMachine } from './compose-machine.ts';
-import { createModelSizes } from './domain/base-models/model-size.ts';
-import { createCheckpoints } from './domain/checkpoints/checkpoints.ts';
-import { createSharedBases } from './domain/checkpoints/shared-bases.ts';
-import { createExporter } from './domain/models/exporter.ts';
-import { createHubPush } from './domain/models/hub-push.ts';
-import { createModelRemoval, type RemoveModel } from './domain/models/model-removal.ts';
-import { createModels } from './domain/models/models.ts';
-import { createPlayground } from './domain/playground/playground.ts';
-import type { Ground } from './ground.ts';
-import { availableMemory } from './hardware/facts.ts';
-import { createEngine } from './inference/engine.ts';
-import { createEngines } from './inference/engines.ts';
-import { createTrainedEngine } from './inference/trained-engine.ts';
-import { threadPlacement } from './native/thread-placement.ts';
-import { answeringEnvironment, startAnswering } from './trainer/answering.ts';
-import type { WarmTrainer } from './trainer/warm.ts';
+import { createModelSizes } from '../domain/base-models/model-size.ts';
+import { createCheckpoints } from '../domain/checkpoints/checkpoints.ts';
+import { createSharedBases } from '../domain/checkpoints/shared-bases.ts';
+import { createExporter } from '../domain/models/exporter.ts';
+import { createHubPush } from '../domain/models/hub-push.ts';
+import { createModelRemoval, type RemoveModel } from '../domain/models/model-removal.ts';
+import { createModels } from '../domain/models/models.ts';
+import { createPlayground } from '../domain/playground/playground.ts';
+import { availableMemory } from '../hardware/facts.ts';
+import { createEngine } from '../inference/engine.ts';
+import { createEngines } from '../inference/engines.ts';
+import { createTrainedEngine } from '../inference/trained-engine.ts';
+import { threadPlacement } from '../native/thread-placement.ts';
+import { answeringEnvironment, startAnswering } from '../trainer/answering.ts';
+import type { WarmTrainer } from '../trainer/warm.ts';
+import type { Foundation } from './foundation.ts';
+import type { composeMachine } from './machine.ts';
 
 /** Trained models, and the features that use their files. */
 export function composeModels(
-  { config, logger, store, frames, hub }: Ground,
+  { config, logger, store, frames, hub }: Foundation,
   { machine }: ReturnType<typeof composeMachine>,
   warm: WarmTrainer,
 ) {

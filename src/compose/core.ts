@@ -1,0 +1,149 @@
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+
+import { createRollingBackups } from '../db/rolling-backups.ts';
+import { createAccess } from '../domain/access/access.ts';
+import { createAccessKeys } from '../domain/access/access-keys.ts';
+import { cookieNameOf, createSessions } from '../domain/access/sessions.ts';
+import type { Frame, Publish } from '../domain/events/frame-log.ts';
+import { jobName } from '../domain/job-record/job.ts';
+import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
+import type { Services } from '../domain/services.ts';
+import { createSweeps } from '../domain/sweeps/sweeps.ts';
+import { judgeRequest } from '../domain/training/judge-request.ts';
+import type { HubAccess } from '../hub/access.ts';
+import type { Logger } from '../logger.ts';
+import { version } from '../version.ts';
+import { composeEvaluations } from './evaluations.ts';
+import { composeFineTuning } from './fine-tuning.ts';
+import type { Foundation } from './foundation.ts';
+import { composeMachine } from './machine.ts';
+import { composeModels } from './models.ts';
+import { openRecords } from './records.ts';
+import { composeTraining } from './training.ts';
+import { composeWarmTrainer } from './warm-trainer.ts';
+
+/** The core, wired to an open data directory. `serve` and `stop` both use it. */
+export interface Core {
+  readonly services: Omit<Services, 'http' | 'reachable' | 'tls'>;
+  /** Called with the number of frame listeners. Hardware is sampled only while there are any. */
+  setListeners(count: number): void;
+  /**
+   * Shuts down the service's own processes but leaves trainings running. @returns the names of those trainings.
+   */
+  close(): Promise<string[]>;
+}
+
+/** Builds the core on what `openRecords` opens. */
+export async function composeCore(config: Config, logger: Logger, publish: Publish): Promise<Core> {
+  // Parts that act on committed frames, each added once it exists: they are built from the records themselves.
+  const listeners: ((frame: Frame) => void)[] = [];
+  let onTrainings = () => {};
+  const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, traits) => {
+    publish(frame, traits);
+    for (const take of listeners) take(frame);
+  });
+  const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
+  const webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
+  listeners.push(webhook.take);
+  const foundation: Foundation = { config, logger, store, frames, hub: hubAccess(config) };
+  const backups = createRollingBackups({
+    databasePath: config.databasePath,
+    everyMs: config.limits.backupEveryMs,
+    program: [process.execPath, join(config.installDir, 'dist', 'backup.js')],
+    logger,
+  });
+  const accessKeys = createAccessKeys(store.access, config.accessKey);
+  const sessions = createSessions(store.access, accessKeys);
+  const machine = composeMachine(foundation);
+  const warm = composeWarmTrainer(foundation, machine);
+  const models = composeModels(foundation, machine, warm);
+  listeners.push((frame) => {
+    if (frame.type === 'status') models.exporter.reconsider();
+  });
+  const training = composeTraining(foundation, machine, models, warm, () => onTrainings());
+  // On a full disk, these must still be possible.
+  const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
+  const jobs = {
+    ...training.jobs,
+    stop: reserve.around(training.jobs.stop),
+    discard: reserve.around(training.jobs.discard),
+    remove: reserve.around(async (id: number) => {
+      await training.jobs.remove(id);
+      await models.playground.sweep();
+    }),
+  };
+  const fineTuning = composeFineTuning(foundation, machine, { ...models, ...training, datasets, jobs });
+  const sweeps = createSweeps({
+    ...{ store, frames, jobs, command: config, jobsDir: config.jobsDir, parallel: config.parallel, logger },
+    describe: training.judges.registry.get,
+    judge: (request) => judgeRequest(request, training.judges),
+  });
+  listeners.push(sweeps.take);
+  const evaluations = composeEvaluations(foundation, models, training);
+  onTrainings = evaluations.reconsider;
+  await models.playground.sweep();
+  await models.exporter.recover();
+  const { live, ...machineServices } = machine;
+  const { engine, tools: _tools, sizeOf: _sizeOf, ...modelServices } = models;
+  const { judges: _judges, share: _share, ...trainingServices } = training;
+  return {
+    services: {
+      ...machineServices,
+      ...modelServices,
+      ...trainingServices,
+      ...fineTuning,
+      sweeps,
+      evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
+      removeModel: reserve.around(modelServices.removeModel),
+      datasets,
+      jobs,
+      accessKeys,
+      sessions,
+      access: createAccess({
+        mode: config.access,
+        keys: accessKeys,
+        sessions,
+        cookieName: cookieNameOf(store.session),
+      }),
+      frames,
+      databaseNotice: notice,
+      version,
+      parallel: config.parallel,
+      uploadLimitBytes: config.limits.uploadBytes,
+    },
+    setListeners: live.setListeners,
+    async close() {
+      live.stop();
+      warm.close();
+      models.checkpoints.close();
+      await training.moving.cancel();
+      backups.close();
+      webhook.close();
+      await Promise.all([
+        sweeps.close(),
+        evaluations.close(),
+        training.jobs.close(),
+        training.imports.close(),
+        models.exporter.close(),
+        engine.close(),
+      ]);
+      const names = training.jobs.underway().map(({ id }) => jobName(id));
+      store.close();
+      return names;
+    },
+  };
+}
+
+function hubAccess({ hubEndpoint, hubToken, hubOffline, limits }: Config): HubAccess {
+  return {
+    endpoint: hubEndpoint,
+    token: hubToken,
+    offline: hubOffline,
+    patience: {
+      timeoutMs: limits.hubTimeoutMs,
+      backoffMs: limits.hubBackoffMs,
+      waitMs: limits.hubWaitMs,
+    },
+  };
+}
