@@ -143,7 +143,7 @@ function fault(file: string, { specifier, typeOnly }: Import): string | null {
   if (from === 'contract') return 'contract may import its own files alone';
   if (from === 'ui') {
     if (to === 'contract') return null;
-    const described = /^src\/(api\/[^/]+\/(schemas|face)|http\/route)\.ts$/.test(target);
+    const described = /^src\/(api\/[^/]+\/([^/]+\/)?(schemas|face)|http\/route)\.ts$/.test(target);
     return typeOnly && described ? null : 'ui may import its own, contract, and types of the route tables';
   }
   const allowed = mayImport[from.split('/')[0] as string];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createFinetuneFace } from '../api/finetune/face.ts';
 import { createFlatFace } from '../api/flat/face.ts';
 import { createHoneFace } from '../api/hone/face.ts';
-import { trainingSocket } from '../api/hone/socket.ts';
+import { trainingSocket } from '../api/hone/frames/socket.ts';
 import { createOpenAiFace } from '../api/openai/face.ts';
 import { removeLocalService, writeLocalService } from '../client/local-service.ts';
 import { composeCore } from '../compose/core.ts';

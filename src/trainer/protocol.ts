@@ -32,18 +32,22 @@ export const verification: v.GenericSchema<Verification> = v.looseObject({
   ),
 });
 
-export const exportOutcome: v.GenericSchema<ExportOutcome> = v.object({
+/** Why an export is in its state; `null` where there is nothing to say. */
+export const exportReasons = {
   state: v.picklist(exportStates),
   code: v.nullable(v.string()),
   reason: v.nullable(v.string()),
   advice: v.nullable(v.string()),
-  files: v.array(
-    v.object({
-      quantization: v.string(),
-      state: v.picklist(['done', 'failed']),
-      reason: v.nullable(v.string()),
-    }),
-  ),
+};
+/** What became of one file of an export. */
+export const exportedFile = {
+  quantization: v.string(),
+  state: v.picklist(['done', 'failed']),
+  reason: v.nullable(v.string()),
+};
+export const exportOutcome: v.GenericSchema<ExportOutcome> = v.object({
+  ...exportReasons,
+  files: v.array(v.object(exportedFile)),
 });
 
 const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {

@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import WebSocket from 'ws';
-import { frame as frameSchema } from '../../src/api/hone/frame-schemas.ts';
+import { frame as frameSchema } from '../../src/api/hone/frames/schemas.ts';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
 import {
   type Answer,

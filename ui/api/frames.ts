@@ -1,9 +1,8 @@
 /** The frames of `/ws/training` and the series of a job, as the service's own schemas type them. */
-import type * as wire from '../../src/api/hone/schemas.ts';
+import type * as wire from '../../src/api/hone/frames/schemas.ts';
 
 export type {
   AnalysisFrame,
-  Event,
   ExportFrame,
   Frame,
   GpuSample,
@@ -15,7 +14,8 @@ export type {
   Series,
   SnapshotJob,
   StatusFrame,
-} from '../../src/api/hone/schemas.ts';
+} from '../../src/api/hone/frames/schemas.ts';
+export type { Event } from '../../src/api/hone/jobs/schemas.ts';
 
 /** Hardware usage over a period; `null` where it could not be read. */
 export type HardwareTrace = Pick<

@@ -1,51 +1,56 @@
 import type { Services } from '../../domain/services.ts';
 import { errorReply } from '../../http/error-reply.ts';
 import { type Face, withExamples } from '../../http/route.ts';
-import { answeringRoutes } from './answering.ts';
-import { baseModelRoutes } from './base-models.ts';
-import { choiceRoutes } from './choices.ts';
-import { datasetRoutes } from './datasets.ts';
-import { evaluationRoutes } from './evaluations.ts';
-import { hardwareRoutes } from './hardware.ts';
-import { importRoutes } from './imports.ts';
-import { jobRoutes } from './jobs.ts';
-import { keyRoutes } from './keys.ts';
-import { modelExportRoutes } from './model-exports.ts';
-import { modelRoutes } from './models.ts';
-import { moveRoutes } from './move.ts';
-import { examples } from './openapi-examples.ts';
-import { playgroundRoutes } from './playground.ts';
-import * as s from './schemas.ts';
-import { serviceRoutes } from './service.ts';
-import { sessionRoutes } from './session.ts';
-import { sweepRoutes } from './sweeps.ts';
+import { examples as accessExamples } from './access/examples.ts';
+import { keyRoutes } from './access/key-routes.ts';
+import { sessionRoutes } from './access/session-routes.ts';
+import { examples as baseModelsExamples } from './base-models/examples.ts';
+import { baseModelRoutes } from './base-models/routes.ts';
+import { errorBody } from './common.ts';
+import { examples as datasetsExamples } from './datasets/examples.ts';
+import { datasetRoutes } from './datasets/routes.ts';
+import { examples as evaluationsExamples } from './evaluations/examples.ts';
+import { evaluationRoutes } from './evaluations/routes.ts';
+import { examples as importsExamples } from './imports/examples.ts';
+import { importRoutes } from './imports/routes.ts';
+import { examples as jobsExamples } from './jobs/examples.ts';
+import { jobRoutes } from './jobs/routes.ts';
+import { examples as machineExamples } from './machine/examples.ts';
+import { hardwareRoutes } from './machine/routes.ts';
+import { examples as modelsExamples } from './models/examples.ts';
+import { modelExportRoutes } from './models/export-routes.ts';
+import { modelRoutes } from './models/routes.ts';
+import { examples as movingExamples } from './moving/examples.ts';
+import { moveRoutes } from './moving/routes.ts';
+import { examples as playgroundExamples } from './playground/examples.ts';
+import { playgroundRoutes } from './playground/routes.ts';
+import { examples as serviceExamples } from './service/examples.ts';
+import { serviceRoutes } from './service/routes.ts';
+import { examples as sweepsExamples } from './sweeps/examples.ts';
+import { sweepRoutes } from './sweeps/routes.ts';
+import { examples as trainingExamples } from './training/examples.ts';
+import { choiceRoutes } from './training/routes.ts';
 
 /** Our own routes, beyond the specification. */
 export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>) {
   return {
     name: 'hone',
-    routes: withExamples(
-      [
-        ...jobRoutes(services),
-        ...datasetRoutes(services),
-        ...importRoutes(services),
-        ...choiceRoutes(services),
-        ...baseModelRoutes(services),
-        ...hardwareRoutes(services),
-        ...modelRoutes(services),
-        ...modelExportRoutes(services),
-        ...answeringRoutes(services),
-        ...moveRoutes(services),
-        ...playgroundRoutes(services),
-        ...sweepRoutes(services),
-        ...evaluationRoutes(services),
-        ...keyRoutes(services),
-        ...sessionRoutes(services),
-        ...serviceRoutes(services, openApi),
-      ],
-      examples,
-    ),
+    routes: [
+      ...withExamples(jobRoutes(services), jobsExamples),
+      ...withExamples(datasetRoutes(services), datasetsExamples),
+      ...withExamples(importRoutes(services), importsExamples),
+      ...withExamples(choiceRoutes(services), trainingExamples),
+      ...withExamples(baseModelRoutes(services), baseModelsExamples),
+      ...withExamples(hardwareRoutes(services), machineExamples),
+      ...withExamples([...modelRoutes(services), ...modelExportRoutes(services)], modelsExamples),
+      ...withExamples(playgroundRoutes(services), playgroundExamples),
+      ...withExamples(moveRoutes(services), movingExamples),
+      ...withExamples(sweepRoutes(services), sweepsExamples),
+      ...withExamples(evaluationRoutes(services), evaluationsExamples),
+      ...withExamples([...keyRoutes(services), ...sessionRoutes(services)], accessExamples),
+      ...withExamples(serviceRoutes(services, openApi), serviceExamples),
+    ],
     presentError: errorReply,
-    error: s.error,
+    error: errorBody,
   } satisfies Face;
 }

@@ -5,7 +5,13 @@ import type { JobRow } from '../../db/jobs.ts';
 import { inSentences } from '../../errors.ts';
 import { defaultName } from './identity.ts';
 
-export { exportOutcome, fieldSchemas, verification } from '../../trainer/protocol.ts';
+export {
+  exportedFile,
+  exportOutcome,
+  exportReasons,
+  fieldSchemas,
+  verification,
+} from '../../trainer/protocol.ts';
 
 /** A job with the domain's types for values stored as text. */
 export interface Job extends JobRow {

@@ -1,0 +1,67 @@
+import type { Services } from '../../../domain/services.ts';
+import { asAppError } from '../../../errors.ts';
+import { type ResponseDoc, route } from '../../../http/route.ts';
+import { errorBody, tag } from '../common.ts';
+import * as s from './schemas.ts';
+
+const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
+
+/** The kinds of errors with which a model cannot be used; others are errors of the service. */
+const verdicts: ReadonlySet<string> = new Set(['invalid', 'forbidden', 'upstream']);
+
+/** What a verdict says of an error. @throws the error if it is none of the model or the hub. */
+function problemOf(error: unknown) {
+  const { kind, message } = asAppError(error);
+  if (!verdicts.has(kind)) throw error;
+  return { kind: kind as s.Problem['kind'], message };
+}
+
+/** The models to train, and the account to push to; what the page asks before a start or a push. */
+export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/base_models',
+      tag,
+      summary:
+        'List the base models on this machine: the starter model, folders of earlier runs, the hub cache, and GGUF files of LM Studio, Ollama and llama.cpp',
+      responses: { 200: { description: 'The models', schema: s.localModels } },
+      handle: async () => ({ models: await localModels() }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/base_models/check',
+      tag,
+      summary: 'Check whether a base model can be used; the answer says why not',
+      body: s.checkedModelBody,
+      paths: { model: 'model' },
+      bodyExample: { model: 'Qwen/Qwen3-0.6B' },
+      responses: { 200: { description: 'The verdict', schema: s.checkedModel }, 400: refused },
+      handle: async ({ body }) => {
+        const adapter = await selection.adapterOf(body.model);
+        try {
+          const { hub: found, notes } = await selection.checkModel(body.model, body.merge_adapter ?? false);
+          const hub = found && { downloads: found.downloads, likes: found.likes };
+          return { usable: true, problem: null, hub, notes: [...notes], adapter };
+        } catch (error) {
+          return { usable: false, problem: problemOf(error), hub: null, notes: [], adapter };
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/hub/account',
+      tag,
+      summary: 'The account of the hub token, or why nothing can be pushed',
+      responses: { 200: { description: 'The account', schema: s.hubAccount } },
+      handle: async () => {
+        try {
+          const { name, organizations } = await hubPush.account();
+          return { name, organizations: [...organizations], problem: null };
+        } catch (error) {
+          return { name: null, organizations: [], problem: problemOf(error) };
+        }
+      },
+    }),
+  ];
+}

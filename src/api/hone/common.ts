@@ -1,0 +1,9 @@
+import * as v from 'valibot';
+
+/** The heading of our own routes in the OpenAPI document. */
+export const tag = 'hone';
+
+export const errorBody = v.object({ error: v.string(), detail: v.string(), status_code: v.number() });
+
+/** What was done, in a word and in a sentence. */
+export const confirmation = v.object({ status: v.string(), message: v.string() });

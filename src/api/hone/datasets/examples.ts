@@ -1,0 +1,88 @@
+export const row = { input: 'Where is my parcel?', output: 'Shipping: We will trace your parcel today.' };
+const stored = {
+  filename: 'support.jsonl',
+  num_examples: 400,
+  size_mb: 0.041,
+  uploaded_at: '2026-11-21T11:00:00.000Z',
+};
+const dataset = {
+  ...stored,
+  validation: { valid: true, shape: 'input-output', errors: [], total_errors: 0 },
+  convertible: null,
+  import: null,
+  warnings: [],
+  rows: [row],
+  cut_rows: [],
+  lines: [1],
+  next_from: 1,
+  total: 400,
+};
+
+/** An answer of each route, for the OpenAPI document. */
+export const examples: Readonly<Record<string, unknown>> = {
+  'POST /api/datasets/{name}/preview': {
+    max_seq_length: 512,
+    template_source: 'model',
+    thinking: 'keep',
+    warning: null,
+    rows: [
+      {
+        line: 1,
+        messages: [
+          { role: 'user', content: 'Where', reasoning: null, learned: false },
+          { role: 'assistant', content: 'Shipping', reasoning: null, learned: true },
+        ],
+        tokens: [
+          { id: 9064, text: 'Where', labelled: false, truncated: false },
+          { id: 85_572, text: 'Shipping', labelled: true, truncated: false },
+        ],
+        total_tokens: 2,
+        labelled_tokens: 1,
+      },
+    ],
+  },
+  'GET /api/datasets/{name}': dataset,
+  'POST /api/datasets/{name}/analysis': {
+    rows: 400,
+    shape: 'input-output',
+    lengths: {
+      model: 'Qwen/Qwen3-0.6B',
+      max_seq_length: 512,
+      sampled_rows: 400,
+      bins: [
+        { from: 0, to: 39, count: 330 },
+        { from: 40, to: 79, count: 70 },
+      ],
+      median: 34,
+      p95: 47,
+      p99: 52,
+      longest: 61,
+      truncated_rows: 0,
+      learned_share: 0.41,
+    },
+    exact_duplicates: { rows: 1, groups: [{ lines: [3, 17], text: row.input }] },
+    near_duplicates: { rows: 0, compared_rows: 400, pairs: [] },
+    overlap: null,
+    empty_answers: { rows: 0, lines: [] },
+  },
+  'POST /api/datasets/{name}/split': {
+    training: { ...stored, filename: 'support-train.jsonl', num_examples: 360 },
+    validation: { ...stored, filename: 'support-validation.jsonl', num_examples: 40 },
+  },
+  'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
+  'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
+  'GET /api/examples': {
+    examples: [
+      {
+        name: 'support',
+        task: 'text-generation',
+        strategy: 'sft',
+        num_examples: 400,
+        sentence: 'Answers customer messages with the responsible team and a one-line reply.',
+        model_name: 'Qwen/Qwen3-0.6B',
+        settings: {},
+      },
+    ],
+  },
+  'POST /api/examples/{name}': { filename: 'support.jsonl' },
+};

@@ -1,0 +1,140 @@
+import * as v from 'valibot';
+import { rowShapeNames } from '../../../contract/rows.ts';
+import { importNote } from '../../../domain/datasets/files/import-note.ts';
+import { trainingRequest } from '../../../domain/training/training-request.ts';
+import { wholeNumber } from '../whole-number.ts';
+
+export const rowsQuery = v.object({
+  rows: wholeNumber(20, 200),
+  /** The number of the first row, from 0. */
+  from: wholeNumber(0, 2 ** 31),
+  /** Only rows with this text in a value, in upper or lower case. */
+  search: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1000))),
+  /** Checks the dataset's size for this model. */
+  model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
+});
+
+export const analysisBody = v.optional(
+  v.strictObject({
+    /** Counts tokens as a training of this model would. */
+    model_name: v.optional(v.nullable(trainingRequest.entries.model_name)),
+    max_seq_length: trainingRequest.entries.max_seq_length,
+    /** Looks for the rows of this dataset in the other. */
+    validation_dataset: v.optional(v.nullable(trainingRequest.entries.dataset)),
+  }),
+  {},
+);
+const lineNumbers = v.array(v.number());
+const pair = v.object({ lines: lineNumbers, similarity: v.number(), texts: v.array(v.string()) });
+/** Numbers of rows count those that repeat an earlier one. Lists of lines, groups and pairs have the first of them. */
+export const analysis = v.object({
+  rows: v.number(),
+  shape: v.picklist(rowShapeNames),
+  /** `null` without `model_name`. */
+  lengths: v.nullable(
+    v.object({
+      model: v.string(),
+      max_seq_length: v.number(),
+      /** The rows whose tokens were counted, drawn at random from larger datasets. */
+      sampled_rows: v.number(),
+      /** `from` and `to` are numbers of tokens, both included. */
+      bins: v.array(v.object({ from: v.number(), to: v.number(), count: v.number() })),
+      median: v.number(),
+      p95: v.number(),
+      p99: v.number(),
+      longest: v.number(),
+      /** Of the counted rows, those that are longer than `max_seq_length`. */
+      truncated_rows: v.number(),
+      /** The share of learned tokens of all that are trained; `null` for models that point at answers. */
+      learned_share: v.nullable(v.number()),
+    }),
+  ),
+  exact_duplicates: v.object({
+    rows: v.number(),
+    groups: v.array(v.object({ lines: lineNumbers, text: v.string() })),
+  }),
+  /** Rows whose texts have a Jaccard similarity of at least 0.8; estimated if there are more than 200. */
+  near_duplicates: v.object({
+    rows: v.number(),
+    /** The first rows, which were compared. */
+    compared_rows: v.number(),
+    pairs: v.array(pair),
+  }),
+  /** Rows of the validation dataset that the dataset has, too; each example has a line of both. */
+  overlap: v.nullable(
+    v.object({ dataset: v.string(), exact: v.number(), near: v.number(), examples: v.array(pair) }),
+  ),
+  empty_answers: v.object({ rows: v.number(), lines: lineNumbers }),
+});
+const stored = v.object({
+  filename: v.string(),
+  num_examples: v.number(),
+  size_mb: v.number(),
+  uploaded_at: v.string(),
+});
+/** Exactly one of `fraction` and `rows` says how many rows are held out. */
+export const splitBody = v.pipe(
+  v.strictObject({
+    fraction: v.optional(
+      v.pipe(v.number(), v.gtValue(0, 'must be greater than 0'), v.ltValue(1, 'must be less than 1')),
+    ),
+    rows: v.optional(
+      v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(1, 'must be at least 1')),
+    ),
+    seed: v.optional(
+      v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(0), v.maxValue(2 ** 32 - 1)),
+      42,
+    ),
+  }),
+  v.check(
+    ({ fraction, rows }) => (fraction === undefined) !== (rows === undefined),
+    'Set fraction (a share of the rows, such as 0.1) or rows (their number), one of them',
+  ),
+);
+export const split = v.object({ training: stored, validation: stored });
+export const dataset = v.object({
+  ...stored.entries,
+  validation: v.object({
+    valid: v.boolean(),
+    shape: v.nullable(v.string()),
+    errors: v.array(
+      v.object({ line: v.nullable(v.number()), field: v.nullable(v.string()), message: v.string() }),
+    ),
+    total_errors: v.number(),
+  }),
+  /** The format of another tool from which its rows can be imported; `null` if there is none. */
+  convertible: v.nullable(v.string()),
+  /** What made it, if it was imported. */
+  import: v.nullable(importNote),
+  /** Warnings that it is smaller than recommended. */
+  warnings: v.array(v.string()),
+  rows: v.array(v.unknown()),
+  /** The places in `rows` of those that are too long and displayed in part. */
+  cut_rows: v.array(v.number()),
+  /** The line of each of `rows`, from 1. */
+  lines: v.array(v.number()),
+  /** `from` of the next page; `null` at the end. */
+  next_from: v.nullable(v.number()),
+  /** How many rows have the text of `search` (or how many there are); `null` if that is not known yet. */
+  total: v.nullable(v.number()),
+});
+const { dataset: _dataset, ...withoutDataset } = trainingRequest.entries;
+export const previewBody = v.strictObject({
+  ...withoutDataset,
+  rows: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50, 'must be at most 50')), 5),
+});
+export const examples = v.object({
+  examples: v.array(
+    v.object({
+      name: v.string(),
+      task: v.string(),
+      strategy: v.string(),
+      num_examples: v.number(),
+      sentence: v.string(),
+      model_name: v.string(),
+      /** Training request fields for this model, in addition to the recommended ones. */
+      settings: v.record(v.string(), v.number()),
+    }),
+  ),
+});
+export const usedExample = v.object({ filename: v.string() });

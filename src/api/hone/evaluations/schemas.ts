@@ -1,0 +1,57 @@
+import * as v from 'valibot';
+import { evaluationStates } from '../../../contract/evaluations.ts';
+import { phaseNames } from '../../../contract/jobs.ts';
+import { rowShapeNames } from '../../../contract/rows.ts';
+
+const figures = v.record(v.string(), v.nullable(v.number()));
+const summary = {
+  evaluation_id: v.string(),
+  state: v.picklist(evaluationStates),
+  /** Why it failed. */
+  error: v.nullable(v.string()),
+  /** What answers, as people call it. */
+  name: v.string(),
+  base_model: v.string(),
+  /** null for a base model, and for the checkpoint of a run without a model. */
+  model_id: v.nullable(v.string()),
+  job_id: v.nullable(v.string()),
+  /** The step of a checkpoint. */
+  checkpoint: v.nullable(v.number()),
+  dataset: v.string(),
+  /** The SHA-256 of the rows; the figures of evaluations with the same can be compared. null until they are copied. */
+  rows_digest: v.nullable(v.string()),
+  row_shape: v.picklist(rowShapeNames),
+  /** How many rows are scored. */
+  rows: v.number(),
+  /** The phase of a running one, and how much of it is done (0 to 1). */
+  phase: v.nullable(v.picklist(phaseNames)),
+  progress: v.nullable(v.number()),
+  detail: v.nullable(v.string()),
+  /** null until it is completed. */
+  figures: v.nullable(figures),
+  warnings: v.array(v.string()),
+  created_at: v.string(),
+  started_at: v.nullable(v.string()),
+  ended_at: v.nullable(v.string()),
+};
+const result = v.object({
+  /** In the dataset, from 1. */
+  line: v.number(),
+  /** Texts are cut after 4,000 characters. */
+  prompt: v.string(),
+  /** The answer that is wanted; null for rows of text. */
+  reference: v.nullable(v.string()),
+  /** That of a preference. */
+  rejected: v.nullable(v.string()),
+  /** The model's; null if none was generated. */
+  answer: v.nullable(v.string()),
+  figures,
+});
+export const evaluationList = v.object({ evaluations: v.array(v.object(summary)) });
+export const evaluation = v.object({
+  ...summary,
+  /** Of the first 200 rows. */
+  results: v.array(result),
+});
+export type EvaluationDetail = v.InferOutput<typeof evaluation>;
+export type EvaluationSummary = v.InferOutput<typeof evaluationList>['evaluations'][number];

@@ -1,0 +1,112 @@
+import * as v from 'valibot';
+import { rowShapeNames } from '../../../contract/rows.ts';
+import { importStates, sourceKinds } from '../../../domain/datasets/imports/import-record.ts';
+
+const text = v.nullable(v.string());
+const name = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
+
+const mapping = v.strictObject({
+  /** The row shape of the dataset. */
+  target: v.picklist(rowShapeNames, `must be one of ${rowShapeNames.join(', ')}`),
+  /** The column of each field of that shape. */
+  columns: v.record(v.pipe(v.string(), v.maxLength(64)), v.pipe(v.string(), v.maxLength(1024))),
+});
+
+/** Where an import's rows come from, if no file is sent. */
+export const importBody = v.optional(
+  v.pipe(
+    v.strictObject({
+      /** The name of a stored dataset. */
+      dataset: v.optional(name),
+      /** The full path of a file on the machine of the service. */
+      path: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096))),
+      /** A dataset of the hub; the default is its only or usual configuration and split. */
+      hub: v.optional(
+        v.strictObject({
+          /** `owner/name`. */
+          repo: name,
+          config: v.optional(v.nullable(name), null),
+          split: v.optional(v.nullable(name), null),
+          revision: v.optional(v.nullable(name), null),
+        }),
+      ),
+    }),
+    v.check(
+      (fields) => Object.keys(fields).length === 1,
+      'Give one of dataset, path and hub, or send a file',
+    ),
+  ),
+);
+/** `null` for that of the detected shape. */
+export const importPreviewBody = v.strictObject({ mapping: v.nullable(mapping) });
+export const importStartBody = v.optional(
+  v.strictObject({
+    /** Default: what the record proposes. */
+    mapping: v.optional(v.nullable(mapping), null),
+    /** The name of the new dataset, ending with `.jsonl`; a dataset of that name is replaced. Default: a free one. */
+    name: v.optional(
+      v.nullable(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(255))),
+      null,
+    ),
+    /** Leaves out rows that cannot be imported, instead of failing. */
+    skip_invalid: v.optional(v.boolean(), false),
+  }),
+  {},
+);
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const proposed = v.object({ target: v.string(), columns: v.record(v.string(), v.string()) });
+/** `done_bytes` of the source's `total_bytes` have been read; `rows` are ready, `skipped` were left out. */
+const progress = v.strictObject({ done_bytes: count, total_bytes: count, rows: count, skipped: count });
+const failure = v.nullable(v.strictObject({ message: v.string() }));
+
+export const importRecord = v.object({
+  id: v.string(),
+  state: v.picklist(importStates),
+  source: v.object({ kind: v.picklist(sourceKinds), name: v.string(), size_bytes: count }),
+  /** `jsonl`, `json` (an array), `csv`, `tsv` or `parquet`; `null` until the source has been read. */
+  container: text,
+  compression: text,
+  /** The format of the rows; `columns` if it is none that is known. */
+  shape: text,
+  columns: v.array(v.object({ name: v.string(), type: v.string() })),
+  /** How columns are used; `null` if the shape alone determines it, or if a mapping has to be chosen. */
+  mapping: v.nullable(proposed),
+  /** The row shape of the dataset; `null` if a mapping has to be chosen. */
+  target: text,
+  /** What columns can be mapped to. */
+  targets: v.array(v.object({ shape: v.picklist(rowShapeNames), fields: v.array(v.string()) })),
+  /** The first rows, before and after; `problem` says why one cannot be imported. */
+  samples: v.array(v.object({ row: count, before: v.unknown(), after: v.unknown(), problem: text })),
+  progress,
+  /** The dataset that was made. */
+  dataset: text,
+  /** The first 100 of `total_problems`. `line` is the number of the row in Parquet. */
+  problems: v.array(v.object({ line: v.nullable(v.number()), column: text, message: v.string() })),
+  total_problems: count,
+  error: failure,
+});
+export const importList = v.object({ imports: v.array(importRecord) });
+
+export const hubDatasetQuery = v.object({ repo: name });
+/** The Parquet files of a dataset on the hub. */
+export const hubDataset = v.object({
+  repo: v.string(),
+  gated: v.boolean(),
+  configs: v.array(
+    v.object({
+      name: v.string(),
+      splits: v.array(v.object({ name: v.string(), files: count, size_bytes: count })),
+    }),
+  ),
+});
+
+/** The fields of a frame of an import beside those of every frame. */
+export const importFrameFields = {
+  type: v.literal('import'),
+  id: v.string(),
+  state: v.picklist(importStates),
+  progress,
+  dataset: text,
+  error: failure,
+};

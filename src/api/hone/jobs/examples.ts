@@ -1,0 +1,138 @@
+const point = {
+  step: 75,
+  total_steps: 150,
+  epoch: 1.5,
+  total_epochs: 3,
+  loss: 0.8123,
+  learning_rate: 1.2e-4,
+  grad_norm: 0.94,
+  tokens: 115_200,
+  tokens_per_second: 512.5,
+  elapsed_seconds: 225,
+  eta_seconds: 225,
+  memory_bytes: 3_221_225_472,
+  extra: { mean_token_accuracy: 0.81 },
+};
+export const job = {
+  job_id: 'train_7',
+  model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+  state: 'running',
+  progress: 47.5,
+  message: 'Training: step 75 of 150, loss 0.8123',
+  error: null,
+  task: 'text-generation',
+  provider: 'standard',
+  strategy: 'sft',
+  model_name: 'Qwen/Qwen3-0.6B',
+  dataset: 'support.jsonl',
+  created_at: '2026-11-21T12:00:00.000Z',
+  started_at: '2026-11-21T12:00:00.050Z',
+  ended_at: null,
+  earlier_seconds: 0,
+  phase: 'train',
+  phase_progress: null,
+  detail: null,
+  last_metric: point,
+  metrics: null,
+  verification: null,
+  export: null,
+  resumable: false,
+  display_name: 'support · 3 epochs · 2e-4',
+  notes: 'With the new replies of October.',
+  tags: ['support', 'candidate'],
+};
+const stopped = {
+  ...job,
+  state: 'stopped',
+  message: 'Training was stopped at step 75; it can be resumed',
+  ended_at: '2026-11-21T12:03:45.000Z',
+  resumable: true,
+};
+export const settings = {
+  learning_rate: 2e-4,
+  num_train_epochs: 3,
+  lora_r: 16,
+  lora_alpha: 32,
+  eval_split: 0.1,
+};
+export const facets = {
+  tags: [{ value: 'support', count: 2 }],
+  models: [{ value: job.model_name, count: 3 }],
+  datasets: [{ value: job.dataset, count: 3 }],
+};
+
+/** An answer of each route, for the OpenAPI document. */
+export const examples: Readonly<Record<string, unknown>> = {
+  'GET /api/jobs': { jobs: [job], total: 1 },
+  'GET /api/jobs/{job_id}': {
+    ...job,
+    row_shape: 'input-output',
+    validation_dataset: null,
+    settings,
+    engine: { name: 'single', nodes: null },
+    request: {
+      ...{ task: job.task, model_name: job.model_name, dataset: job.dataset, provider: job.provider },
+      ...{ strategy: job.strategy, ...settings },
+    },
+    quantizations: ['Q8_0'],
+    trained: false,
+    chat_template: true,
+    artifacts: [],
+    checkpoints: [
+      {
+        step: 50,
+        path: 'checkpoints/checkpoint-50',
+        created_at: '2026-11-21T12:02:31.000Z',
+        metrics: { final_loss: 0.561, eval_loss: 0.534, perplexity: 1.706 },
+      },
+    ],
+    consumption: {
+      gpu_kilowatt_hours: 0.006,
+      cpu_kilowatt_hours: null,
+      gpu_peak_bytes: 3_489_660_928,
+      ram_peak_bytes: 7_516_192_768,
+      gpu_mean_utilization_percent: 93.1,
+      cpu_mean_percent: 12.4,
+    },
+    verdict: null,
+  },
+  'PATCH /api/jobs/{job_id}': job,
+  'GET /api/jobs/facets': facets,
+  'GET /api/jobs/{job_id}/metrics': {
+    train: [{ ...point, progress: 47.5, time: '2026-11-21T12:03:45.000Z' }],
+    eval: [
+      {
+        step: 50,
+        epoch: 1,
+        metrics: { eval_loss: 0.534, perplexity: 1.706 },
+        time: '2026-11-21T12:02:30.000Z',
+      },
+    ],
+  },
+  'GET /api/jobs/{job_id}/events': {
+    events: [
+      {
+        seq: 412,
+        time: '2026-11-21T12:02:31.000Z',
+        type: 'log',
+        job_id: 'train_7',
+        level: 'info',
+        kind: 'checkpoint',
+        step: 50,
+        path: 'checkpoints/checkpoint-50',
+        reason: 'interval',
+        best: true,
+        message: 'Checkpoint saved at step 50',
+      },
+    ],
+  },
+  'GET /api/jobs/{job_id}/log': 'Loading weights\nThe first step took 1.9 s\n',
+  'POST /api/jobs/{job_id}/resume': {
+    ...job,
+    state: 'starting',
+    progress: 0,
+    message: 'Starting the trainer',
+  },
+  'POST /api/jobs/{job_id}/stop': stopped,
+  'DELETE /api/jobs/{job_id}': { status: 'deleted', message: 'Job train_7 was deleted' },
+};

@@ -1,0 +1,102 @@
+import { resumableStates } from '../../../contract/jobs.ts';
+import type { Verification } from '../../../contract/journal.ts';
+import type { RowShape } from '../../../contract/rows.ts';
+import type { Checkpoint } from '../../../domain/checkpoints/checkpoints.ts';
+import type { Consumption } from '../../../domain/events/consumption.ts';
+import { engineOf } from '../../../domain/job-record/engine.ts';
+import {
+  displayNameOf,
+  exportOf,
+  type Job,
+  jobName,
+  lastPointOf,
+  messageOf,
+  progressOf,
+} from '../../../domain/job-record/job.ts';
+import type { Verdict } from '../../../domain/jobs/verdict.ts';
+import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
+
+export function presentJob(job: Job) {
+  const failed = job.state === 'failed' || job.state === 'interrupted';
+  return {
+    job_id: jobName(job.id),
+    model_id: job.modelId,
+    state: job.state,
+    progress: progressOf(job),
+    message: messageOf(job),
+    error: failed
+      ? {
+          code: job.errorCode,
+          message: job.errorMessage,
+          advice: job.errorAdvice,
+          evidence: job.errorEvidence,
+          exit_code: job.exitCode,
+          exit_signal: job.exitSignal,
+        }
+      : null,
+    task: job.task,
+    provider: job.provider,
+    strategy: job.strategy,
+    model_name: job.modelName,
+    dataset: job.datasetName,
+    created_at: job.createdAt,
+    started_at: job.startedAt,
+    ended_at: job.endedAt,
+    earlier_seconds: job.earlierSeconds,
+    phase: job.phase,
+    phase_progress: job.phaseProgress,
+    detail: job.phaseDetail,
+    last_metric: lastPointOf(job),
+    metrics: job.resultMetrics,
+    verification: job.verification as Verification | null,
+    export: exportOf(job),
+    resumable: resumableStates.includes(job.state),
+    display_name: displayNameOf(job),
+    notes: job.notes,
+    tags: [...job.tags],
+  };
+}
+
+export function presentJobDetail(
+  job: Job,
+  consumption: Consumption,
+  checkpoints: readonly Checkpoint[],
+  facts: { readonly chatTemplate: boolean; readonly trained: boolean },
+  verdict: Verdict | null,
+) {
+  const spec = job.spec as {
+    settings: Record<string, unknown>;
+    export: { readonly quantizations: readonly string[] } | null;
+    dataset?: { readonly shape?: RowShape };
+    validation?: { readonly name: string } | null;
+  } | null;
+  return {
+    ...presentJob(job),
+    row_shape: spec?.dataset?.shape ?? null,
+    validation_dataset: spec?.validation?.name ?? null,
+    settings: spec?.settings ?? {},
+    engine: engineOf(job),
+    request: repeatedRequest(job),
+    quantizations: spec?.export?.quantizations ?? [],
+    trained: facts.trained,
+    chat_template: facts.chatTemplate,
+    artifacts: job.artifacts,
+    checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
+      step,
+      path,
+      created_at: createdAt,
+      metrics,
+    })),
+    consumption,
+    verdict: verdict && presentVerdict(verdict),
+  };
+}
+
+const presentVerdict = ({ verified, durationSeconds, loss, metric, reason, prompts }: Verdict) => ({
+  verified,
+  duration_seconds: durationSeconds,
+  loss,
+  metric,
+  reason,
+  prompts: prompts.map((prompt) => ({ ...prompt, checkpoints: [...prompt.checkpoints] })),
+});

@@ -1,0 +1,153 @@
+import { jobName } from '../../../domain/job-record/job.ts';
+import type { Services } from '../../../domain/services.ts';
+import { AppError } from '../../../errors.ts';
+import { Reply } from '../../../http/reply.ts';
+import { type ResponseDoc, route } from '../../../http/route.ts';
+import { confirmation, errorBody, tag } from '../common.ts';
+import { type Series, series } from '../frames/schemas.ts';
+import * as i from '../identity.ts';
+import { presentJob, presentJobDetail } from './presenters.ts';
+import * as s from './schemas.ts';
+
+const noJob: ResponseDoc = { description: 'Job not found', schema: errorBody };
+const conflict: ResponseDoc = { description: 'Not possible in the current job state', schema: errorBody };
+
+/** @throws AppError `not_found` if it is not a job id. */
+function jobNumber(name: string): number {
+  const matched = /^train_(\d{1,15})$/.exec(name);
+  if (matched === null) throw new AppError('not_found', `There is no job ${name.slice(0, 100)}.`);
+  return Number(matched[1]);
+}
+
+/** Job history and actions. */
+export function jobRoutes({ jobs: store, checkpoints }: Services) {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/jobs',
+      tag,
+      summary: 'List training jobs, newest first, with optional filters',
+      query: s.listQuery,
+      responses: { 200: { description: 'The jobs', schema: s.jobs } },
+      handle: ({ query }) => {
+        const { state, model_name: modelName, dataset: datasetName, tag: tags, ...rest } = query;
+        const filter = { ...rest, modelName, datasetName, tags, states: state ?? [] };
+        const { jobs: found, total } = store.list(filter);
+        return { jobs: found.map(presentJob), total };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/facets',
+      tag,
+      summary: 'The tags, base models and datasets that jobs can be filtered by, the most frequent first',
+      responses: { 200: { description: 'The values with their numbers of jobs', schema: i.facets } },
+      handle: () => store.facets() as i.Facets,
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'Change the name, notes or tags of a job',
+      body: i.identityBody,
+      bodyExample: i.identityExample,
+      responses: { 200: { description: 'The changed job', schema: s.job }, 404: noJob },
+      handle: async ({ params, body }) =>
+        presentJob(await store.identify(jobNumber(params.job_id), i.readIdentity(body))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'Get a job with its settings and kept checkpoints',
+      responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
+      handle: async ({ params }) => {
+        const id = jobNumber(params.job_id);
+        const kept = await checkpoints.list(id);
+        const verdict = store.verdict(
+          id,
+          kept.map(({ step }) => step),
+        );
+        const job = store.get(id);
+        return presentJobDetail(
+          job,
+          store.consumption(id),
+          kept,
+          { chatTemplate: await checkpoints.hasChatTemplate(job), trained: store.isTrained(id) },
+          verdict,
+        );
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/metrics',
+      tag,
+      summary: 'Metrics of a job: one point per step, at most 50,000, and evaluations',
+      query: s.metricsQuery,
+      responses: { 200: { description: 'The metrics', schema: series }, 404: noJob },
+      handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points) as Series,
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/events',
+      tag,
+      summary:
+        'What happened to a job: states, phases, evaluations, warnings, samples, checkpoints, resumes and files',
+      responses: { 200: { description: 'The events, oldest first', schema: s.events }, 404: noJob },
+      handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/log',
+      tag,
+      summary: 'The end of the trainer log as plain text',
+      query: s.logQuery,
+      responses: { 200: { description: 'The log', contentType: 'text/plain' }, 404: noJob },
+      handle: async ({ params, query }) =>
+        Reply.text(200, await store.logTail(jobNumber(params.job_id), query.bytes)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/jobs/{job_id}/resume',
+      tag,
+      summary: 'Resume a job from its last checkpoint; with queue it waits for the one that is running',
+      body: s.resumeBody,
+      bodyExample: { queue: true },
+      responses: { 200: { description: 'The job was resumed', schema: s.job }, 404: noJob, 409: conflict },
+      handle: async ({ params, body }) => presentJob(await store.resume(jobNumber(params.job_id), body)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/jobs/{job_id}/stop',
+      tag,
+      summary: 'Stop a job and save a checkpoint, or remove it from the queue; discard also deletes it',
+      body: s.stopBody,
+      bodyExample: { discard: false },
+      responses: {
+        200: { description: 'The job ended (and with discard was deleted)', schema: s.job },
+        404: noJob,
+        409: conflict,
+      },
+      handle: async ({ params, body }) => {
+        const id = jobNumber(params.job_id);
+        return presentJob(body.discard ? await store.discard(id) : await store.stop(id));
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/jobs/{job_id}',
+      tag,
+      summary: 'Delete a job with its checkpoints and logs; its model is kept',
+      responses: {
+        200: { description: 'The job was deleted', schema: confirmation },
+        404: noJob,
+        409: conflict,
+      },
+      handle: async ({ params }) => {
+        const id = jobNumber(params.job_id);
+        await store.remove(id);
+        return { status: 'deleted', message: `Job ${jobName(id)} was deleted` };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,150 @@
+import * as v from 'valibot';
+import { jobStates, phaseNames } from '../../../contract/jobs.ts';
+import { engineNames } from '../../../contract/journal.ts';
+import { rowShapeNames } from '../../../contract/rows.ts';
+import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
+import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from '../frames/schemas.ts';
+import { identity, searchQuery } from '../identity.ts';
+import { wholeNumber } from '../whole-number.ts';
+
+const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
+const stateList = new RegExp(`^(${jobStates.join('|')})(,(${jobStates.join('|')}))*$`);
+export const listQuery = v.object({
+  /** One state, or several separated by commas. */
+  state: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(stateList, `must be one of ${jobStates.join(', ')}, or several with commas between them`),
+      v.transform((text) => text.split(',')),
+    ),
+  ),
+  task: filterText,
+  provider: filterText,
+  strategy: filterText,
+  /** The base model as named in the request. */
+  model_name: filterText,
+  dataset: filterText,
+  ...searchQuery.entries,
+  limit: wholeNumber(50, 1000),
+  offset: wholeNumber(0, 999_999_999),
+});
+/** `discard` deletes the job instead of saving a checkpoint. */
+export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
+/** `queue` lets the job wait while there is no room for it. */
+export const resumeBody = v.optional(v.strictObject({ queue: v.optional(v.boolean(), false) }), {});
+export const metricsQuery = v.object({
+  /** The maximum number of points; 0 for as many as one answer holds (50,000). */
+  points: wholeNumber(0, 1_000_000),
+});
+export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });
+export const job = v.object({
+  job_id: v.string(),
+  model_id: v.string(),
+  state: v.picklist(jobStates),
+  progress: v.number(),
+  message: v.string(),
+  error: v.nullable(
+    v.object({
+      code: v.nullable(v.string()),
+      message: v.nullable(v.string()),
+      advice: v.nullable(v.string()),
+      evidence: v.nullable(v.string()),
+      exit_code: v.nullable(v.number()),
+      exit_signal: v.nullable(v.string()),
+    }),
+  ),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  model_name: v.string(),
+  dataset: v.string(),
+  created_at: v.string(),
+  started_at: v.nullable(v.string()),
+  ended_at: v.nullable(v.string()),
+  /** How long its attempts before the latest one ran; `started_at` is the start of the latest. */
+  earlier_seconds: v.number(),
+  phase: v.nullable(v.picklist(phaseNames)),
+  phase_progress: v.nullable(v.number()),
+  detail: v.nullable(v.string()),
+  last_metric: v.nullable(lastPoint),
+  metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
+  verification: v.nullable(verification),
+  /** What became of its GGUF files; `null` unless it is completed. */
+  export: v.nullable(exportOutcome),
+  resumable: v.boolean(),
+  ...identity,
+});
+export const jobs = v.object({ jobs: v.array(job), total: v.number() });
+const measured = { base: v.nullable(v.number()), tuned: v.nullable(v.number()) };
+/** What a completed job gained: figures and answers of the base model and of the trained one. */
+const verdict = v.object({
+  /** Whether the exported file matches the trained model; `null` without a file. */
+  verified: v.nullable(v.boolean()),
+  duration_seconds: v.nullable(v.number()),
+  /** The loss on the held-out rows. */
+  loss: v.nullable(v.object(measured)),
+  /** What the task is judged by, on the held-out rows. */
+  metric: v.nullable(v.object({ name: v.string(), ...measured })),
+  /** Why base and trained model are not compared. */
+  reason: v.nullable(v.string()),
+  prompts: v.array(
+    v.object({
+      prompt: v.string(),
+      /** The answer that is wanted, where it is known. */
+      reference: v.nullable(v.string()),
+      base: v.nullable(v.string()),
+      tuned: v.nullable(v.string()),
+      /** The answers at the kept checkpoints. */
+      checkpoints: v.array(v.object({ step: v.number(), text: v.string() })),
+      /** The answer of the exported file. */
+      file: v.nullable(v.object({ quantization: v.string(), text: v.string() })),
+    }),
+  ),
+});
+export const jobDetail = v.object({
+  ...job.entries,
+  /** What the rows are; `null` if the job's specification does not tell. */
+  row_shape: v.nullable(v.picklist(rowShapeNames)),
+  /** The dataset that it validates on, if that is not a part of `dataset`. */
+  validation_dataset: v.nullable(v.string()),
+  settings: v.record(v.string(), v.unknown()),
+  /** What its workers run on, with the workers of each of the cluster's nodes; `null` until that is known. */
+  engine: v.nullable(
+    v.object({
+      name: v.picklist(['single', ...engineNames]),
+      nodes: v.nullable(v.record(v.string(), v.nullable(v.number()))),
+    }),
+  ),
+  /** The training request that starts it again, with every setting; `null` if the settings are unknown. */
+  request: v.nullable(v.record(v.string(), v.unknown())),
+  /** The GGUF types that it makes; none for a training without an export. */
+  quantizations: v.array(v.string()),
+  /** Whether it took its last step, so that resuming it only exports. */
+  trained: v.boolean(),
+  /** Whether the base model's own chat template is used; `false` before a run has chosen. */
+  chat_template: v.boolean(),
+  artifacts: v.array(v.looseObject({})),
+  /** Those that are kept, by step; the playground answers with each. */
+  checkpoints: v.array(
+    v.object({
+      step: v.number(),
+      /** Relative to the job folder. */
+      path: v.string(),
+      created_at: v.string(),
+      metrics: v.record(v.string(), v.nullable(v.number())),
+    }),
+  ),
+  consumption: v.object({
+    gpu_kilowatt_hours: v.nullable(v.number()),
+    cpu_kilowatt_hours: v.nullable(v.number()),
+    gpu_peak_bytes: v.nullable(v.number()),
+    ram_peak_bytes: v.nullable(v.number()),
+    gpu_mean_utilization_percent: v.nullable(v.number()),
+    cpu_mean_percent: v.nullable(v.number()),
+  }),
+  /** `null` unless the job is completed. */
+  verdict: v.nullable(verdict),
+});
+const event = v.union([statusFrame, evalFrame, logFrame, exportFrame]);
+export type Event = v.InferOutput<typeof event>;
+export const events = v.object({ events: v.array(event) });

@@ -1,0 +1,84 @@
+import { facets, job, settings } from '../jobs/examples.ts';
+
+const exported = {
+  ...{ state: 'done', code: null, reason: null, advice: null },
+  files: [{ quantization: 'Q8_0', state: 'done', reason: null }],
+};
+const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
+const files = [
+  { name: 'adapter/adapter_model.safetensors', bytes: 40_422_208 },
+  { name: 'model-Q8_0.gguf', bytes: 639_446_688 },
+];
+const catalogued = {
+  model_id: job.model_id,
+  id: 1,
+  name: 'Qwen3-0.6B-support',
+  ...{ display_name: job.display_name, notes: job.notes, tags: job.tags },
+  base_model: job.model_name,
+  task: job.task,
+  strategy: job.strategy,
+  dataset: job.dataset,
+  job_id: job.job_id,
+  created_at: '2026-11-21T12:09:00.000Z',
+  size_mb: 640.5,
+  path: `/home/ada/.local/share/hone/model_checkpoints/${job.model_id}`,
+};
+const exportUnderway = {
+  ...exported,
+  files: [
+    {
+      ...{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true },
+      ...{ loss_increase: 0.003, mean_kl: 0.0011, agreement: 0.994 },
+    },
+  ],
+  underway: {
+    ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
+    detail: 'merging into F16',
+  },
+};
+
+/** An answer of each route, for the OpenAPI document. */
+export const examples: Readonly<Record<string, unknown>> = {
+  'GET /api/catalog': { models: [catalogued] },
+  'GET /api/catalog/facets': facets,
+  'PATCH /api/catalog/{model_id}': catalogued,
+  'GET /api/models/{model_id}/export': exportUnderway,
+  'POST /api/models/{model_id}/export': exportUnderway,
+  'DELETE /api/models/{model_id}/export': {
+    status: 'cancelled',
+    message: 'The export of Qwen3-0.6B-support was cancelled',
+  },
+  'POST /api/models/{model_id}/quantize': {
+    status: 'started',
+    message: 'Quantizing Qwen3-0.6B-support to Q4_K_M',
+  },
+  'POST /api/models/{model_id}/push/cancel': {
+    status: 'cancelled',
+    message: 'The push to ada/support was cancelled',
+  },
+  'GET /api/models/{model_id}/files': { files },
+  'GET /api/models/{model_id}/lineage': {
+    model_id: job.model_id,
+    id: 1,
+    name: 'Qwen3-0.6B-support',
+    base_model: job.model_name,
+    task: job.task,
+    provider: job.provider,
+    strategy: job.strategy,
+    created_at: '2026-11-21T12:09:00.000Z',
+    dataset: job.dataset,
+    job_id: job.job_id,
+    display_name: job.display_name,
+    notes: job.notes,
+    tags: job.tags,
+    settings,
+    metrics: { final_loss: 0.412, eval_loss: 0.534, perplexity: 1.706 },
+    verification,
+    export: exported,
+    chat_template: true,
+    files: [
+      { ...files[0], kind: null, quantization: null, verified: null },
+      { ...files[1], kind: 'gguf', quantization: 'Q8_0', verified: true },
+    ],
+  },
+};

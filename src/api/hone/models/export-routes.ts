@@ -1,0 +1,106 @@
+import type { Model } from '../../../domain/models/models.ts';
+import { readVerified, type VerifiedFile } from '../../../domain/models/verified-files.ts';
+import type { Services } from '../../../domain/services.ts';
+import { Reply } from '../../../http/reply.ts';
+import { type ResponseDoc, route } from '../../../http/route.ts';
+import { confirmation, errorBody, tag } from '../common.ts';
+import * as s from './schemas.ts';
+
+const noModel: ResponseDoc = { description: 'Model not found', schema: errorBody };
+const conflict: ResponseDoc = { description: 'An export of the model is underway', schema: errorBody };
+const fullDisk: ResponseDoc = { description: 'The disk is nearly full', schema: errorBody };
+const path = '/api/models/{model_id}/export';
+
+/** Whether a file passed, and what its type costs; `null` where that is not known. */
+function figuresOf(file: VerifiedFile | undefined) {
+  const { passed, loss_increase = null, mean_kl = null, agreement = null } = file ?? {};
+  return { verified: passed ?? null, loss_increase, mean_kl, agreement };
+}
+
+/** The GGUF files of a kept model: what became of them, and making them again or in other types. */
+export function modelExportRoutes({ exporter, models }: Services) {
+  const present = async (model: Model) => {
+    const verified = await readVerified(model);
+    const { files, ...outcome } = model.export;
+    return {
+      ...outcome,
+      files: files.map((file) => {
+        const { quantization } = file;
+        const made = model.artifacts.find((one) => one.kind === 'gguf' && one.quantization === quantization);
+        return {
+          ...file,
+          name: made?.path ?? null,
+          bytes: made?.bytes ?? null,
+          ...figuresOf(made === undefined ? undefined : verified.get(quantization)),
+        };
+      }),
+      underway: exporter.underway(model),
+    };
+  };
+
+  return [
+    route({
+      method: 'GET',
+      path,
+      tag,
+      summary: "What became of a model's GGUF files, and the export that is underway",
+      responses: { 200: { description: 'The export', schema: s.modelExport }, 404: noModel },
+      handle: ({ params }) => present(models.find(params.model_id)),
+    }),
+    route({
+      method: 'POST',
+      path,
+      tag,
+      summary: 'Export a model again, or to other types, from its adapter; progress is sent as export frames',
+      body: s.exportBody,
+      bodyExample: { quantizations: ['Q4_K_M', 'F16'] },
+      responses: {
+        202: { description: 'It has begun, or waits for its turn', schema: s.modelExport },
+        400: { description: 'Invalid request, or the adapter is missing', schema: errorBody },
+        404: noModel,
+        409: conflict,
+        507: fullDisk,
+      },
+      handle: async ({ params, body }) => {
+        const model = await exporter.start(params.model_id, body.quantizations);
+        return Reply.json(202, await present(model));
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      tag,
+      summary: 'Cancel the export of a model; its files stay as they were',
+      responses: {
+        200: { description: 'It was cancelled', schema: confirmation },
+        404: noModel,
+        409: { description: 'No export is underway', schema: errorBody },
+      },
+      handle: async ({ params }) => {
+        const model = await exporter.cancel(params.model_id);
+        return { status: 'cancelled', message: `The export of ${model.name} was cancelled` };
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/models/{model_id}/quantize',
+      tag,
+      summary:
+        'Make a smaller type from the best GGUF file, without the base model; an export that is not compared',
+      body: s.quantizeBody,
+      bodyExample: { type: 'Q4_K_M' },
+      responses: {
+        200: { description: 'Quantization started', schema: confirmation },
+        400: { description: 'Invalid request, or a damaged file', schema: errorBody },
+        404: noModel,
+        409: { description: 'The file exists, or an export of the model is underway', schema: errorBody },
+        503: { description: 'The process that quantizes cannot work, or was killed', schema: errorBody },
+        507: fullDisk,
+      },
+      handle: async ({ params, body }) => {
+        const model = await exporter.quantize(params.model_id, body.type);
+        return { status: 'started', message: `Quantizing ${model.name} to ${body.type}` };
+      },
+    }),
+  ];
+}

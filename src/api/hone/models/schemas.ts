@@ -1,0 +1,95 @@
+import * as v from 'valibot';
+import { quantizationTypes } from '../../../contract/quantizations.ts';
+import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
+import { exportTaskFields } from '../frames/schemas.ts';
+import { identity, searchQuery } from '../identity.ts';
+
+const bytes = v.number();
+const type = v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`);
+export const quantizeBody = v.object({ type });
+export const exportBody = v.strictObject({
+  quantizations: v.pipe(
+    v.array(type),
+    v.minLength(1, 'must name at least one type'),
+    v.check((types) => new Set(types).size === types.length, 'must name each type once'),
+  ),
+});
+export const modelExport = v.object({
+  ...exportReasons,
+  /** Those that there are, and those that the latest export failed to make. */
+  files: v.array(
+    v.object({
+      ...exportedFile,
+      /** Its name among the model's files; `null` if there is none of this type. */
+      name: v.nullable(v.string()),
+      bytes: v.nullable(bytes),
+      /** Whether the file passed its verification; `null` if it was not verified. */
+      verified: v.nullable(v.boolean()),
+      /** What the type costs: the loss on held-out rows, relative to the trained model's in float32 (0.003 is 0.3 %). */
+      loss_increase: v.nullable(v.number()),
+      /** The mean Kullback-Leibler divergence from the trained model, in nats. */
+      mean_kl: v.nullable(v.number()),
+      /** How often the likeliest token is the trained model's. */
+      agreement: v.nullable(v.number()),
+    }),
+  ),
+  underway: v.nullable(v.object(exportTaskFields)),
+});
+export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });
+
+const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
+export const catalogQuery = v.object({
+  ...searchQuery.entries,
+  task: filterText,
+  strategy: filterText,
+  base_model: filterText,
+  dataset: filterText,
+});
+export const catalogued = v.object({
+  model_id: v.string(),
+  id: v.number(),
+  /** The name that requests use. */
+  name: v.string(),
+  ...identity,
+  base_model: v.string(),
+  task: v.string(),
+  strategy: v.string(),
+  dataset: v.string(),
+  /** `null` after the job was deleted. */
+  job_id: v.nullable(v.string()),
+  created_at: v.string(),
+  size_mb: v.number(),
+  path: v.string(),
+});
+export const catalog = v.object({ models: v.array(catalogued) });
+export const lineage = v.object({
+  model_id: v.string(),
+  id: v.number(),
+  name: v.string(),
+  base_model: v.string(),
+  task: v.string(),
+  provider: v.string(),
+  strategy: v.string(),
+  created_at: v.string(),
+  dataset: v.string(),
+  /** `null` after the job was deleted. */
+  job_id: v.nullable(v.string()),
+  ...identity,
+  settings: v.record(v.string(), v.unknown()),
+  metrics: v.record(v.string(), v.nullable(v.number())),
+  verification: v.nullable(verification),
+  /** What became of its GGUF files. */
+  export: exportOutcome,
+  /** Whether it was trained with its own chat template and supports conversations. */
+  chat_template: v.boolean(),
+  files: v.array(
+    v.object({
+      name: v.string(),
+      bytes,
+      kind: v.nullable(v.string()),
+      quantization: v.nullable(v.string()),
+      /** Whether the file passed its verification; `null` if it was not verified. */
+      verified: v.nullable(v.boolean()),
+    }),
+  ),
+});
