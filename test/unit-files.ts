@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { root } from './folders.ts';
 
 const startsProcesses =
-  /^(?:import\b(?! type)|export|\}).* from '(?:node:child_process|node-llama-cpp|playwright-core|.*\/src\/inference\/engine\.ts)';$/m;
+  /^(?:import\b(?! type)|export|\}).* from '(?:node:child_process|node-llama-cpp|playwright-core|.*\/src\/inference\/engine\/engine\.ts)';$/m;
 /** A module with a computed path may be any module. */
 const computedImport = /\bimport\([^')]/;
 const importLine = /^(?:import|export|\}).* from '(\.[^']+)';$/gm;

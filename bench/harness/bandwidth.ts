@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { threadsFor } from '../../src/inference/threads.ts';
+import { threadsFor } from '../../src/inference/worker/threads.ts';
 import { compiled } from './compiled.ts';
 import { runMeasured } from './measured.ts';
 import type { Comparison, Side, Size } from './scenario.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { threadsFor } from '../../src/inference/threads.ts';
+import { threadsFor } from '../../src/inference/worker/threads.ts';
 import { runMeasured } from './measured.ts';
 import { programs } from './places.ts';
 import type { Comparison, Side, Size } from './scenario.ts';

@@ -6,7 +6,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { createEngine } from '../../src/inference/engine.ts';
+import { createEngine } from '../../src/inference/engine/engine.ts';
 import { threadPlacement } from '../../src/native/thread-placement.ts';
 import { root } from '../harness/places.ts';
 

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { createEngine } from '../../src/inference/engine.ts';
+import { createEngine } from '../../src/inference/engine/engine.ts';
 import { threadPlacement } from '../../src/native/thread-placement.ts';
 import { root } from '../harness/places.ts';
 

@@ -8,10 +8,10 @@ import { ToolError } from '../tool.mjs';
 /** Programs in `dist/` by their source. */
 const PROGRAMS = {
   main: 'src/main.ts',
-  'inference-worker': 'src/inference/worker.ts',
+  'inference-worker': 'src/inference/worker/worker.ts',
   'try-uws': 'src/http/engines/try-uws.ts',
   score: 'src/inference/score.ts',
-  'compare-renderings': 'src/inference/compare-renderings.ts',
+  'compare-renderings': 'src/inference/template/compare-renderings.ts',
   quantize: 'src/programs/quantize.ts',
   backup: 'src/programs/backup.ts',
   demo: 'src/demo/main.ts',

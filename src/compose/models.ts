@@ -8,9 +8,9 @@ import { createModelRemoval, type RemoveModel } from '../domain/models/model-rem
 import { createModels } from '../domain/models/models.ts';
 import { createPlayground } from '../domain/playground/playground.ts';
 import { availableMemory } from '../hardware/facts.ts';
-import { createEngine } from '../inference/engine.ts';
-import { createEngines } from '../inference/engines.ts';
-import { createTrainedEngine } from '../inference/trained-engine.ts';
+import { createEngine } from '../inference/engine/engine.ts';
+import { createEngines } from '../inference/engine/engines.ts';
+import { createTrainedEngine } from '../inference/engine/trained-engine.ts';
 import { threadPlacement } from '../native/thread-placement.ts';
 import { answeringEnvironment, startAnswering } from '../trainer/answering.ts';
 import type { WarmTrainer } from '../trainer/warm.ts';

@@ -6,7 +6,7 @@
 import { stat } from 'node:fs/promises';
 import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import * as v from 'valibot';
-import { threadsFor } from './threads.ts';
+import { threadsFor } from './worker/threads.ts';
 
 const tokenIds = v.array(v.pipe(v.number(), v.integer(), v.minValue(0)));
 

@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
 import { AppError } from '../../src/errors.ts';
-import { readGguf } from '../../src/inference/gguf.ts';
+import { readGguf } from '../../src/inference/gguf/gguf.ts';
 import { type Damaged, damagedGgufs, flippedGgufs } from '../native/damaged-gguf.ts';
 import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import type { Engine, GenerateRequest } from '../../src/inference/engine.ts';
-import { needsOf } from '../../src/inference/needs.ts';
+import type { Engine, GenerateRequest } from '../../src/inference/engine/engine.ts';
+import { needsOf } from '../../src/inference/engine/memory-needs.ts';
 import { writeTinyAdapter, writeTinyGguf } from '../native/tiny-gguf.ts';
 import { ownEngine } from './own-engine.ts';
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine.ts';
+import { createEngine, type Engine, type GenerateRequest } from '../../src/inference/engine/engine.ts';
 import { childrenOf } from '../children.ts';
 import { root } from '../folders.ts';
 import { type Fixture, makeFixture } from './fixture.ts';

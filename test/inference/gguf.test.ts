@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { readGguf } from '../../src/inference/gguf.ts';
+import { readGguf } from '../../src/inference/gguf/gguf.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'hone-gguf-'));

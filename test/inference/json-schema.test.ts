@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { jsonSchemaFaults, readJsonSchema } from '../../src/inference/json-schema.ts';
+import { jsonSchemaFaults, readJsonSchema } from '../../src/inference/worker/json-schema.ts';
 
 test('schemas that a grammar expresses are taken', () => {
   const schema = {

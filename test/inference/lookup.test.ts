@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GenerateRequest, GenerateResult } from '../../src/inference/engine.ts';
+import type { GenerateRequest, GenerateResult } from '../../src/inference/engine/engine.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
 import { ownEngine } from './own-engine.ts';
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createEngine, type Engine, type EngineOptions } from '../../src/inference/engine.ts';
+import { createEngine, type Engine, type EngineOptions } from '../../src/inference/engine/engine.ts';
 import { root } from '../folders.ts';
 
 // The built worker needs no loader of TypeScript.

@@ -1,5 +1,5 @@
 /** Renders prompts as the playground does: reads `[{template, messages}]` from stdin, writes the texts to stdout. */
-import { readTemplate } from '../../src/inference/render.ts';
+import { readTemplate } from '../../src/inference/template/render.ts';
 
 const chunks: Buffer[] = [];
 for await (const chunk of process.stdin) chunks.push(chunk as Buffer);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import { readTemplate } from '../../src/inference/render.ts';
+import { readTemplate } from '../../src/inference/template/render.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'hone-template-'));
 const path = join(directory, 'template.json');

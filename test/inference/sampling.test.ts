@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
-import type { GenerateRequest, GenerateResult, TokenChoice } from '../../src/inference/engine.ts';
+import type { GenerateRequest, GenerateResult, TokenChoice } from '../../src/inference/engine/engine.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
 import { ownEngine } from './own-engine.ts';
 

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createTextStream } from '../../src/inference/text-stream.ts';
+import { createTextStream } from '../../src/inference/batching/text-stream.ts';
 
 const encoder = new TextEncoder();
 

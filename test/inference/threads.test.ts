@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { threadsFor } from '../../src/inference/threads.ts';
+import { threadsFor } from '../../src/inference/worker/threads.ts';
 
 const threads = (bytes: number, tokens: number, trainingActive = false) =>
   threadsFor({ bytes, tokens, cores: 4, trainingActive });
@@ -20,7 +20,7 @@ test('during a training a step uses one thread', () => {
 });
 
 test('beside busy processes one context uses one thread, and several divide the cores', () => {
-  const step = { bytes: 300 * megabyte, tokens: 4, cores: 4, trainingActive: false, isCrowded: true };
+  const step = { bytes: 300 * megabyte, tokens: 4, cores: 4, trainingActive: false, isContended: true };
   assert.equal(threadsFor(step), 1);
   assert.equal(threadsFor({ ...step, contexts: 2 }), 4);
   assert.equal(threadsFor({ ...step, contexts: 2, trainingActive: true }), 1);

@@ -9,7 +9,7 @@ import {
   createTrainedEngine,
   type TrainedEngine,
   type TrainedRequest,
-} from '../../src/inference/trained-engine.ts';
+} from '../../src/inference/engine/trained-engine.ts';
 import { root } from '../folders.ts';
 
 const program = join(root, 'test', 'inference', 'answering.mjs');

@@ -39,7 +39,7 @@ class Loaded:
     """One base model in memory. `step` is called at every sign of progress."""
 
     def __init__(self, order: dict[str, Any], step: Callable[[], None]) -> None:
-        """Loads what the message `load` names (src/inference/trained-engine.ts). Raises Failure."""
+        """Loads what the message `load` names (src/inference/engine/trained-engine.ts). Raises Failure."""
         self._step = step
         job = _job(order, step)
         self._job = job
@@ -118,8 +118,8 @@ class Loaded:
         return messages[0]["content"], True
 
     def _rendered(self, messages: list[dict[str, str]], thinking: bool | None) -> str:
-        """A prompt, as `src/inference/render.ts` renders it: `thinking` turns reasoning on or off where the
-        template can, and off ends reasoning that it begins all the same."""
+        """A prompt, as `src/inference/template/render.ts` renders it: `thinking` turns reasoning on or off
+        where the template can, and off ends reasoning that it begins all the same."""
         template = self._job.template
         described = template.thinking
         if described is None or thinking is None:

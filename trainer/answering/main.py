@@ -1,7 +1,7 @@
 """`python -m trainer answer`: holds one model and answers requests, one at a time in order of arrival.
 
-The protocol is that of src/inference/protocol.ts, as JSON lines: orders on standard input, and what the
-service hears on standard output. It ends when its standard input ends.
+The protocol is that of src/inference/protocol/messages.ts, as JSON lines: orders on standard input, and what
+the service hears on standard output. It ends when its standard input ends.
 """
 
 from __future__ import annotations

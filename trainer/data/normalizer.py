@@ -1,7 +1,8 @@
 """A tokenizer's normalizer, which the service applies to a prompt before llama.cpp tokenizes it.
 
 llama.cpp has none: without this, `é` written as two characters (NFC), `Ａ` (NFKC) or upper case (Lowercase)
-would become other tokens than in training. `src/inference/normalize.ts` does the same as `normalize`.
+would become other tokens than in training. `src/inference/template/normalize.ts` does the same as
+`normalize`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from trainer.protocol.failures import Failure
 # Types of metadata values, as `struct` has them.
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
-# As src/inference/gguf.ts.
+# As src/inference/gguf/gguf.ts.
 MOST_ENTRIES = 1_000_000
 MOST_ELEMENTS = 10_000_000
 ALIGNMENT = 32

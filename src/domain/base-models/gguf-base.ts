@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { ggufArchitectures } from '../../contract/gguf-bases.ts';
 import { asAppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
-import { type GgufFile, readGguf } from '../../inference/gguf.ts';
+import { type GgufFile, readGguf } from '../../inference/gguf/gguf.ts';
 import { type ModelKind, unknownKind } from './gguf-verdict.ts';
 import { modelFile } from './model-file.ts';
 import type { ModelShape } from './model-shape.ts';

@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
-import type { GenerateRequest } from '../../inference/engine.ts';
-import type { TrainedModel } from '../../inference/trained-engine.ts';
+import type { GenerateRequest } from '../../inference/engine/engine.ts';
+import type { TrainedModel } from '../../inference/engine/trained-engine.ts';
 import type { Model, Models } from '../models/models.ts';
 import { readBaseNote, type SharedBases } from './shared-bases.ts';
 

@@ -6,7 +6,7 @@ import type { ExportOutcome } from '../../contract/journal.ts';
 import type { Quantization } from '../../contract/quantizations.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
-import { readGguf } from '../../inference/gguf.ts';
+import { readGguf } from '../../inference/gguf/gguf.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { type Exported, killReexport, reexport } from '../../trainer/reexport.ts';
 import type { TrainerCommand } from '../../trainer/supervisor.ts';

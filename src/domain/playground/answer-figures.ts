@@ -1,4 +1,4 @@
-import type { GenerateResult } from '../../inference/engine.ts';
+import type { GenerateResult } from '../../inference/engine/engine.ts';
 
 /** Upper bounds of the histogram of first tokens, in seconds. */
 export const firstTokenBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;

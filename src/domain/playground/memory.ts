@@ -1,4 +1,4 @@
-import { needsOf } from '../../inference/needs.ts';
+import { needsOf } from '../../inference/engine/memory-needs.ts';
 import type { Model, Models } from '../models/models.ts';
 import type { Source } from './mixture.ts';
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
-import type { GenerateRequest } from '../../inference/engine.ts';
-import type { TrainedRequest } from '../../inference/trained-engine.ts';
+import type { GenerateRequest } from '../../inference/engine/engine.ts';
+import type { TrainedRequest } from '../../inference/engine/trained-engine.ts';
 import { type GgufWeights, sumOf, type TrainedWeights } from '../checkpoints/weights.ts';
 
 /** How much of what was trained answers. */

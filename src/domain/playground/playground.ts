@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
-import type { EmbedResult, GenerateRequest, ModelProcess, OnText } from '../../inference/engine.ts';
-import type { Engines } from '../../inference/engines.ts';
+import type { EmbedResult, GenerateRequest, ModelProcess, OnText } from '../../inference/engine/engine.ts';
+import type { Engines } from '../../inference/engine/engines.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
 import { present, weightsOf, weightsOfFile } from '../checkpoints/weights.ts';
@@ -15,8 +15,8 @@ import { type ModelMemory, memoryOf } from './memory.ts';
 import { lacksBase, mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
 import { type OnAnswer, type PlaygroundAnswer, thinkingOf, withReasoning } from './reasoning.ts';
 
-export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine.ts';
-export { jsonSchemaFaults } from '../../inference/json-schema.ts';
+export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine/engine.ts';
+export { jsonSchemaFaults } from '../../inference/worker/json-schema.ts';
 export type { OnAnswer, PlaygroundAnswer } from './reasoning.ts';
 
 /** A generation request. */

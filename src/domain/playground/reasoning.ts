@@ -1,5 +1,5 @@
-import type { GenerateResult, OnText, TokenChoice } from '../../inference/engine.ts';
-import { readThinking } from '../../inference/render.ts';
+import type { GenerateResult, OnText, TokenChoice } from '../../inference/engine/engine.ts';
+import { readThinking } from '../../inference/template/render.ts';
 
 type Thinking = NonNullable<Awaited<ReturnType<typeof readThinking>>>;
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { readGguf } from './gguf.ts';
-import { aloneTokens } from './rooms.ts';
+import { aloneTokens } from '../batching/contexts.ts';
+import { readGguf } from '../gguf/gguf.ts';
 
 /** What a model takes in memory, in bytes. */
 export interface Needs {

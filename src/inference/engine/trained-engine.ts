@@ -1,4 +1,5 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
+import type { TrainedLoad } from '../protocol/messages.ts';
 import { type Child, type ChildProgram, startChild } from './child.ts';
 import {
   type Engine,
@@ -8,7 +9,6 @@ import {
   type OnText,
   tooMany,
 } from './engine.ts';
-import type { TrainedLoad } from './protocol.ts';
 
 /** A model that llama.cpp cannot run: what was trained, and where its base model is. */
 export type TrainedModel = Omit<TrainedLoad, 'templatePath' | 'trainingActive'>;

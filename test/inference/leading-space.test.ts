@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { answerLead } from '../../src/inference/answer-lead.ts';
-import type { Message } from '../../src/inference/render.ts';
+import { leadingSpace } from '../../src/inference/template/leading-space.ts';
+import type { Message } from '../../src/inference/template/render.ts';
 
 /** The lead of a template that writes `before` behind its prompt, with a tokenizer that puts `mark` before a text. */
 function lead(before: string, { mark = '', prompt = '[/INST]', whole = '' } = {}): string {
@@ -20,7 +20,7 @@ function lead(before: string, { mark = '', prompt = '[/INST]', whole = '' } = {}
   };
   // A word takes the space before it.
   const tokenize = (text: string) => (`${mark}${text}`.match(/ ?[a-z]+|[^a-z]/g) ?? []).map(idOf);
-  return answerLead(template, tokenize, (token) => new TextEncoder().encode(pieces[token]));
+  return leadingSpace(template, tokenize, (token) => new TextEncoder().encode(pieces[token]));
 }
 
 test('white space of the template before an answer is its lead', () => {

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 import { GgufReader, readValue, type Value } from './gguf-reader.ts';
 
 /** The parts of a GGUF that the playground needs, read without llama.cpp and checked against the file size. */

@@ -1,11 +1,11 @@
 /** The child process that holds one model. It receives requests over IPC and knows no secrets. */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import * as v from 'valibot';
-import { asAppError } from '../errors.ts';
-import { abortedAnswer } from './answering.ts';
-import type { TokenChoice } from './choices.ts';
+import { asAppError } from '../../errors.ts';
+import { abortedAnswer } from '../batching/answering.ts';
+import type { TokenChoice } from '../batching/logprobs.ts';
+import { type FromWorker, type ToWorker, toWorker } from '../protocol/messages.ts';
 import { type LoadedModel, loadModel } from './loaded-model.ts';
-import { type FromWorker, type ToWorker, toWorker } from './protocol.ts';
 
 let model: Promise<LoadedModel> | null = null;
 let trainingActive = false;

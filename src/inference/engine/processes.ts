@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 import { type Child, nodeProgram, startChild } from './child.ts';
-import { type Needs, needsOf } from './needs.ts';
+import { type Needs, needsOf } from './memory-needs.ts';
 
 interface Log {
   debug(fields: object, message: string): void;
@@ -9,7 +9,7 @@ interface Log {
   warn(fields: object, message: string): void;
 }
 
-export interface SlotOptions {
+export interface ProcessOptions {
   workerPath: string;
   /** A library that is loaded into each process before all others; none if absent. */
   preload?: string | null;
@@ -58,7 +58,7 @@ interface Slot {
 }
 
 /** The processes that hold models, as many as the options and the memory allow. */
-export interface Slots {
+export interface Processes {
   /**
    * Does `work` with a model's process, which is started unless it runs; another one that nobody uses may end for it.
    * @returns `null` if the request was aborted before.
@@ -80,7 +80,7 @@ export interface Slots {
   close(): Promise<void>;
 }
 
-export function createSlots(options: SlotOptions): Slots {
+export function createProcesses(options: ProcessOptions): Processes {
   const { workerPath, preload = null, gpu, idleMs, silenceMs, stallMs, maxLoaded, logger } = options;
   const available = options.available ?? (async () => null);
   const slots = new Map<string, Slot>();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as v from 'valibot';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 import { createNormalizer, storedNormalizer, unsupportedNormalizer } from './normalize.ts';
 import { compileTemplate } from './python-jinja.ts';
 

@@ -1,11 +1,11 @@
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
+import type { TokenChoice } from '../batching/logprobs.ts';
+import type { Message } from '../template/render.ts';
 import type { Child, OnText } from './child.ts';
-import type { TokenChoice } from './choices.ts';
-import type { Message } from './render.ts';
-import { createSlots, type ModelFiles, type SlotOptions } from './slots.ts';
+import { createProcesses, type ModelFiles, type ProcessOptions } from './processes.ts';
 
+export type { RatedToken, TokenChoice } from '../batching/logprobs.ts';
 export type { OnText } from './child.ts';
-export type { RatedToken, TokenChoice } from './choices.ts';
 
 export interface GenerateRequest {
   /** Identifies the file in memory between requests; there is one child process per key. */
@@ -110,7 +110,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export interface EngineOptions extends SlotOptions {
+export interface EngineOptions extends ProcessOptions {
   /** The most requests to one model at a time, running and waiting; more are refused. */
   maxPending: number;
 }
@@ -139,7 +139,7 @@ const aborted: GenerateResult = Object.freeze({
 export function createEngine(options: EngineOptions): Engine {
   /** Requests to each model, also those that wait for its process. */
   const pending = new Map<string, number>();
-  const slots = createSlots(options);
+  const slots = createProcesses(options);
 
   /** Does `work` with the model's process; `null` if the request was aborted before. */
   async function withChild<T>(

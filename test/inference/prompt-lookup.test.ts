@@ -1,14 +1,14 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createGuesses } from '../../src/inference/guesses.ts';
+import { createPromptLookup } from '../../src/inference/batching/prompt-lookup.ts';
 
-type Token = Parameters<ReturnType<typeof createGuesses>['add']>[0];
+type Token = Parameters<ReturnType<typeof createPromptLookup>['add']>[0];
 const tokensOf = (text: string) => [...text].map((letter) => letter.charCodeAt(0) as Token);
 const textOf = (tokens: readonly Token[]) => String.fromCharCode(...tokens);
 
 /** The guesses before each token of an answer. */
 function guessed(prompt: string, answer: string, most = 100): string[] {
-  const guesses = createGuesses(tokensOf(prompt));
+  const guesses = createPromptLookup(tokensOf(prompt));
   return tokensOf(answer).map((token) => {
     const next = textOf(guesses.next(most));
     guesses.add(token);

@@ -1,4 +1,4 @@
-import type { GgufFile } from './gguf.ts';
+import type { GgufFile } from '../gguf/gguf.ts';
 
 const control = 3;
 const userDefined = 4;
@@ -29,7 +29,7 @@ const plainPairs = new Set(['gemma4', 'granite-embed-multi-311m', 'sarvam-moe', 
  *
  * Control tokens are empty. Returns null for vocabularies other than byte-pair and SentencePiece.
  */
-export function createPieces(file: GgufFile): ((token: number) => Uint8Array) | null {
+export function createTokenBytes(file: GgufFile): ((token: number) => Uint8Array) | null {
   const bytePairs = file.tokenizerModel === 'gpt2' && !plainPairs.has(file.tokenizerPre);
   const pieces = file.tokenizerModel === 'llama' || (file.tokenizerModel === 'gpt2' && !bytePairs);
   if (!bytePairs && !pieces) return null;

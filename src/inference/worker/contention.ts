@@ -26,19 +26,19 @@ interface Step {
  * Knows whether other processes use the cores. llama.cpp's threads spin while they wait for each other, so that two of
  * them evaluate a step up to 15 times slower than one if they do not get a core each.
  */
-export interface Crowding {
+export interface Contention {
   /** Whether one thread should evaluate the next step. @param atMs as of `performance.now()` */
-  isCrowded(atMs: number): boolean;
+  isContended(atMs: number): boolean;
   /** Tells a step of several threads. @param atMs when it ended */
   add(step: Step, atMs: number): void;
 }
 
-export function createCrowding(): Crowding {
+export function createContention(): Contention {
   let until = Number.NEGATIVE_INFINITY;
   let nextMs = firstMs;
   let [wall, cpu, possible] = [0, 0, 0];
   return {
-    isCrowded: (atMs) => atMs < until,
+    isContended: (atMs) => atMs < until,
     add({ threads, wallMs, cpuMs }, atMs) {
       if (threads !== judgedThreads) return;
       wall += wallMs;

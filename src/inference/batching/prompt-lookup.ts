@@ -20,7 +20,7 @@ const assumed = { first: 0.5, further: 0.9 };
  * extractions copy much, free text little. Each token shows whether a guess would have been right, also while none is
  * evaluated, so guessing begins and ends by itself.
  */
-export interface Guesses {
+export interface PromptLookup {
   /** Tells the next token of the answer. */
   add(token: Token): void;
   /** The tokens that are expected next and worth to be evaluated along; at most `most`. */
@@ -34,7 +34,7 @@ interface Counts {
 const countsFrom = (share: number): Counts => ({ right: share, all: 1 });
 
 /** @param prompt tokens before the answer */
-export function createGuesses(prompt: readonly Token[]): Guesses {
+export function createPromptLookup(prompt: readonly Token[]): PromptLookup {
   const tokens: Token[] = [];
   /** Tokens in a row, with the place of the one that came after them last. */
   const followers = new Map<number, number>();

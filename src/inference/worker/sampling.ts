@@ -6,9 +6,9 @@ import {
   type Token,
   TokenBias,
 } from 'node-llama-cpp';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
+import type { ToWorker } from '../protocol/messages.ts';
 import { readJsonSchema } from './json-schema.ts';
-import type { ToWorker } from './protocol.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 type Order = Extract<ToWorker, { type: 'generate' }>;

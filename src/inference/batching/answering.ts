@@ -1,9 +1,9 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { choiceOf, type TokenChoice } from './choices.ts';
+import { type Place, priorityOf } from './contexts.ts';
 import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
-import { createDraws, type Drawn, type Sampling } from './draws.ts';
-import { createGuesses, type Guesses } from './guesses.ts';
-import { type Place, priorityOf } from './rooms.ts';
+import { choiceOf, type TokenChoice } from './logprobs.ts';
+import { createPromptLookup, type PromptLookup } from './prompt-lookup.ts';
+import { createSampler, type Drawn, type Sampling } from './sampler.ts';
 import type { TextStream } from './text-stream.ts';
 
 export interface Answer {
@@ -84,8 +84,8 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
   let lookedUpTokens = 0;
   /** The tokens of the answer. */
   const before: Token[] = [];
-  const draws = createDraws(place, before, question);
-  let guesses: Guesses | null = null;
+  const draws = createSampler(place, before, question);
+  let guesses: PromptLookup | null = null;
   const guess = (most: number): Token[] => {
     // Room for the token before them, and for the last one of the answer, which is not evaluated.
     const room = place.room.tokens - 2 - sequence.nextTokenIndex;
@@ -113,7 +113,7 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
     before.push(token);
     show(shown.text);
     if (question.lookup && draws.guessable) {
-      guesses ??= createGuesses(prompt);
+      guesses ??= createPromptLookup(prompt);
       guesses.add(token);
     }
     complete = shown.stopped;

@@ -1,7 +1,7 @@
 import { type Answer, type Answering, abortedAnswer, beginAnswer, type Question } from './answering.ts';
+import type { Adapter, Contexts, Room } from './contexts.ts';
 import { canCopy, isWorthCopying, sharedTokens } from './copying.ts';
-import type { Adapter, Room, Rooms } from './rooms.ts';
-import { guessesEach, mostRunning, shareOf } from './share.ts';
+import { guessesEach, mostRunning, shareOf } from './shares.ts';
 
 export interface Request extends Question {
   readonly adapters: readonly Adapter[];
@@ -24,7 +24,7 @@ interface Running extends Waiting {
 }
 
 /** The requests of one model: those that run are evaluated together, one step after the other. */
-export interface Turns {
+export interface Scheduler {
   answer(request: Request): Promise<Answer>;
 }
 
@@ -33,11 +33,11 @@ export interface Turns {
  * result is called after the step
  * @param onStep called after each step
  */
-export function createTurns(
-  rooms: Rooms,
+export function createScheduler(
+  rooms: Contexts,
   prepare: (tokens: number, contexts: number) => () => void,
   onStep: () => void,
-): Turns {
+): Scheduler {
   const waiting: Waiting[] = [];
   let running: Running[] = [];
   let isActive = false;
@@ -85,7 +85,7 @@ export function createTurns(
       const isSame = (other: Waiting) =>
         other !== next && JSON.stringify(other.request.adapters) === key && !other.request.signal.aborted;
       const crowded = [...running, ...waiting].some(isSame);
-      let place: Awaited<ReturnType<Rooms['take']>> = null;
+      let place: Awaited<ReturnType<Contexts['take']>> = null;
       try {
         const { prompt, limit } = request;
         place = await rooms.take(request.adapters, prompt, prompt.length + limit, crowded);

@@ -7,7 +7,7 @@ import type {
   LlamaModel,
   Token,
 } from 'node-llama-cpp';
-import { mostRunning, promptChunkTokens } from './share.ts';
+import { mostRunning, promptChunkTokens } from './shares.ts';
 
 /** A LoRA adapter that is added to the model; a negative scale subtracts one that is merged into it. */
 export interface Adapter {
@@ -72,7 +72,7 @@ const byPlace: CustomBatchingPrioritizationStrategy = ({ items }) =>
 /** The priority of a place's items in `byPlace`. */
 export const priorityOf = (place: Place) => place.index as EvaluationPriority;
 
-export interface Rooms {
+export interface Contexts {
   /**
    * A free place for a request, marked as busy: the one with the longest cached beginning of the prompt.
    *
@@ -89,11 +89,11 @@ export interface Rooms {
   release(place: Place): void;
 }
 
-export function createRooms(
+export function createContexts(
   llama: Awaited<ReturnType<typeof getLlama>>,
   model: LlamaModel,
   { longest, weights, perToken }: Size,
-): Rooms {
+): Contexts {
   let rooms: Room[] = [];
   let clock = 0;
   const isIdle = (room: Room) => room.places.every((place) => !place.busy);

@@ -15,7 +15,7 @@ interface Step {
   readonly cores: number;
   readonly trainingActive: boolean;
   /** Whether other processes use the cores (crowding.ts). */
-  readonly isCrowded?: boolean;
+  readonly isContended?: boolean;
 }
 
 /**
@@ -23,7 +23,14 @@ interface Step {
  * step has little work, or beside busy processes. llama.cpp's threads spin while they wait, so one busy core slows all of
  * them down.
  */
-export function threadsFor({ bytes, tokens, contexts = 1, cores, trainingActive, isCrowded }: Step): number {
+export function threadsFor({
+  bytes,
+  tokens,
+  contexts = 1,
+  cores,
+  trainingActive,
+  isContended,
+}: Step): number {
   const isSmall = bytes * Math.max(1, tokens / tokensTogether) < smallModelBytes;
-  return trainingActive || (contexts === 1 && (isSmall || isCrowded)) ? 1 : Math.max(1, cores);
+  return trainingActive || (contexts === 1 && (isSmall || isContended)) ? 1 : Math.max(1, cores);
 }

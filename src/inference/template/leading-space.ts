@@ -7,7 +7,7 @@ const answer = { role: 'assistant', content: 'answer' };
  * The white space before an answer's text in its tokens that is not part of the answer: that of a template such as
  * `[/INST] answer`, and the space that tokenizers of SentencePiece put before a text (`▁answer`).
  */
-export function answerLead(
+export function leadingSpace(
   template: Pick<StoredTemplate, 'render' | 'renderAnswered' | 'normalize'>,
   tokenize: (text: string) => number[],
   bytesOf: (token: number) => Uint8Array,

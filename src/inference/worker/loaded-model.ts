@@ -1,20 +1,20 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { getLlama, LlamaModel, Token } from 'node-llama-cpp';
-import { AppError } from '../errors.ts';
-import { answerLead } from './answer-lead.ts';
-import type { Answer, Question } from './answering.ts';
-import { createCrowding } from './crowding.ts';
+import { AppError } from '../../errors.ts';
+import type { Answer, Question } from '../batching/answering.ts';
+import { createContexts } from '../batching/contexts.ts';
+import { createScheduler } from '../batching/scheduler.ts';
+import { createTextStream } from '../batching/text-stream.ts';
+import { type GgufFile, readGguf } from '../gguf/gguf.ts';
+import type { ToWorker } from '../protocol/messages.ts';
+import { leadingSpace } from '../template/leading-space.ts';
+import { readTemplate, type StoredTemplate } from '../template/render.ts';
+import { createContention } from './contention.ts';
 import { createEmbeddings, type Embeddings } from './embeddings.ts';
-import { type GgufFile, readGguf } from './gguf.ts';
-import { createPieces } from './pieces.ts';
-import type { ToWorker } from './protocol.ts';
-import { readTemplate, type StoredTemplate } from './render.ts';
-import { createRooms } from './rooms.ts';
 import { samplingOf } from './sampling.ts';
-import { createTextStream } from './text-stream.ts';
 import { threadsFor } from './threads.ts';
-import { createTurns } from './turns.ts';
+import { createTokenBytes } from './token-bytes.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 type Order = Extract<ToWorker, { type: 'generate' }>;
@@ -71,17 +71,17 @@ function createLoadedModel(
   bytes: number,
   onStep: () => void,
 ): LoadedModel {
-  const pieces = createPieces(file);
+  const pieces = createTokenBytes(file);
   const encoder = new TextEncoder();
   const contextTokens = file.contextLength ?? unknownContextTokens;
   let trainingActive = false;
-  const crowding = createCrowding();
+  const crowding = createContention();
   /** Sets the threads of the next step; the result is called when it has ended. */
   const prepare = (tokens: number, contexts = 1): (() => void) => {
     const began = performance.now();
-    const isCrowded = crowding.isCrowded(began);
+    const isContended = crowding.isContended(began);
     const cores = llama.cpuMathCores;
-    const threads = threadsFor({ bytes, tokens, contexts, cores, trainingActive, isCrowded });
+    const threads = threadsFor({ bytes, tokens, contexts, cores, trainingActive, isContended });
     llama.maxThreads = threads;
     // A GPU leaves the cores idle, and the CPU time of several contexts cannot be told apart.
     if (llama.gpu !== false || contexts > 1 || threads === 1) return () => undefined;
@@ -93,8 +93,12 @@ function createLoadedModel(
     };
   };
   const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
-  const turns = createTurns(
-    createRooms(llama, model, { longest: contextTokens, weights: bytes, perToken: file.cacheBytesPerToken }),
+  const turns = createScheduler(
+    createContexts(llama, model, {
+      longest: contextTokens,
+      weights: bytes,
+      perToken: file.cacheBytesPerToken,
+    }),
     prepare,
     onStep,
   );
@@ -103,7 +107,7 @@ function createLoadedModel(
   /** A template, what this model's answers to it begin with, and the most tokens of both. */
   async function readUsed(path: string) {
     const template = await readTemplate(path);
-    const lead = pieces === null ? '' : answerLead(template, (text) => model.tokenize(text, true), pieces);
+    const lead = pieces === null ? '' : leadingSpace(template, (text) => model.tokenize(text, true), pieces);
     return { template, lead, longest: Math.min(contextTokens, template.contextLength ?? contextTokens) };
   }
 

@@ -1,5 +1,5 @@
 import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from 'node-llama-cpp';
-import { type Place, priorityOf } from './rooms.ts';
+import { type Place, priorityOf } from './contexts.ts';
 
 /** A token of an answer; the probabilities are those it was drawn from, in descending order. */
 export interface Drawn {
@@ -8,11 +8,11 @@ export interface Drawn {
 }
 
 /** Evaluates tokens of a sequence and draws those that follow. */
-export interface Draws {
+export interface Sampler {
   /** Whether tokens can be guessed: evaluated before it is known that they are drawn. */
   readonly guessable: boolean;
   /**
-   * Evaluates `tokens`, and along with them `guesses` of those that follow. Draws the token that follows, and one more
+   * Evaluates `tokens`, and along with them `guesses` of those that follow. Sampler the token that follows, and one more
    * for each guess that is right; wrong ones are taken back. `ended` tells that the model ended its answer after these.
    */
   next(tokens: Token[], guesses: readonly Token[]): Promise<{ drawn: Drawn[]; ended: boolean }>;
@@ -28,11 +28,11 @@ export interface Sampling {
 }
 
 /** @param answer the tokens of the answer so far; the caller adds those that are drawn */
-export function createDraws(place: Place, answer: readonly Token[], question: Sampling): Draws {
+export function createSampler(place: Place, answer: readonly Token[], question: Sampling): Sampler {
   return question.hasGrammar ? drawByGrammar(place, answer, question) : drawFreely(place, answer, question);
 }
 
-function drawFreely(place: Place, answer: readonly Token[], question: Sampling): Draws {
+function drawFreely(place: Place, answer: readonly Token[], question: Sampling): Sampler {
   const { sequence } = place;
   const probabilities = question.logprobs !== null;
   const isEnd = (token: Token) => sequence.model.isEogToken(token);
@@ -76,7 +76,7 @@ function drawFreely(place: Place, answer: readonly Token[], question: Sampling):
   };
 }
 
-function drawByGrammar(place: Place, answer: readonly Token[], question: Sampling): Draws {
+function drawByGrammar(place: Place, answer: readonly Token[], question: Sampling): Sampler {
   let drawing: ReturnType<LlamaContextSequence['evaluateWithMetadata']> | undefined;
   return {
     guessable: false,

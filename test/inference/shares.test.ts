@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { guessesEach, shareOf } from '../../src/inference/share.ts';
+import { guessesEach, shareOf } from '../../src/inference/batching/shares.ts';
 
 test('answers continue by one token beside any prompt', () => {
   assert.equal(shareOf([1, 4000, 1]), [1, 128, 1]);

@@ -1,10 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import * as v from 'valibot';
-import { allowedEnvironment, childVariables } from '../contract/child-environment.ts';
-import { hasCrashed } from '../contract/crashes.ts';
-import { AppError } from '../errors.ts';
-import { openChannel } from './channel.ts';
-import type { TokenChoice } from './choices.ts';
+import { allowedEnvironment, childVariables } from '../../contract/child-environment.ts';
+import { hasCrashed } from '../../contract/crashes.ts';
+import { AppError } from '../../errors.ts';
+import type { TokenChoice } from '../batching/logprobs.ts';
 import {
   type embedResult,
   type FromWorker,
@@ -12,7 +11,8 @@ import {
   type generateResult,
   type ToWorker,
   type TrainedLoad,
-} from './protocol.ts';
+} from '../protocol/messages.ts';
+import { openChannel } from './channel.ts';
 
 export type ChildResult = v.InferOutput<typeof generateResult>;
 type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
