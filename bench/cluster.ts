@@ -15,7 +15,7 @@ import { writeSpec } from './harness/training.ts';
 /*
  * Two workers on a cluster of this machine whose head runs: the time from the start of the trainer to its first step, at
  * a model whose steps take no time. The peer is the trainer that starts its two workers itself, cold, as the cluster's
- * driver is. Both must have the same losses. Apart from that, what two workers agree on in a step, without
+ * driver is. Both must have the same losses, but for rounding. Apart from that, what two workers agree on in a step, without
  * the step and its gradients.
  */
 
@@ -23,6 +23,8 @@ const run = promisify(execFile);
 const changes = { workers: 2, per_device_train_batch_size: 4, gradient_accumulation_steps: 2 };
 const agreements: Record<Size, number> = { full: 1000, quick: 300, test: 20 };
 const pollMs = 10;
+/** How far the losses may be apart, relative to them: the order of a sum depends on the number of threads. */
+const nearness = 1e-6;
 
 /** The seconds from the start of the job's trainer to its first step, and the losses of all steps. */
 async function train({ dir }: TrialInput, name: string, env: NodeJS.ProcessEnv) {
@@ -83,12 +85,23 @@ async function onCluster(input: TrialInput) {
   }
 }
 
+function checkLosses(answers: Readonly<Record<string, unknown>>): void {
+  const [[, ours] = ['', []], ...others] = Object.entries(answers as Readonly<Record<string, number[]>>);
+  for (const [name, losses] of others) {
+    const isNear = (loss: number, at: number) =>
+      Math.abs(loss - (ours[at] ?? Number.NaN)) <= nearness * Math.abs(loss);
+    if (losses.length !== ours.length || !losses.every(isNear))
+      throw new Error(`The losses of ${name} are ${losses}, those of the cluster ${ours}.`);
+  }
+}
+
 export const scenario: Scenario = {
   name: 'cluster',
   about: 'from the start of a run with two workers to its first step, on a cluster whose head runs',
   runs: { full: 3, quick: 1 },
   warmUps: { full: 0, quick: 0 },
   prepare: (input) => makeInputs('training_inputs.py', ['test', 'input-output'], input),
+  check: checkLosses,
   sides: [
     {
       name: 'cluster',

@@ -156,8 +156,12 @@ const columns = (page: Page, heading: string, [red, green, blue]: readonly [numb
     .evaluate(
       (canvas, color) => {
         const { width, height } = canvas as HTMLCanvasElement;
-        const ink = (canvas as HTMLCanvasElement).getContext('2d') as CanvasRenderingContext2D;
-        const { data } = ink.getImageData(0, 0, width, height);
+        // A copy to read from: the browser warns when the canvas of the page itself is read again and again.
+        const copy = new OffscreenCanvas(width, height).getContext('2d', {
+          willReadFrequently: true,
+        }) as OffscreenCanvasRenderingContext2D;
+        copy.drawImage(canvas as HTMLCanvasElement, 0, 0);
+        const { data } = copy.getImageData(0, 0, width, height);
         const found: number[] = Array(width).fill(0);
         for (let at = 0; at < data.length; at += 4) {
           if (
