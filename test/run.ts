@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { busyCores } from './busy-cores.ts';
 import { type Counts, countPytest, countUvu } from './counts.ts';
 import { balanced, type Durations, pytestDurations, readDurations, rememberDurations } from './durations.ts';
-import { root } from './folders.ts';
+import { root, temporaryFolder } from './folders.ts';
 import { makeModels } from './models.ts';
 import { isUnit } from './unit-files.ts';
 import { startWarmParent } from './warm-parent.ts';
@@ -151,6 +151,7 @@ function run(job: Job): Promise<Counts> {
     const env = {
       ...process.env,
       ...warmParent,
+      HONE_TEST_DRY_RUNS: dryRuns,
       // Two torch threads next to a busy process are many times slower than one.
       OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1',
       ...(values.seed === undefined ? {} : { HONE_SEED: values.seed }),
@@ -198,6 +199,7 @@ const began = performance.now();
 if (!values.check) makeModels();
 const jobs = wantedJobs().sort((a, b) => b.seconds - a.seconds);
 const startsServices = !values.check && jobs.some(({ name }) => name.startsWith('test/') && !isUnit(name));
+const dryRuns = temporaryFolder();
 const warmParent = startsServices ? startWarmParent() : {};
 const failures: string[] = [];
 const total = { passed: 0, failed: 0 };

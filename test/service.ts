@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,6 +51,9 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   // Made before the start, because this blocks the event loop and the service would close idle connections.
   makeModels();
   const dataDir = options.dataDir ?? temporaryFolder();
+  const bases = join(dataDir, 'bases');
+  const { HONE_TEST_DRY_RUNS: dryRuns } = process.env;
+  if (dryRuns !== undefined) copyDryRuns(dryRuns, bases);
   const child = spawn(
     process.execPath,
     [
@@ -124,6 +127,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
         const ended = new Promise((resolve) => child.once('exit', resolve));
         child.kill(signal);
         await ended;
+        if (dryRuns !== undefined) copyDryRuns(bases, dryRuns);
       }
       return child.exitCode;
     },
@@ -131,6 +135,21 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   started.push(service);
   if (options.warm) await untilWarm(service);
   return service;
+}
+
+/**
+ * Copies what dry runs of exports have found out. The services of a test run share it (`npm test` sets
+ * HONE_TEST_DRY_RUNS), because a dry run takes seconds of CPU time, and most of them train the same few models.
+ */
+function copyDryRuns(from: string, to: string): void {
+  const names = existsSync(from) ? readdirSync(from).filter((name) => name.endsWith('.dry-run.json')) : [];
+  if (names.length > 0) mkdirSync(to, { recursive: true });
+  for (const name of names) {
+    if (existsSync(join(to, name))) continue;
+    const aside = join(to, `${name}.${process.pid}`);
+    copyFileSync(join(from, name), aside);
+    renameSync(aside, join(to, name));
+  }
 }
 
 /** How long to wait for the warm trainer. Without it, for lack of memory or time, trainings are only slower. */

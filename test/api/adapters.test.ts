@@ -51,7 +51,7 @@ test.before(async () => {
   models.set('other', storeModel(dataDir, 'other', { adapter: 7, note: other, baseModel: 'another' }));
   models.set('old', storeModel(dataDir, 'old', { adapter: 9 }));
   models.set('plain', storeModel(dataDir, 'plain'));
-  mkdirSync(join(dataDir, 'bases'));
+  mkdirSync(join(dataDir, 'bases'), { recursive: true });
   file = join(dataDir, 'bases', note.file);
   writeTinyGguf(file);
   service = await startService({ dataDir });
