@@ -1,6 +1,6 @@
 """Imports for a training in a fresh process: only what it uses, and without collecting garbage meanwhile.
 
-Nearly all of the time until the first step of a small model is spent importing. `bench/README.md` tells what
+Nearly all of the time until the first step of a small model is spent importing. `bench/LOG.md` tells what
 each of these parts costs.
 """
 

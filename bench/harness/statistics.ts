@@ -29,7 +29,7 @@ export function summarize(values: readonly number[]): Summary {
   };
 }
 
-/** The assumed spread of a single run; medians of full runs varied by less (bench/README.md). */
+/** The assumed spread of a single run; medians of full runs varied by less (bench/LOG.md). */
 const unknownSpread = 2;
 
 /**

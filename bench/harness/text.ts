@@ -49,7 +49,7 @@ function row(record: Record): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** The page with its table updated; rows of scenarios that did not run are kept. */
+/** The page with its table updated by the records that have a goal; rows of scenarios that did not run are kept. */
 export function withTable(page: string, records: readonly Record[]): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
@@ -60,7 +60,10 @@ export function withTable(page: string, records: readonly Record[]): string {
     .split('\n')
     .slice(header.length + 1)
     .filter((text) => text.startsWith('| ') && !fresh.has(text.split(' | ')[0]?.slice(2) as string));
-  const rows = [...kept, ...records.map(row)].map((text, index) => ({ text, index }));
+  const rows = [...kept, ...records.filter(({ goal }) => goal !== null).map(row)].map((text, index) => ({
+    text,
+    index,
+  }));
   rows.sort((a, b) => scenarioOf(a.text).localeCompare(scenarioOf(b.text)) || a.index - b.index);
   const table = [begin, ...header, ...rows.map(({ text }) => text), ''].join('\n');
   return page.slice(0, from) + table + page.slice(to);

@@ -192,14 +192,16 @@ test('the table keeps the rows of scenarios that did not run', () => {
     theirs: null,
     peer: null,
     ratio: null,
-    goal: null,
-    met: null,
+    goal: '≥ 1',
+    met: true,
     runs: 3,
     machine: 'here',
   });
-  const once = withTable(page, [record('zebra', 1), record('ant', 2)]);
+  const aside = { ...record('zebra', 4), goal: null, met: null };
+  const once = withTable(page, [record('zebra', 1), aside, record('ant', 2)]);
   const twice = withTable(once, [record('zebra', 3)]);
   assert.match(once, /\| zebra \| speed \| 1\.00 m\/s \|/);
+  assert.not.match(once, /4\.00 m\/s/, 'without a goal');
   assert.match(twice, /\| zebra \| speed \| 3\.00 m\/s \|/);
   assert.not.match(twice, /1\.00 m\/s/);
   assert.match(twice, /\| ant \| speed \| 2\.00 m\/s \|/);

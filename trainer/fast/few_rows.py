@@ -1,7 +1,7 @@
 """Linear layers that are quick for a few rows on a CPU: those of one pass that continues a few answers.
 
 Nothing of a weight is held twice. Copies in the order that oneDNN prefers would be quicker still
-(`bench/README.md`).
+(`bench/LOG.md`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ const matchTokens = 2;
 const mostTokens = 2 ** 24;
 /**
  * What a step of several tokens costs, in steps of one token: a part of its own, since it takes another way through
- * llama.cpp, and one for each token (bench/README.md, "Steps of several tokens").
+ * llama.cpp, and one for each token (bench/LOG.md, "Steps of several tokens").
  */
 const severalCost = 1.4;
 const tokenCost = 0.4;

@@ -22,7 +22,7 @@ let spare: Uint8Array | null = null;
  * Creates a file, which must not exist yet, or continues one after `keptBytes`, which are whole blocks
  * (`continuableBytes`). Whole blocks bypass the page cache if the platform and file system support it
  * (open(2), O_DIRECT): in a virtual machine, the cache can cost more CPU time than the rest of an upload
- * (`bench/README.md`), and a large file would evict other programs' data.
+ * (`bench/LOG.md`), and a large file would evict other programs' data.
  */
 export async function createNewFile(path: string, keptBytes = 0): Promise<NewFile> {
   const file = await open(path, keptBytes === 0 ? 'wx' : 'r+');
