@@ -147,6 +147,7 @@ test('a trainer is given only the variables that it needs, and the token only wh
     HF_HOME: '/cache',
     HF_ENDPOINT: 'http://hub',
     HF_HUB_OFFLINE: '1',
+    HONE_PLAIN: '1',
     SystemRoot: 'C:\\Windows',
     XDG_CACHE_HOME: '/home/ada/.cache',
   };

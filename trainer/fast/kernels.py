@@ -25,6 +25,8 @@ from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
+from trainer.fast.allowed import PLAIN, is_plain
+
 ROOT = Path(__file__).parents[2]
 # `HONE_NATIVE_BUILD` names another build folder, as for the addon.
 FILE = ROOT / os.environ.get("HONE_NATIVE_BUILD", "build/native") / "Release" / "training-kernels.so"
@@ -104,9 +106,13 @@ def layout() -> int:
     return reduce(lambda found, kind: found * 1009 + ctypes.sizeof(kind), STRUCTURES, 0) % 2**64
 
 
-@lru_cache(maxsize=1)
 def library() -> Any:
-    """The kernels, or None where they are not built, cannot be loaded or are those of another version."""
+    """The kernels, or None where they are off, not built, not loadable or those of another version."""
+    return None if is_plain() else _loaded()
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> Any:
     # torch brings the OpenMP library that both then share.
     import torch  # noqa: F401
 
@@ -131,6 +137,8 @@ def library() -> Any:
 
 def told() -> str:
     """Whether there are kernels, in words."""
+    if is_plain():
+        return f"without Hone's kernels, as {PLAIN} is set"
     if library() is None:
         return "without Hone's kernels, which are built with the native addon"
     return f"with Hone's kernels for {library().hone_kernels().decode()}"

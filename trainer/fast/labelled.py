@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from trainer.fast.allowed import why_not
 from trainer.fast.logits import body_of
 from trainer.fast.loss import labelled_loss, log_probabilities
 from trainer.fast.trial import autocast, is_alike, log_probabilities_of, why_different
@@ -27,6 +28,9 @@ def why_not_labelled(model: Any, rows: Any, hardware: Hardware) -> str | None:
     `input_ids`), with its layers as they are now; None where it is."""
     import torch
 
+    off = why_not("logits of learned tokens", hardware.device)
+    if off is not None:
+        return off
     inner = model.get_base_model()
     if getattr(inner.config.get_text_config(), "output_router_logits", False):
         return "the model has a loss for the choice of experts"

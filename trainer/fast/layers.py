@@ -8,6 +8,7 @@ from types import MethodType
 from typing import Any
 
 from trainer.fast import lora
+from trainer.fast.allowed import device_of, why_not
 from trainer.fast.gated import fuse_same_inputs
 from trainer.fast.last_layer import narrow_last_layer
 from trainer.fast.norm import fuse_norms
@@ -15,7 +16,9 @@ from trainer.fast.rotation import fuse_rotations
 
 
 def fuse_layers(model: Any) -> None:
-    """Replaces the forward passes of the layers of `model` that ours compute alike."""
+    """Replaces the forward passes of the layers of `model` that ours compute alike, where it is allowed."""
+    if why_not("fused layers", device_of(model)) is not None:
+        return
     lora.fuse_lora_layers(model)
     fuse_same_inputs(model)
     fuse_norms(model)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trainer.fast.allowed import why_not
+
 # What another pass through a model costs, in tokens.
 PASS_TOKENS = 32
 
@@ -31,7 +33,8 @@ def grouped_by_length(base: type, count: Callable[[dict[str, Any]], int]) -> typ
             return_outputs: bool = False,
             num_items_in_batch: Any = None,
         ) -> Any:
-            whole = self.args.device.type != "cpu" or (return_outputs and not self.args.prediction_loss_only)
+            off = why_not("parts of a batch", self.args.device.type) is not None
+            whole = off or (return_outputs and not self.args.prediction_loss_only)
             parts = [inputs] if whole else parts_of(inputs)
             if len(parts) == 1:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
@@ -46,7 +49,7 @@ def grouped_by_length(base: type, count: Callable[[dict[str, Any]], int]) -> typ
 
 def told(device: str) -> str:
     """How a run on `device` says how its rows are computed."""
-    return "rows in parts of similar length" if device == "cpu" else "padded rows"
+    return "padded rows" if why_not("parts of a batch", device) else "rows in parts of similar length"
 
 
 def parts_of(inputs: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
+from trainer.fast.allowed import device_of, why_not
 from trainer.fast.low_rank import Constants, low_rank_class
 
 
 def fuse_lora_layers(model: Any) -> int:
-    """Replaces the forward pass of every plain LoRA layer of `model`; returns how many there are.
+    """Replaces the forward pass of every plain LoRA layer of `model`, where it is allowed; returns how many
+    it replaced.
 
     Layers with weights in 8 bits or transposed ones, several adapters or a variant of LoRA keep the
     library's.
     """
     count = 0
+    if why_not("fused layers", device_of(model)) is not None:
+        return count
     for module in plain_lora_layers(model):
         module.forward = MethodType(forward, module)
         count += 1

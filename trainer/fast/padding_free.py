@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.fast import attention
+from trainer.fast.allowed import why_not
 from trainer.fast.labelled import IGNORED, concatenated, labelled_trainer, padded, tried_rows
 from trainer.fast.last_layer import is_narrow
 from trainer.fast.layers import unfuse_layers
@@ -61,6 +62,9 @@ def why_padded(
     library's layers; returns why it did not, or None."""
     import torch
 
+    off = why_not("padding-free rows", hardware.device)
+    if off is not None:
+        return off
     inner = without_adapter(model)
     config = inner.config.get_text_config()
     if getattr(config, "output_router_logits", False):

@@ -11,6 +11,7 @@ import hashlib
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from trainer.fast.allowed import why_not
 from trainer.fast.layers import fuse_layers, unfuse_layers
 from trainer.fast.loss import log_probabilities
 from trainer.fast.padding_free import row_states, why_padded
@@ -98,6 +99,8 @@ def _label_log_probabilities(inner: Any, inputs: dict[str, Any], figures: bool) 
 def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
     """Replaces the layers of `model`, which has its LoRA, by ours if the tokens of both answers of the first
     of `pairs` stay as likely; otherwise only its single linear layers."""
+    if why_not("fused layers", hardware.device) is not None:
+        return
     taken, inner = _tried(pairs), without_adapter(model)
 
     def padded() -> Any:

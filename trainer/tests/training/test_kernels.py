@@ -59,11 +59,11 @@ def test_a_library_of_another_version_is_not_used(monkeypatch):
 
     assert LIBRARY.hone_layout() == kernels.layout()
     monkeypatch.setattr(kernels, "STRUCTURES", (*kernels.STRUCTURES[:-1], Larger))
-    kernels.library.cache_clear()
+    kernels._loaded.cache_clear()
     try:
         assert kernels.library() is None
     finally:
-        kernels.library.cache_clear()
+        kernels._loaded.cache_clear()
         monkeypatch.undo()
     assert kernels.library() is not None
 

@@ -1,0 +1,93 @@
+"""HONE_PLAIN=1 turns everything of ours off, and on a device where nothing was measured all of it is off."""
+
+import pytest
+
+from trainer.fast import allowed, attention, kernels
+from trainer.fast.layers import fuse_layers
+from trainer.fast.length_groups import told
+from trainer.fast.lora import fuse_lora_layers
+from trainer.tests import jobs
+from trainer.tests.training.test_accumulation import QUESTIONS, model_without_dropout, rows_of
+from trainer.tests.training.test_fast import some_model
+
+# Kind, task and strategy.
+FAMILIES = {
+    "llama": ("llama", "text-generation", "sft"),
+    "qwen3": ("qwen3", "text-generation", "sft"),
+    "gemma3": ("gemma3", "text-generation", "sft"),
+    "gpt2": ("gpt2", "text-generation", "sft"),
+    "t5": ("t5", "summarization", "sft"),
+    "bart": ("bart", "summarization", "sft"),
+    "bert": ("bert", QUESTIONS, "sft"),
+    "llama dpo": ("llama", "text-generation", "dpo"),
+    "llama rlhf": ("llama", "text-generation", "rlhf"),
+}
+# One of each way to lay rows out; drawn answers depend on rounding, so rlhf is compared by its reward model.
+LONG = ("qwen3", "gpt2", "bart", "llama rlhf")
+
+
+def our_modules(model):
+    """Where the forward passes come from that replace those of the modules of `model`."""
+    found = (getattr(vars(module).get("forward"), "__func__", None) for module in model.modules())
+    return {function.__module__ for function in found if function is not None}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in FAMILIES]
+)
+def test_a_plain_run_has_the_losses_of_a_fast_one(models, tmp_path, monkeypatch, capfd, name):
+    kind, task, strategy = FAMILIES[name]
+    model = model_without_dropout(models(kind), tmp_path / "model")
+    losses, said, calls = {}, {}, []
+    attend = attention.attend
+    monkeypatch.setattr(attention, "attend", lambda *args, **named: calls.append(1) or attend(*args, **named))
+    for way, setting in (("fast", "0"), ("plain", "1")):
+        monkeypatch.setenv("HONE_PLAIN", setting)
+        spec = jobs.make(
+            tmp_path / way,
+            model,
+            rows_of(task, strategy, 24),
+            top={"task": task, "strategy": strategy},
+            max_steps=4,
+            learning_rate=1e-3,
+        )
+        calls.clear()
+        assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+        losses[way], said[way] = jobs.losses(spec), capfd.readouterr().out
+    assert not calls
+    assert len(losses["fast"]) == 4
+    if strategy == "rlhf":
+        figures = [line["metrics"] for line in jobs.journal(spec, "eval") if line["step"] == 0]
+        assert figures[0]["reward_model_accuracy"] > 0.5
+    else:
+        assert losses["plain"] == pytest.approx(losses["fast"], rel=1e-4, abs=1e-5)
+    assert "trains on padded rows: HONE_PLAIN is set" in said["plain"]
+    assert "without Hone's kernels, as HONE_PLAIN is set" in said["plain"]
+    assert "HONE_PLAIN" not in said["fast"]
+
+
+def test_nothing_is_replaced_in_a_plain_run(monkeypatch):
+    model = some_model("llama")
+    monkeypatch.setenv("HONE_PLAIN", "1")
+    fuse_layers(model)
+    assert fuse_lora_layers(model) == 0
+    assert our_modules(model) == set()
+    assert kernels.library() is None
+    # It is read each time: a warm trainer gets its environment after its imports.
+    monkeypatch.delenv("HONE_PLAIN")
+    fuse_layers(model)
+    assert "trainer.fast.gated" in our_modules(model)
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_nothing_runs_on_a_device_on_which_it_was_never_measured(device):
+    for part in allowed.MEASURED:
+        assert allowed.why_not(part, "cpu") is None
+        assert allowed.why_not(part, device) == f"{part} were never measured on the device {device}"
+    assert told(device) == "padded rows"
+
+
+def test_layers_on_another_device_stay_the_librarys():
+    model = some_model("llama").to("meta")
+    fuse_layers(model)
+    assert our_modules(model) == set()
