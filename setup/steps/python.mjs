@@ -66,9 +66,7 @@ async function chooseTorch(progress) {
   try {
     await pip(['--index-url', CPU_INDEX, ...brief, '--no-deps', wanted], progress);
   } catch {
-    progress.say(
-      "    PyTorch's CPU build cannot be had from here; the default one (with CUDA, 5 GB) will do.",
-    );
+    progress.say("    PyTorch's CPU build is unreachable; the default one (with CUDA, 5 GB) is used.");
   }
 }
 

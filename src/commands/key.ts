@@ -50,7 +50,7 @@ function run(keys: AccessKeys, { operands: [action, value, ...rest], keyScope: s
     process.stdout.write(`${key}\n`);
   } else if (action === 'remove' && value !== undefined && rest.length === 0) {
     keys.remove(value);
-    process.stdout.write(`hone: removed the access key ${value}. It opens nothing any more.\n`);
+    process.stdout.write(`hone: revoked the access key ${value}.\n`);
   } else {
     throw new AppError('invalid', usage);
   }

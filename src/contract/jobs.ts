@@ -31,7 +31,7 @@ export const phases = {
   gguf: { label: 'Reading the GGUF', stage: 'Prepare' },
   dry_run: { label: 'Trying the export', stage: 'Prepare' },
   load: { label: 'Loading the model', stage: 'Prepare' },
-  probe: { label: 'Testing the largest batch', stage: 'Prepare' },
+  probe: { label: 'Checking memory', stage: 'Prepare' },
   train: { label: 'Training', stage: 'Train' },
   evaluate: { label: 'Evaluating', stage: 'Train' },
   merge: { label: 'Merging the adapter', stage: 'Export' },

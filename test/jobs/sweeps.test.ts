@@ -74,7 +74,7 @@ test('a sweep survives a killed service within and between trials, finds the sam
   assert.is(sweep.best.value, Math.min(...values));
   assert.is(sweep.importance[0].field, 'learning_rate');
   assert.ok(sweep.importance[0].share > 0, 'the first evaluations after the base model differ');
-  // "Train the best in full" is an ordinary training.
+  // "Train best trial" is an ordinary training.
   assert.is(sweep.best_request.learning_rate, sweep.best.parameters.learning_rate);
   assert.is(
     (await ask('POST', '/api/start_training', { ...sweep.best_request, max_steps: 9, eval_steps: 3 })).status,

@@ -118,7 +118,7 @@ test('smoothing is 0.6 at first, has the measured values beside it, and is kept'
 
 test('a logarithmic scale is one click away, for all charts and in later visits', async () => {
   const { page, faults } = await openCharts('/training/train_1');
-  await page.getByLabel('All values').check();
+  await page.getByLabel('Show outliers').check();
   await draws(page, '80');
   await page.getByLabel('Log scale').check();
   // The scale has only powers of ten.
@@ -141,10 +141,10 @@ test('one early value does not flatten a chart, unless all values are wanted', a
   const cut = chart(page, 'Loss').getByText('Outliers are outside the range');
   await cut.waitFor();
   assert.is(await page.getByText('Outliers are outside the range').count(), 1, 'in this chart alone');
-  await page.getByLabel('All values').check();
+  await page.getByLabel('Show outliers').check();
   await draws(page, '80');
   await cut.waitFor({ state: 'detached' });
-  await page.getByLabel('All values').uncheck();
+  await page.getByLabel('Show outliers').uncheck();
   await cut.waitFor();
   assert.equal(faults, []);
 });
@@ -215,7 +215,7 @@ test('in a comparison the marks of each run have its colour and name, beside the
     ).map((text) => text.trim()),
     ['Checkpoint', 'Resumed', 'Best evaluation'],
   );
-  for (const tool of ['X axis', 'Log scale', 'Smoothing', 'All values'])
+  for (const tool of ['X axis', 'Log scale', 'Smoothing', 'Show outliers'])
     assert.ok(await page.getByLabel(tool).isVisible(), tool);
   await chart(page, 'Evaluation loss').locator('.chart-area').focus();
   const shown = () => legend(page, 'Evaluation loss');

@@ -138,7 +138,7 @@ test('a file with errors leads to its page, which tells them; from there it is d
 test('a validation set is split off, and the training form takes both parts', async () => {
   const { page, faults } = await openPage(service.url, '/datasets/rows.jsonl');
   await page.getByRole('button', { name: 'Split off a validation set…' }).click();
-  const percent = page.getByLabel('Rows to validate on, in percent');
+  const percent = page.getByLabel('Validation share');
   await percent.fill('200');
   assert.ok(await page.getByRole('button', { name: 'Split', exact: true }).isDisabled());
   assert.equal(await axeViolations(page), []);

@@ -151,7 +151,7 @@ test('faults are told by line and column, and the rows that have none can be imp
   assert.is(await page.locator('.panel-error').count(), 1);
   assert.equal(await axeViolations(page), []);
   await keepPicture(page, 'import-failed-1280');
-  await page.getByLabel('Leave out rows with faults').check();
+  await page.getByLabel('Skip invalid rows').check();
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, /13 rows imported, 1 left out/);
   await page.getByRole('button', { name: 'Train on it' }).click();

@@ -229,7 +229,7 @@ test('an invalid field hides what would follow from it, and a small file is not 
   const small = page.locator('#dataset option[value="small.jsonl"]');
   await small.waitFor({ state: 'attached' });
   assert.match((await small.textContent()) ?? '', /10 rows, \d kB|10 rows, under 1 kB/);
-  const perStep = page.locator('.plan .figure', { hasText: 'Rows per step' }).locator('dd');
+  const perStep = page.locator('.plan .figure', { hasText: 'Effective batch size' }).locator('dd');
   await page.getByLabel('Batch size', { exact: true }).fill('2');
   await until(async () => /\d/.test((await perStep.textContent()) ?? ''), 'the rows of a step are told');
   await page.getByLabel('Batch size', { exact: true }).fill('many');

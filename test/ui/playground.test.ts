@@ -145,7 +145,7 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   await page.locator('.suggestions').waitFor();
   await page.reload();
   await page.locator('.suggestions').waitFor();
-  await page.getByLabel('Remember the conversation').uncheck();
+  await page.getByLabel('Keep chat history').uncheck();
   await sees(page, 'each prompt stands alone');
   await ask('Hello', 1);
   await ask('Hello again', 2);
@@ -190,8 +190,8 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   await page.getByLabel('Max new tokens').fill('8');
   await page.getByLabel('Temperature').fill('0');
   await page.getByLabel('Compare side by side').check();
-  assert.is(await page.getByLabel('Weights B').inputValue(), 'base');
-  await page.getByLabel('Weights A').selectOption({ label: 'Checkpoint at step 28' });
+  assert.is(await page.getByLabel('Version B').inputValue(), 'base');
+  await page.getByLabel('Version A').selectOption({ label: 'Checkpoint at step 28' });
   assert.is(await page.getByLabel('Adapter strength').count(), 1, 'that of the base cannot be set');
   await page.getByLabel('Adapter strength A').fill('1.5');
   await prompt.fill('My parcel has not come.');
@@ -216,14 +216,14 @@ test('two sides answer one prompt, say what they are, and stop together', async 
 
   // Without its strength, the model answers as its base does.
   await page.getByRole('button', { name: 'New chat' }).click();
-  await page.getByLabel('Weights A').selectOption({ index: 0 });
+  await page.getByLabel('Version A').selectOption({ index: 0 });
   await page.getByLabel('Adapter strength A').fill('0');
   await prompt.fill('My parcel has not come.');
   await prompt.press('Enter');
   await sees(page, 'Both answers are the same.');
   await page.getByLabel('Adapter strength A').fill('1');
   requests.splice(0);
-  await page.getByLabel('Weights B').selectOption({ label: 'Q8_0 file' });
+  await page.getByLabel('Version B').selectOption({ label: 'Q8_0 file' });
   await page.getByRole('button', { name: 'Regenerate' }).click();
   await until(() => requests.length === 2, 'both are asked again');
   await answered(page, 2);
@@ -255,7 +255,7 @@ test('two sides answer one prompt, say what they are, and stop together', async 
 test('a question has its text in a field of its own, and each stands alone', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${questionId}`, { theme: 'dark' });
   assert.is(await page.getByLabel('System prompt').count(), 0);
-  assert.is(await page.getByLabel('Remember the conversation').count(), 0);
+  assert.is(await page.getByLabel('Keep chat history').count(), 0);
   await sees(page, 'This model has no chat template: each prompt stands alone.');
   await page.getByLabel('Context').fill('Elif opened the shop in Turku in 1962.\n\nIt sells bread.');
   await page.getByLabel('Max new tokens').fill('8');
@@ -408,7 +408,7 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   await page.getByRole('link', { name: 'About this run' }).waitFor();
   const choice = page.getByLabel('Model', { exact: true }).locator('optgroup option');
   assert.match((await choice.textContent()) ?? '', /\(train_3, running\)$/);
-  const weights = page.getByLabel('Weights').locator('option');
+  const weights = page.getByLabel('Version').locator('option');
   await until(async () => (await weights.count()) > 3, 'checkpoints are added while it runs');
   assert.match((await weights.first().textContent()) ?? '', /^Checkpoint at step \d/);
   await service.call('POST', '/api/stop_training');
@@ -418,7 +418,7 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   // Its answers are those of the route, which has tests of its own.
   const requests = requestsOf(page);
   await page.route('**/v1/chat/completions', () => undefined);
-  await page.getByLabel('Weights').selectOption({ label: 'Checkpoint at step 4' });
+  await page.getByLabel('Version').selectOption({ label: 'Checkpoint at step 4' });
   await page.getByLabel('Prompt', { exact: true }).fill('My parcel has not come.');
   await page.keyboard.press('Enter');
   await sees(page, 'preparing the checkpoint…');

@@ -107,7 +107,7 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   await toTop(page);
   assert.equal(await appearanceFaults(page, 'sweep'), []);
 
-  await page.getByRole('button', { name: 'Train the best in full' }).click();
+  await page.getByRole('button', { name: 'Train best trial' }).click();
   await page.waitForURL(/\/training\/train_17$/);
   const { settings } = (await service.call('GET', '/api/jobs/train_17')).body;
   assert.equal(

@@ -174,17 +174,14 @@ test('the summary tells rows, steps, time, memory and disk, and follows the fiel
   await openFold(page, 'More essentials');
   const split = page.getByLabel('Validation split', { exact: true });
   await split.fill('0.1');
-  await until(async () => (await figure(page, 'Rows to validate on')) === '40', 'a tenth is held out');
+  await until(async () => (await figure(page, 'Validation rows')) === '40', 'a tenth is held out');
   assert.is(await figure(page, 'Rows to train on'), '360');
   await page.getByLabel('Epochs', { exact: true }).fill('1');
   await page.getByLabel('Batch size', { exact: true }).fill('4');
   await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('1');
   await until(async () => (await figure(page, 'Steps')) === '90', 'an epoch of 360 rows is 90 steps of four');
   await choose(page, 'Validation dataset', 'held.jsonl');
-  await until(
-    async () => (await figure(page, 'Rows to validate on')) === '12',
-    'the other dataset is held out',
-  );
+  await until(async () => (await figure(page, 'Validation rows')) === '12', 'the other dataset is held out');
   assert.is(await figure(page, 'Rows to train on'), '400');
   await choose(page, 'Validation dataset', '');
   const plan = page.locator('.plan');

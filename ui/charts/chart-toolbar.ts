@@ -31,7 +31,7 @@ export class ChartToolbar extends LitElement {
       </select>
       ${checkField('Log scale', log, (on) => chartOptions.change({ log: on }))}
       ${checkField(
-        'All values',
+        'Show outliers',
         all,
         (on) => chartOptions.change({ all: on }),
         'Otherwise the range of values leaves out outliers',

@@ -150,7 +150,7 @@ export class SettingsForm extends LitElement {
         ${names.map((name) => html`<option value=${name} .selected=${name === chosen}>${name}</option>`)}
       </select>
       <p class="hint" id="${id}-hint">
-        Rows to validate on, of the same fields as the dataset, instead of a part of it.
+        Validation rows with the same fields as the dataset, instead of a part of it.
         ${names.length === 0 ? html`To make one, open a <a href="/datasets">dataset</a> and split it.` : nothing}
       </p>
       ${fault === undefined ? nothing : html`<p class="fault" id="${id}-fault">${fault}</p>`}

@@ -52,7 +52,7 @@ export class Answering extends LitElement {
         ${figure('Speed', figures.tokens_per_second === null ? '–' : `${formatNumber(figures.tokens_per_second, 3)} tokens/s`)}
         ${figure('First token', figures.first_token_ms === null ? '–' : milliseconds(figures.first_token_ms))}
         ${figure('Prompt tokens reused', share(cached, prompt))}
-        ${figure('Answer tokens guessed', share(figures.guessed_tokens, generated))}
+        ${figure('Draft tokens accepted', share(figures.guessed_tokens, generated))}
       </dl>
       ${
         figures.processes.length === 0

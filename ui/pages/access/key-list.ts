@@ -31,7 +31,7 @@ export class KeyList extends LitElement {
     this._error = null;
     try {
       await service.removeKey(id);
-      toasts.show(`The key ${name} opens nothing any more.`);
+      toasts.show(`Key ${name} was revoked.`);
       this.querySelector('dialog')?.close();
       void accessKeys.refresh();
     } catch (error) {

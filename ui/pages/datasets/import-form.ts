@@ -170,7 +170,7 @@ export class ImportForm extends LitElement {
           </p>
         </div>
       </div>
-      <label class="check"><input type="checkbox" name="skip" /> Leave out rows with faults</label>
+      <label class="check"><input type="checkbox" name="skip" /> Skip invalid rows</label>
       <div class="row">
         <button type="submit" class="primary" data-next ?disabled=${this._mapping === undefined}>Start import</button>
         <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._busy ? 'Reading…' : ''}</span>

@@ -61,7 +61,7 @@ export class SplitDialog extends LitElement {
         stays as it is.
       </p>
       <div class="field">
-        <label for="split-percent">Rows to validate on, in percent</label>
+        <label for="split-percent">Validation share (%)</label>
         <input
           id="split-percent"
           type="text"

@@ -151,7 +151,7 @@ export class EvaluationForm extends LitElement {
       [asBase, 'Base model'] as const,
       ...this._steps.map((step) => [String(step), `Checkpoint of step ${step}`] as const),
     ];
-    return this._select('evaluation-weights', 'Weights', this._weights, choices, (value) => {
+    return this._select('evaluation-weights', 'Version', this._weights, choices, (value) => {
       this._weights = value;
     });
   }

@@ -59,7 +59,7 @@ export class Evaluations extends LitElement {
       <header class="page-head">
         <div>
           <h1>Evaluations</h1>
-          <p class="muted">Any dataset, scored with any model. They wait while a training needs the machine.</p>
+          <p class="muted">Score any dataset with any model. Evaluations wait for running trainings.</p>
         </div>
         <div class="actions">
           ${

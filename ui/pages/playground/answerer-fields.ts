@@ -57,7 +57,7 @@ export function weightsFields(
     choices.length < 2
       ? nothing
       : html`<div class="field">
-          <label for="${id}weights">${withLetter('Weights', letter)}</label>
+          <label for="${id}weights">${withLetter('Version', letter)}</label>
           <select
             id="${id}weights"
             .value=${chosen}

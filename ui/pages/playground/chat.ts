@@ -267,7 +267,7 @@ export class ChatView extends LitElement {
           ${
             busy
               ? html`<button type="button" class="danger" @click=${this._stop}>Stop</button>`
-              : html`<button type="submit" class="primary" ?disabled=${this._prompt.trim() === ''}>Ask</button>`
+              : html`<button type="submit" class="primary" ?disabled=${this._prompt.trim() === ''}>Send</button>`
           }
         </div>
       </form>

@@ -104,7 +104,7 @@ export function parameterFields(parameters: Parameters, canConverse: boolean, se
         .value=${stop}
         @input=${(event: Event) => set({ stop: (event.target as HTMLTextAreaElement).value })}
       ></textarea>
-      <p class="hint" id="stop-hint">One in each line; \\n stands for a line break. An answer ends before the first of them.</p>
+      <p class="hint" id="stop-hint">One per line; \\n for a newline. Generation stops at the first match.</p>
     </div>
   `;
 }
@@ -119,5 +119,5 @@ function conversationFields({ system, memory }: Parameters, set: Set): TemplateR
         @input=${(event: Event) => set({ system: (event.target as HTMLTextAreaElement).value })}
       ></textarea>
     </div>
-    ${checkField('Remember the conversation', memory, (on) => set({ memory: on }))}`;
+    ${checkField('Keep chat history', memory, (on) => set({ memory: on }))}`;
 }

@@ -208,7 +208,7 @@ export class SweepPage extends LitElement {
               </dl>
               <div class="actions">
                 <button type="button" class="primary" ?disabled=${this._busy} @click=${() => this._train(request)}>
-                  Train the best in full
+                  Train best trial
                 </button>
                 <button type="button" @click=${() => this._edit(request)}>Open in the training form</button>
               </div>

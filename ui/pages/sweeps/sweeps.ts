@@ -44,7 +44,7 @@ export class Sweeps extends LitElement {
       <header class="page-head">
         <div>
           <h1>Sweeps</h1>
-          <p class="muted">Trainings that vary some settings, to find the best ones.</p>
+          <p class="muted">Try combinations of settings to find the best.</p>
         </div>
         <div class="actions"><a class="button primary" href="/training/sweeps/new">New sweep</a></div>
       </header>

@@ -200,8 +200,8 @@ export class Training extends LitElement {
       <h2 id="plan">Summary</h2>
       <dl class="facts">
         <div class="figure"><dt>Rows to train on</dt><dd>${formatCount(training)}</dd></div>
-        <div class="figure"><dt>Rows to validate on</dt><dd>${formatCount(heldOut)}</dd></div>
-        <div class="figure"><dt>Rows per step</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
+        <div class="figure"><dt>Validation rows</dt><dd>${formatCount(heldOut)}</dd></div>
+        <div class="figure"><dt>Effective batch size</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
         <div class="figure"><dt>Steps</dt><dd>${this._steps(body)}</dd></div>
       </dl>
       ${this._running()}
