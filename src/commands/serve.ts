@@ -179,9 +179,9 @@ function endOnSignal(
 /** A sentence about the trainings that continue. */
 function continued(names: readonly string[]): string {
   if (names.length === 0) return 'no training is running.';
-  const [goOn, them] =
+  const [continues, them] =
     names.length === 1
-      ? [`training ${names[0]} goes on`, 'it']
-      : [`trainings ${names.join(', ')} go on`, 'them'];
-  return `${goOn}. Start Hone again to follow ${them}, or run "hone stop" to stop ${them}.`;
+      ? [`training ${names[0]} continues`, 'it']
+      : [`trainings ${names.join(', ')} continue`, 'them'];
+  return `${continues}. Start Hone again to follow ${them}, or run "hone stop" to stop ${them}.`;
 }

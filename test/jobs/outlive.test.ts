@@ -79,7 +79,7 @@ test('SIGTERM ends the server but not the training, and the log says so; hone st
   await first.call('POST', '/api/start_training', quickRequest({ max_steps: 5_000, export: 'none' }));
   await atStep(first, 2);
   assert.is(await first.end('SIGTERM'), 0);
-  assert.match(first.log.at(-1).msg, 'train_1 goes on');
+  assert.match(first.log.at(-1).msg, 'train_1 continues');
   assert.match(first.log.at(-1).msg, 'hone stop');
   assert.is(trainersOf(dataDir).length, 1);
 

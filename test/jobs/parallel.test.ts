@@ -71,7 +71,7 @@ test('two runs have devices of their own, a third waits; all that across a kille
   assert.equal(read(3, 'devices.json').devices, [1], 'those that the stopped run had');
 
   assert.is(await service.end('SIGTERM'), 0);
-  assert.match(service.log.at(-1).msg, 'train_1, train_3 go on');
+  assert.match(service.log.at(-1).msg, 'train_1, train_3 continue');
   assert.is(trainersOf(dataDir).length, 2);
   const stop = () =>
     run(process.execPath, [join(root, 'dist', 'main.js'), 'stop'], {

@@ -62,7 +62,7 @@ export async function send(
 export function noAnswer(what: string, cause: unknown): ServiceError {
   return new ServiceError(
     0,
-    'The service does not answer. It may have been stopped; training goes on without it.',
+    'The service does not answer. It may have been stopped; running trainings continue.',
     `${what}\n${cause instanceof Error ? cause.message : String(cause)}`,
   );
 }

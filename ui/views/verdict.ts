@@ -26,7 +26,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     ${reason === null ? nothing : html`<p class="muted wrap">${reason}</p>`}
     ${
       job.export?.state === 'failed'
-        ? html`<p class="wrap">Trained, and the adapter is kept. What became of its GGUF files is told below.</p>`
+        ? html`<p class="wrap">Trained, and the adapter is kept. See below why there is no GGUF file.</p>`
         : job.verification?.passed === false
           ? verificationNotice(job.verification)
           : nothing

@@ -153,7 +153,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   }
   const decide = () => {
     inTurn(step).catch((error) => {
-      logger.warn({ error: asAppError(error).message }, 'The queue of evaluations does not go on');
+      logger.warn({ error: asAppError(error).message }, 'The evaluation queue has stopped');
     });
   };
 

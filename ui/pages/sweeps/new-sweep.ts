@@ -201,7 +201,7 @@ export class NewSweep extends LitElement {
       </div>
       ${checkField('Stop poor trials early', culling, (on) => sweepDraft.change({ culling: on }))}
       <p class="hint">
-        At a ninth and at a third of its steps, a trial goes on only if it is among the best third so far. Those that were
+        At a ninth and at a third of its steps, a trial continues only if it is among the best third so far. Those that were
         stopped can be resumed.
       </p>
     </section>`;
