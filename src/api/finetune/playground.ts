@@ -1,4 +1,3 @@
-import { weightsAsked } from '../../domain/playground/generation-bounds.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { route } from '../../http/route.ts';
@@ -48,7 +47,9 @@ export function playgroundRoutes({ playground }: Services) {
             temperature: body.temperature,
             topP: body.top_p,
             caller: exchange.peer.address,
-            ...weightsAsked(body),
+            checkpoint: body.checkpoint,
+            scale: body.scale,
+            blend: body.blend,
           },
           { signal: exchange.signal },
         );

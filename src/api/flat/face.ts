@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startedMessage } from '../../domain/job-record/job.ts';
-import { weightsAsked } from '../../domain/playground/generation-bounds.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
 import { trainingExample, trainingPaths, trainingRequest } from '../../domain/training/training-request.ts';
@@ -228,7 +227,9 @@ function models({ models: store, playground, removeModel }: Services) {
             temperature: body.temperature,
             topP: body.top_p,
             caller: exchange.peer.address,
-            ...weightsAsked(body),
+            checkpoint: body.checkpoint,
+            scale: body.scale,
+            blend: body.blend,
           },
           { signal: exchange.signal },
         );

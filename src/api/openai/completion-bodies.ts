@@ -1,5 +1,11 @@
 import * as v from 'valibot';
 import {
+  type SamplingField,
+  type SamplingName,
+  samplingNames,
+  samplingParameters,
+} from '../../contract/sampling.ts';
+import {
   lengthBound,
   maximumLength,
   promptBound,
@@ -42,6 +48,13 @@ const unsupported = (what: string) => v.optional(v.null(`${what} not supported; 
 const only = <const V extends string | number | boolean>(value: V, message: string) =>
   or(v.literal(value, message));
 
+const sampling = Object.fromEntries(
+  samplingNames.map((name) => {
+    const { field, min, max } = samplingParameters[name];
+    return [field, or(between(min, max))];
+  }),
+) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
+
 /** Fields shared by both kinds of completion. */
 const common = {
   model: modelName,
@@ -51,8 +64,7 @@ const common = {
   stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
   seed: or(v.pipe(v.number(), v.integer())),
   n: or(wholeBetween(1, mostAnswers)),
-  presence_penalty: or(between(-2, 2)),
-  frequency_penalty: or(between(-2, 2)),
+  ...sampling,
   logit_bias: or(logitBias),
   stream: or(v.boolean()),
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
@@ -148,6 +160,12 @@ export const completionBody = v.pipe(
   }),
   v.forward(v.partialCheck([['n'], ['max_tokens']], fits, tooMuch), ['n']),
 );
+
+/** The sampling parameters of a request by their names inside the service. */
+export const samplingOf = (body: { readonly [F in SamplingField]?: number | null | undefined }) =>
+  Object.fromEntries(
+    samplingNames.map((name) => [name, body[samplingParameters[name].field] ?? undefined]),
+  ) as { readonly [N in SamplingName]: number | undefined };
 
 export type ChatBody = v.InferOutput<typeof chatBody>;
 export type CompletionBody = v.InferOutput<typeof completionBody>;

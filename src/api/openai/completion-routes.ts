@@ -8,6 +8,7 @@ import {
   chatBody,
   completionBody,
   defaults,
+  samplingOf,
 } from './completion-bodies.ts';
 import { chatCompletion, chatEvent, completion } from './completion-schemas.ts';
 import { chatSpelling, complete, textSpelling } from './completions.ts';
@@ -31,13 +32,12 @@ const options = (
   temperature: body.temperature ?? defaults.temperature,
   topP: body.top_p ?? defaults.topP,
   caller: exchange.peer.address,
-  ...(body.seed == null ? {} : { seed: body.seed }),
-  ...(body.stop == null ? {} : { stop: [body.stop].flat() }),
-  ...(body.scale == null ? {} : { scale: body.scale }),
-  ...(body.file == null ? {} : { file: body.file }),
-  ...(body.presence_penalty == null ? {} : { presencePenalty: body.presence_penalty }),
-  ...(body.frequency_penalty == null ? {} : { frequencyPenalty: body.frequency_penalty }),
-  ...(body.logit_bias == null ? {} : { logitBias: body.logit_bias as Record<string, number> }),
+  seed: body.seed,
+  stop: body.stop == null ? undefined : [body.stop].flat(),
+  ...samplingOf(body),
+  logitBias: (body.logit_bias ?? undefined) as Record<string, number> | undefined,
+  scale: body.scale ?? undefined,
+  file: body.file ?? undefined,
 });
 const streaming = ({ stream, stream_options: more }: Pick<ChatBody, 'stream' | 'stream_options'>) =>
   stream ? { includeUsage: more?.include_usage ?? false } : null;
@@ -48,9 +48,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
   const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
     checkpoint == null ? modelReferences.resolve(model) : { model, checkpoint };
   const blendOf = ({ blend }: Pick<ChatBody, 'blend'>) =>
-    blend == null
-      ? {}
-      : { blend: { ...modelOf(blend), ...(blend.scale == null ? {} : { scale: blend.scale }) } };
+    blend == null ? undefined : { ...modelOf(blend), scale: blend.scale ?? undefined };
 
   return [
     route({
@@ -79,19 +77,18 @@ export function completionRoutes({ modelReferences, playground }: Services) {
         const messages = body.messages.map(({ role, content, reasoning_content: reasoning }) => ({
           role: role === 'developer' ? 'system' : role,
           content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
-          ...(reasoning ? { reasoning_content: reasoning } : {}),
+          reasoning_content: reasoning || undefined,
         }));
         const { reasoning_effort: effort, chat_template_kwargs: asked } = body;
         const thinking = asked?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
-        const grammar = grammarOf(body.response_format);
         const request = {
-          input: { kind: 'messages' as const, messages, ...(thinking === undefined ? {} : { thinking }) },
+          input: { kind: 'messages' as const, messages, thinking },
           ...options(body, body.max_completion_tokens, exchange),
           ...modelOf(body),
-          ...blendOf(body),
-          ...(body.as_base ? { asBase: true } : {}),
-          ...(body.logprobs ? { logprobs: body.top_logprobs ?? 0 } : {}),
-          ...(grammar === undefined ? {} : { grammar }),
+          blend: blendOf(body),
+          asBase: body.as_base ?? undefined,
+          logprobs: body.logprobs ? (body.top_logprobs ?? 0) : null,
+          grammar: grammarOf(body.response_format),
         };
         const count = body.n ?? 1;
         return complete(playground, exchange, request, body.model, count, chatSpelling, streaming(body));
@@ -120,8 +117,8 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           input: { kind: 'text' as const, text },
           ...options(body, null, exchange),
           ...modelOf(body),
-          ...blendOf(body),
-          ...(body.logprobs == null ? {} : { logprobs: body.logprobs }),
+          blend: blendOf(body),
+          logprobs: body.logprobs,
         };
         const count = body.n ?? 1;
         return complete(playground, exchange, request, body.model, count, textSpelling, streaming(body));

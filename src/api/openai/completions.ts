@@ -143,7 +143,7 @@ export async function complete<C extends object, L extends object>(
   }));
   const sendText = (index: number, text: string, tokens: readonly TokenChoice[], reasoning: string) => {
     const answer = answers[index] as (typeof answers)[number];
-    const logprobs = request.logprobs === undefined ? null : answer.logprobs(tokens);
+    const logprobs = request.logprobs == null ? null : answer.logprobs(tokens);
     send(
       piece(
         [{ index, ...spelling.piece(text, answer.first, reasoning), logprobs, finish_reason: null }],

@@ -31,11 +31,8 @@ export async function generateTogether(
   signal.addEventListener('abort', end, { once: true });
   const answer = async (index: number) => {
     const result = await playground.generate(
-      { ...request, ...(request.seed === undefined ? {} : { seed: request.seed + index }) },
-      {
-        signal: together.signal,
-        ...(listener ? { onText: (...parts) => listener.onText(index, ...parts) } : {}),
-      },
+      { ...request, seed: request.seed == null ? null : request.seed + index },
+      { signal: together.signal, onText: listener && ((...parts) => listener.onText(index, ...parts)) },
     );
     if (!together.signal.aborted) listener?.onEnd(index, result);
     return result;

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { maximumPromptBytes, type PlaygroundRequest } from './playground.ts';
+import { maximumPromptBytes } from './playground.ts';
 
 /** Bounds of the generation parameters; the model's context length limits them further. */
 export const maximumLength = 1_048_576;
@@ -52,22 +52,6 @@ export const blendBound = v.object({
   checkpoint: v.optional(stepBound),
   scale: v.optional(scaleBound),
 });
-
-/** The fields of a request that say which weights answer, besides the model. */
-export function weightsAsked(body: {
-  readonly checkpoint?: number | undefined;
-  readonly scale?: number | undefined;
-  readonly blend?: v.InferOutput<typeof blendBound> | undefined;
-}): Pick<PlaygroundRequest, 'checkpoint' | 'scale' | 'blend'> {
-  const { checkpoint, scale, blend } = body;
-  return {
-    ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(scale === undefined ? {} : { scale }),
-    ...(blend === undefined
-      ? {}
-      : { blend: { model: blend.model, ...weightsAsked({ ...blend, blend: undefined }) } }),
-  };
-}
 
 /** Default generation parameters. */
 export const generationDefaults = { maxTokens: 256, temperature: 0.7, topP: 0.9 } as const;

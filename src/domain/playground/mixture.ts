@@ -6,11 +6,17 @@ import { type GgufWeights, sumOf, type TrainedWeights } from '../checkpoints/wei
 /** How much of what was trained answers. */
 export interface Strength {
   /** Use the base model. */
-  readonly asBase?: boolean;
+  readonly asBase?: boolean | undefined;
   /** The strength of what the training changed: 0 is the base model, 1 the trained one, 2 twice the change. */
-  readonly scale?: number;
+  readonly scale?: number | undefined;
   /** Adds the change of another model, or of its checkpoint, of the same base. */
-  readonly blend?: { readonly model: string; readonly checkpoint?: number; readonly scale?: number };
+  readonly blend?:
+    | {
+        readonly model: string;
+        readonly checkpoint?: number | undefined;
+        readonly scale?: number | undefined;
+      }
+    | undefined;
 }
 
 /** A model or a checkpoint that answers. */
@@ -38,7 +44,7 @@ const invalid = (message: string) => new AppError('invalid', message);
 
 /** @throws AppError `invalid` if a request asks for two kinds of weights. */
 export function refuseContradictions(
-  request: Strength & { readonly checkpoint?: number; readonly file?: string },
+  request: Strength & { readonly checkpoint?: number | undefined; readonly file?: string | undefined },
 ): void {
   const given = { ...request, as_base: request.asBase || undefined };
   const exclusive = [

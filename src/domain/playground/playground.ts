@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
-import type { EmbedResult, GenerateRequest, ModelProcess, OnText } from '../../inference/engine/engine.ts';
+import type { EmbedResult, Generation, ModelProcess, OnText } from '../../inference/engine/engine.ts';
 import type { Engines } from '../../inference/engine/engines.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
@@ -19,29 +19,14 @@ export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../..
 export { jsonSchemaFaults } from '../../inference/worker/json-schema.ts';
 export type { OnAnswer, PlaygroundAnswer } from './reasoning.ts';
 
-/** A generation request. */
-export interface PlaygroundRequest extends Strength {
+/** A generation request. Messages are rendered with the training template; text is used as it is. */
+export interface PlaygroundRequest extends Generation, Strength {
   /** Digits for a flat id, a UUID otherwise. */
   readonly model: string;
-  /** Messages are rendered with the training template; text is used as it is. */
-  readonly input: GenerateRequest['input'];
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly seed?: number;
-  readonly stop?: readonly string[];
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
-  readonly checkpoint?: number;
+  readonly checkpoint?: number | undefined;
   /** Use the model's own GGUF of this quantization, such as `Q4_0`, with nothing added to it. */
-  readonly file?: string;
-  /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
-  readonly caller?: string;
-  /** As `GenerateRequest` has them. */
-  readonly logprobs?: number;
-  readonly logitBias?: Readonly<Record<string, number>>;
-  readonly presencePenalty?: number;
-  readonly frequencyPenalty?: number;
-  readonly grammar?: NonNullable<GenerateRequest['grammar']>;
+  readonly file?: string | undefined;
 }
 
 export interface Playground {
@@ -51,7 +36,7 @@ export interface Playground {
    */
   generate(
     request: PlaygroundRequest,
-    options?: { onText?: OnAnswer; signal?: AbortSignal },
+    options?: { onText?: OnAnswer | undefined; signal?: AbortSignal | undefined },
   ): Promise<PlaygroundAnswer>;
   /** The vectors of texts or token IDs, as `Engine.embed`. @throws AppError as above. */
   embed(
@@ -81,7 +66,7 @@ export const maximumPromptBytes = 2 ** 20;
 const mostNames = 5;
 
 /** One prompt of a user, as the playgrounds of both sets send it. */
-export const userPrompt = (prompt: string): GenerateRequest['input'] => ({
+export const userPrompt = (prompt: string): Generation['input'] => ({
   kind: 'messages',
   messages: [{ role: 'user', content: prompt }],
 });
@@ -200,29 +185,17 @@ export function createPlayground(options: {
         const { input, grammar } = request;
         const isChat = input.kind === 'messages';
         // An answer of a grammar has no room for reasoning.
-        const thinking = isChat ? (input.thinking ?? (grammar === undefined ? undefined : false)) : undefined;
+        const thinking = isChat ? (input.thinking ?? (grammar ? false : undefined)) : undefined;
         const generate = (heard: OnText | undefined) =>
           engine.generate(
             {
+              ...request,
               ...weights,
               templatePath: template,
               adapters,
-              input: isChat && thinking !== undefined ? { ...input, thinking } : input,
-              maxTokens: request.maxTokens,
-              temperature: request.temperature,
-              topP: request.topP,
-              ...(request.seed === undefined ? {} : { seed: request.seed }),
-              ...(request.stop === undefined ? {} : { stop: [...request.stop] }),
-              ...(request.caller === undefined ? {} : { caller: request.caller }),
-              ...(request.logprobs === undefined ? {} : { logprobs: request.logprobs }),
-              ...(request.logitBias === undefined ? {} : { logitBias: request.logitBias }),
-              ...(request.presencePenalty === undefined ? {} : { presencePenalty: request.presencePenalty }),
-              ...(request.frequencyPenalty === undefined
-                ? {}
-                : { frequencyPenalty: request.frequencyPenalty }),
-              ...(request.grammar === undefined ? {} : { grammar: request.grammar }),
+              input: isChat ? { ...input, thinking } : input,
             },
-            { ...(heard ? { onText: heard } : {}), ...(signal ? { signal } : {}) },
+            { onText: heard, signal },
           );
         return withReasoning(isChat ? await thinkingOf(template) : null, thinking, onText, generate);
       };
@@ -240,7 +213,7 @@ export function createPlayground(options: {
       return counted({ modelId: model.modelId, isCheckpoint: false }, async () => {
         const path = await present(model, gguf);
         const files = { modelKey: path, ggufPath: path, templatePath: template };
-        return engine.embed({ ...files, inputs }, signal ? { signal } : {});
+        return engine.embed({ ...files, inputs }, { signal });
       });
     },
     async modelFile(reference) {

@@ -1,31 +1,16 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { GenerateResult, TokenChoice } from '../protocol/generation.ts';
 import { type Place, priorityOf } from './contexts.ts';
 import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
-import { choiceOf, type TokenChoice } from './logprobs.ts';
+import { choiceOf } from './logprobs.ts';
 import { createPromptLookup, type PromptLookup } from './prompt-lookup.ts';
 import { createSampler, type Drawn, type Sampling } from './sampler.ts';
 import type { TextStream } from './text-stream.ts';
 
-export interface Answer {
-  text: string;
-  promptTokens: number;
-  /** Tokens of the prompt that were kept from an earlier request, or evaluated by another one. */
-  cachedTokens: number;
-  generatedTokens: number;
-  /** Those of them that were guessed and evaluated in the same step as the token before them. */
+export type Answer = GenerateResult & {
+  /** Tokens that were guessed and evaluated in the same step as the token before them. */
   lookedUpTokens: number;
-  finishReason: 'stop' | 'length' | 'aborted';
-  timeToFirstTokenMs: number;
-  durationMs: number;
-  /** With `logprobs`. */
-  tokens?: TokenChoice[];
-}
-
-/** The answer to a request that was aborted before it began. */
-export const abortedAnswer = (): Answer => ({
-  ...{ text: '', promptTokens: 0, cachedTokens: 0, generatedTokens: 0, finishReason: 'aborted' as const },
-  ...{ lookedUpTokens: 0, timeToFirstTokenMs: 0, durationMs: 0 },
-});
+};
 
 /** What one request evaluates. */
 export interface Question extends Sampling {

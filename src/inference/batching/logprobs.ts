@@ -1,18 +1,5 @@
 import type { Token } from 'node-llama-cpp';
-
-/** A token with its probability (natural logarithm). */
-export interface RatedToken {
-  token: number;
-  /** Its bytes as text; those of an incomplete character become U+FFFD. */
-  text: string;
-  bytes: number[];
-  logprob: number;
-}
-
-/** A token of an answer, and the most likely tokens in its place. */
-export interface TokenChoice extends RatedToken {
-  top: RatedToken[];
-}
+import type { RatedToken, TokenChoice } from '../protocol/generation.ts';
 
 /**
  * Rates a token and the `most` likely ones. The probabilities are those that it was drawn from; they are told as at

@@ -12,7 +12,7 @@ export interface Sampler {
   /** Whether tokens can be guessed: evaluated before it is known that they are drawn. */
   readonly guessable: boolean;
   /**
-   * Evaluates `tokens`, and along with them `guesses` of those that follow. Sampler the token that follows, and one more
+   * Evaluates `tokens`, and along with them `guesses` of those that follow. Draws the token that follows, and one more
    * for each guess that is right; wrong ones are taken back. `ended` tells that the model ended its answer after these.
    */
   next(tokens: Token[], guesses: readonly Token[]): Promise<{ drawn: Drawn[]; ended: boolean }>;

@@ -1,4 +1,5 @@
-import { type Answer, type Answering, abortedAnswer, beginAnswer, type Question } from './answering.ts';
+import { abortedResult } from '../protocol/generation.ts';
+import { type Answer, type Answering, beginAnswer, type Question } from './answering.ts';
 import type { Adapter, Contexts, Room } from './contexts.ts';
 import { canCopy, isWorthCopying, sharedTokens } from './copying.ts';
 import { guessesEach, mostRunning, shareOf } from './shares.ts';
@@ -195,7 +196,7 @@ export function createScheduler(
     answer: (request) =>
       new Promise((resolve, reject) => {
         if (request.signal.aborted) {
-          resolve(abortedAnswer());
+          resolve(abortedResult());
           return;
         }
         const one: Waiting = { request, resolve, reject };
@@ -205,7 +206,7 @@ export function createScheduler(
             const at = waiting.indexOf(one);
             if (at < 0) return;
             waiting.splice(at, 1);
-            resolve({ ...abortedAnswer(), promptTokens: request.prompt.length });
+            resolve({ ...abortedResult(), promptTokens: request.prompt.length });
           },
           { once: true },
         );

@@ -3,19 +3,16 @@ import * as v from 'valibot';
 import { allowedEnvironment, childVariables } from '../../contract/child-environment.ts';
 import { hasCrashed } from '../../contract/crashes.ts';
 import { AppError } from '../../errors.ts';
-import type { TokenChoice } from '../batching/logprobs.ts';
+import type { GenerateOrder, GenerateResult, TokenChoice } from '../protocol/generation.ts';
 import {
   type embedResult,
   type FromWorker,
   fromWorker,
-  type generateResult,
   type ToWorker,
   type TrainedLoad,
 } from '../protocol/messages.ts';
 import { openChannel } from './channel.ts';
 
-export type ChildResult = v.InferOutput<typeof generateResult>;
-type GenerateOrder = Omit<Extract<ToWorker, { type: 'generate' }>, 'type' | 'id'>;
 type EmbedOrder = Omit<Extract<ToWorker, { type: 'embed' }>, 'type' | 'id'>;
 export type EmbedResult = v.InferOutput<typeof embedResult>;
 type LoadOrder = Omit<Extract<ToWorker, { type: 'load' }>, 'type'> | TrainedLoad;
@@ -37,15 +34,13 @@ const keptComplaints = 2000;
 
 /** A child process that holds one model. */
 export interface Child {
-  /** Number of pending requests. */
-  readonly pending: number;
-  /** Those of them that it has begun to answer. */
+  /** Requests that it has begun to answer. */
   readonly running: number;
   /** Its resident memory as it told last; `null` before it has. */
   readonly memoryBytes: number | null;
   /** Whether the process has ended. */
   readonly ended: boolean;
-  generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<ChildResult>;
+  generate(order: GenerateOrder, onText?: OnText, signal?: AbortSignal): Promise<GenerateResult>;
   embed(order: EmbedOrder, signal?: AbortSignal): Promise<EmbedResult>;
   setTraining(active: boolean): void;
   /** Ends the process; pending requests fail with `reason`. Resolves once the process has exited. */
@@ -56,7 +51,7 @@ export interface Child {
 export type OnText = (delta: string, tokens: readonly TokenChoice[]) => void;
 
 interface Waiting {
-  resolve(result: ChildResult | EmbedResult): void;
+  resolve(result: GenerateResult | EmbedResult): void;
   reject(error: Error): void;
   onText: OnText | undefined;
   hasBegun: boolean;
@@ -217,7 +212,7 @@ export function startChild(
     order: GenerateOrder | EmbedOrder,
     onText: OnText | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<ChildResult | EmbedResult> {
+  ): Promise<GenerateResult | EmbedResult> {
     if (gone !== null) throw gone;
     const id = nextId++;
     let patience: NodeJS.Timeout | undefined;
@@ -240,9 +235,6 @@ export function startChild(
   }
 
   return {
-    get pending() {
-      return waiting.size;
-    },
     get running() {
       return [...waiting.values()].filter(({ hasBegun }) => hasBegun).length;
     },
@@ -252,7 +244,7 @@ export function startChild(
     get ended() {
       return gone !== null;
     },
-    generate: async (order, onText, signal) => (await ask(order, onText, signal)) as ChildResult,
+    generate: async (order, onText, signal) => (await ask(order, onText, signal)) as GenerateResult,
     embed: async (order, signal) => (await ask(order, undefined, signal)) as EmbedResult,
     setTraining(active) {
       tell({ type: 'training', active });

@@ -1,25 +1,5 @@
 import * as v from 'valibot';
-
-const input = v.variant('kind', [
-  v.strictObject({
-    kind: v.literal('messages'),
-    messages: v.array(
-      v.strictObject({
-        role: v.string(),
-        content: v.string(),
-        reasoning_content: v.optional(v.string()),
-      }),
-    ),
-    /** Turns reasoning on or off where the template can. */
-    thinking: v.optional(v.boolean()),
-  }),
-  v.strictObject({ kind: v.literal('text'), text: v.string() }),
-]);
-
-const grammar = v.variant('kind', [
-  v.strictObject({ kind: v.literal('json') }),
-  v.strictObject({ kind: v.literal('json-schema'), schema: v.record(v.string(), v.unknown()) }),
-]);
+import { choices, generateOrder, generateResult } from './generation.ts';
 
 /** Messages from the service to a child that holds one model. */
 export const toWorker = v.variant('type', [
@@ -32,26 +12,7 @@ export const toWorker = v.variant('type', [
   v.strictObject({
     type: v.literal('generate'),
     id: v.number(),
-    input,
-    /** Models that share a file have templates of their own. */
-    templatePath: v.string(),
-    /** Adapters to add to the model; a negative scale subtracts one that is merged into it. */
-    adapters: v.array(v.strictObject({ path: v.string(), scale: v.number() })),
-    maxTokens: v.number(),
-    temperature: v.number(),
-    topP: v.number(),
-    seed: v.nullable(v.number()),
-    stop: v.array(v.string()),
-    /** Who asks; the requests of one caller do not keep those of others waiting. */
-    caller: v.nullable(v.string()),
-    presencePenalty: v.number(),
-    frequencyPenalty: v.number(),
-    /** What is added to the logits of tokens. */
-    logitBias: v.array(v.tuple([v.number(), v.number()])),
-    logprobs: v.nullable(v.number()),
-    grammar: v.nullable(grammar),
-    /** Whether tokens may be guessed from what the prompt has. */
-    lookup: v.optional(v.boolean(), true),
+    ...generateOrder.entries,
   }),
   /** Asks for the vectors of texts, or of tokens. */
   v.strictObject({
@@ -79,21 +40,6 @@ export interface TrainedLoad {
   readonly scratch: string;
   readonly trainingActive: boolean;
 }
-
-const rated = { token: v.number(), text: v.string(), bytes: v.array(v.number()), logprob: v.number() };
-const choices = v.array(v.strictObject({ ...rated, top: v.array(v.strictObject(rated)) }));
-
-export const generateResult = v.strictObject({
-  text: v.string(),
-  promptTokens: v.number(),
-  cachedTokens: v.number(),
-  generatedTokens: v.number(),
-  lookedUpTokens: v.exactOptional(v.number()),
-  finishReason: v.picklist(['stop', 'length', 'aborted']),
-  timeToFirstTokenMs: v.number(),
-  durationMs: v.number(),
-  tokens: v.exactOptional(choices),
-});
 
 export const embedResult = v.strictObject({
   embeddings: v.array(v.array(v.number())),

@@ -7,6 +7,7 @@ import { createContexts } from '../batching/contexts.ts';
 import { createScheduler } from '../batching/scheduler.ts';
 import { createTextStream } from '../batching/text-stream.ts';
 import { type GgufFile, readGguf } from '../gguf/gguf.ts';
+import type { GenerateOrder } from '../protocol/generation.ts';
 import type { ToWorker } from '../protocol/messages.ts';
 import { leadingSpace } from '../template/leading-space.ts';
 import { readTemplate, type StoredTemplate } from '../template/render.ts';
@@ -17,7 +18,6 @@ import { threadsFor } from './threads.ts';
 import { createTokenBytes } from './token-bytes.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
-type Order = Extract<ToWorker, { type: 'generate' }>;
 type EmbedOrder = Pick<Extract<ToWorker, { type: 'embed' }>, 'inputs' | 'templatePath'>;
 
 /** The context of a model that does not tell its own, in tokens. */
@@ -32,7 +32,7 @@ export interface LoadedModel {
   setTraining(active: boolean): void;
   /** Answers one request, together with others. @throws AppError `invalid` when the prompt is too long. */
   generate(
-    order: Order,
+    order: GenerateOrder,
     signal: AbortSignal,
     onText: Question['onText'],
     onBegun: () => void,
@@ -118,7 +118,7 @@ function createLoadedModel(
     return used;
   }
 
-  function promptOf(order: Order, template: StoredTemplate): Token[] {
+  function promptOf(order: GenerateOrder, template: StoredTemplate): Token[] {
     const { input } = order;
     const text = input.kind === 'messages' ? template.render(input.messages, input.thinking) : input.text;
     const tokens = model.tokenize(template.normalize(text), true);

@@ -7,17 +7,16 @@ import {
   TokenBias,
 } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
-import type { ToWorker } from '../protocol/messages.ts';
+import type { GenerateOrder } from '../protocol/generation.ts';
 import { readJsonSchema } from './json-schema.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
-type Order = Extract<ToWorker, { type: 'generate' }>;
 /** The bounds of OpenAI's API stand for a ban and for the only choice. */
 const mostBias = 100;
 /** The penalties look back at so many tokens of the answer. */
 const mostPunished = 4096;
 
-async function grammarOf(grammar: NonNullable<Order['grammar']>, llama: Llama) {
+async function grammarOf(grammar: NonNullable<GenerateOrder['grammar']>, llama: Llama) {
   if (grammar.kind === 'json') return llama.getGrammarFor('json');
   const { schema, faults } = readJsonSchema(grammar.schema);
   const [first] = faults;
@@ -32,10 +31,12 @@ async function grammarOf(grammar: NonNullable<Order['grammar']>, llama: Llama) {
   }
 }
 
-function biasOf(order: Order, model: LlamaModel, vocabulary: number): TokenBias | undefined {
-  if (order.logitBias.length === 0) return undefined;
+function biasOf(order: GenerateOrder, model: LlamaModel, vocabulary: number): TokenBias | undefined {
+  const biases = Object.entries(order.logitBias);
+  if (biases.length === 0) return undefined;
   const bias = TokenBias.for(model);
-  for (const [token, value] of order.logitBias) {
+  for (const [id, value] of biases) {
+    const token = Number(id);
     if (!Number.isInteger(token) || token < 0 || token >= vocabulary) {
       throw new AppError(
         'invalid',
@@ -68,7 +69,7 @@ export function seedAt(seed: number, position: number): number {
  * @throws AppError `invalid` for a token that the model has not or that cannot be biased, or a schema that cannot be used
  */
 export async function samplingOf(
-  order: Order,
+  order: GenerateOrder,
   llama: Llama,
   model: LlamaModel,
   vocabulary: number,

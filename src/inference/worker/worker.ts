@@ -2,8 +2,8 @@
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import * as v from 'valibot';
 import { asAppError } from '../../errors.ts';
-import { abortedAnswer } from '../batching/answering.ts';
-import type { TokenChoice } from '../batching/logprobs.ts';
+import type { TokenChoice } from '../protocol/generation.ts';
+import { abortedResult } from '../protocol/generation.ts';
 import { type FromWorker, type ToWorker, toWorker } from '../protocol/messages.ts';
 import { type LoadedModel, loadModel } from './loaded-model.ts';
 
@@ -78,7 +78,7 @@ function take(message: ToWorker): void {
       return;
     case 'generate': {
       const { id } = message;
-      void answer(id, { type: 'done', id, result: abortedAnswer() }, async (loaded, signal) => {
+      void answer(id, { type: 'done', id, result: abortedResult() }, async (loaded, signal) => {
         const onText = (delta: string, tokens: readonly TokenChoice[]) =>
           tell({ type: 'text', id, delta, tokens: [...tokens] });
         const onBegun = () => tell({ type: 'begun', id, memoryBytes: process.memoryUsage.rss() });

@@ -1,0 +1,102 @@
+/** A request for an answer and its result, from the API's handlers to the process that holds the model. */
+import * as v from 'valibot';
+import { type SamplingName, samplingNames, samplingParameters } from '../../contract/sampling.ts';
+
+const input = v.variant('kind', [
+  v.strictObject({
+    kind: v.literal('messages'),
+    messages: v.array(
+      v.strictObject({
+        role: v.string(),
+        content: v.string(),
+        reasoning_content: v.optional(v.string()),
+      }),
+    ),
+    /** Turns reasoning on or off where the template can. */
+    thinking: v.optional(v.boolean()),
+  }),
+  v.strictObject({ kind: v.literal('text'), text: v.string() }),
+]);
+
+const grammar = v.variant('kind', [
+  v.strictObject({ kind: v.literal('json') }),
+  v.strictObject({ kind: v.literal('json-schema'), schema: v.record(v.string(), v.unknown()) }),
+]);
+
+const sampling = Object.fromEntries(
+  samplingNames.map((name) => [name, v.optional(v.number(), samplingParameters[name].neutral)]),
+) as { readonly [N in SamplingName]: v.OptionalSchema<v.NumberSchema<undefined>, number> };
+
+/** Every part of a request hands these fields on as they are; defaults are filled in where a process is asked. */
+const generation = v.object({
+  input,
+  maxTokens: v.number(),
+  temperature: v.number(),
+  topP: v.number(),
+  seed: v.optional(v.nullable(v.number()), null),
+  stop: v.optional(v.array(v.string()), []),
+  /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
+  caller: v.optional(v.nullable(v.string()), null),
+  ...sampling,
+  /** Token IDs with what is added to their logits, −100 to 100. */
+  logitBias: v.optional(v.record(v.string(), v.number()), {}),
+  /** Log-probabilities of the answer's tokens, and of so many of the most likely ones in the place of each (0 to 20). */
+  logprobs: v.optional(v.nullable(v.number()), null),
+  /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
+  grammar: v.optional(v.nullable(grammar), null),
+  /** Whether tokens may be guessed from what the prompt has, which changes the speed alone. */
+  lookup: v.optional(v.boolean(), true),
+});
+export type Generation = v.InferInput<typeof generation>;
+
+/** What a process is asked; fields that are for others are left out. */
+export const generateOrder = v.object({
+  ...generation.entries,
+  /** Models that share a file have templates of their own. */
+  templatePath: v.string(),
+  /** Adapters to add to the model; a negative scale subtracts one that is merged into it. */
+  adapters: v.optional(v.array(v.strictObject({ path: v.string(), scale: v.number() })), []),
+});
+export type GenerateOrder = v.InferOutput<typeof generateOrder>;
+
+const rated = {
+  token: v.number(),
+  /** Its bytes as text; those of an incomplete character become U+FFFD. */
+  text: v.string(),
+  bytes: v.array(v.number()),
+  /** The natural logarithm of its probability. */
+  logprob: v.number(),
+};
+const choice = v.strictObject({ ...rated, top: v.array(v.strictObject(rated)) });
+export const choices = v.array(choice);
+/** A token of an answer, and the most likely tokens in its place. */
+export type TokenChoice = v.InferOutput<typeof choice>;
+export type RatedToken = TokenChoice['top'][number];
+
+export const generateResult = v.strictObject({
+  text: v.string(),
+  promptTokens: v.number(),
+  /** Tokens of the prompt that were kept from an earlier request, or evaluated by another one. */
+  cachedTokens: v.number(),
+  generatedTokens: v.number(),
+  /** Those of them that were guessed, and evaluated in the same step as the token before them. */
+  lookedUpTokens: v.exactOptional(v.number()),
+  finishReason: v.picklist(['stop', 'length', 'aborted']),
+  timeToFirstTokenMs: v.number(),
+  durationMs: v.number(),
+  /** The tokens of the text, with `logprobs`. */
+  tokens: v.exactOptional(choices),
+});
+export type GenerateResult = v.InferOutput<typeof generateResult>;
+
+/** The result of a request that was aborted before its answer began. */
+export const abortedResult = (): GenerateResult & { lookedUpTokens: number } => ({
+  text: '',
+  promptTokens: 0,
+  cachedTokens: 0,
+  generatedTokens: 0,
+  lookedUpTokens: 0,
+  finishReason: 'aborted',
+  timeToFirstTokenMs: 0,
+  durationMs: 0,
+});
