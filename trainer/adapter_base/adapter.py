@@ -60,8 +60,6 @@ def _why_not(config: dict[str, Any]) -> str | None:
     start = config.get("init_lora_weights")
     if start not in PLAIN_STARTS:
         return f"it was trained on changed weights (init_lora_weights is {start})"
-    if config.get("use_rslora") and config.get("target_parameters"):
-        return "it scales changes of experts by rsLoRA"
     if not isinstance(config.get("lora_alpha"), (int, float)):
         return "its configuration has no lora_alpha"
     return None

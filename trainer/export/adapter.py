@@ -84,7 +84,8 @@ def load(
                 update.lora_a = stored
                 rank = stored.shape[0]
                 alpha = _pattern_value(config.get("alpha_pattern"), module, config["lora_alpha"])
-                update.scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
+                update.by_root = bool(config.get("use_rslora"))
+                update.scale = alpha / (math.sqrt(rank) if update.by_root else rank)
                 update.transposed = bool(config.get("fan_in_fan_out"))
             else:
                 update.lora_b = stored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -98,10 +99,10 @@ class Places:
             raise refusal(f"The adapter changes {weight}, which the base model's files have in another form.")
         transposed, count = getattr(module_of_experts, "is_transposed", False), len(experts)
         self._check_shape(weight, update.shape[::-1] if transposed else update.shape, experts[0])
-        # The library's scale is for the rank of one expert.
-        scale = update.scale * count
+        # The library's scale is for the rank of one expert, not of all together.
+        scale = update.scale * (math.sqrt(count) if update.by_root else count)
         for expert, parts in enumerate(experts):
-            low = OfExpert(update.lora_a, update.lora_b, scale, transposed, count, expert)
+            low = OfExpert(update.lora_a, update.lora_b, scale, transposed, experts=count, expert=expert)
             yield from ((low, part) for part in parts)
 
     def _check_shape(self, name: str, shape: tuple[int, ...], parts: list[Part]) -> None:

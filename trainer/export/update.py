@@ -11,12 +11,14 @@ from trainer.model.names import Part
 
 @dataclass
 class LowRank:
-    """scale · B·A of one module; where `transposed`, of the transpose of its weight."""
+    """scale · B·A of one module; where `transposed`, of the transpose of its weight. `scale` is the adapter's
+    alpha by the rank, or by its root (`by_root`: rsLoRA)."""
 
     lora_a: StoredTensor | None = None
     lora_b: StoredTensor | None = None
     scale: float = 1.0
     transposed: bool = False
+    by_root: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -141,8 +141,6 @@ export function whyNotMerged(config: Readonly<Record<string, unknown>>): string 
   if (other !== undefined) return `it has ${otherKinds[other]}`;
   if (!plainStarts.includes(start))
     return `it was trained on changed weights (init_lora_weights is ${String(start)})`;
-  if (isSet(config.use_rslora) && isSet(config.target_parameters))
-    return 'it scales changes of experts by rsLoRA';
   return typeof config.lora_alpha === 'number' ? null : 'its configuration has no lora_alpha';
 }
 

@@ -94,14 +94,15 @@ def test_the_weights_are_those_of_peft(name, bits, tmp_path):
     assert {line["phase"] for line in lines} == {"merge_base"}
 
 
-def test_changes_of_experts_are_those_of_peft(tmp_path):
+@pytest.mark.parametrize("by_root", [False, True])
+def test_changes_of_experts_are_those_of_peft(by_root, tmp_path):
     import torch
     from transformers import AutoModelForCausalLM
 
     base = toys.build("mixtral", tmp_path / "base")
     model = AutoModelForCausalLM.from_pretrained(base)
     targets = [name for name, _ in model.named_parameters() if name.endswith(("gate_up_proj", "down_proj"))]
-    options = {"target_modules": ["q_proj"], "target_parameters": targets}
+    options = {"target_modules": ["q_proj"], "target_parameters": targets, "use_rslora": by_root}
     export_fixture.make_adapter(base, tmp_path / "adapter", **options)
     job = job_of(tmp_path / "adapter", base, tmp_path / "job", tmp_path / "cache")
     make.make(job)
