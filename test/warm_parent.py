@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 
-from trainer import warm
+from trainer import preload, warm
 
 
 def become(order: dict, streams: list[int]) -> None:
@@ -28,7 +28,7 @@ def become(order: dict, streams: list[int]) -> None:
             os.close(stream)
         os.environ.clear()
         os.environ.update(order["env"])
-        os.environ.update(warm.SINGLE_THREADED)
+        os.environ.update(preload.SINGLE_THREADED)
         os.chdir(order["cwd"])
         code = warm.serve()
     finally:
@@ -40,7 +40,7 @@ def main() -> None:
     listener.bind(sys.argv[1])
     # Clients may connect during the imports.
     listener.listen(64)
-    assert warm.load()
+    assert preload.load(warm.MODULES)
     # The kernel then reaps the forks.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while 0 not in select.select([0, listener], [], [])[0]:

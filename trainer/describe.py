@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,9 @@ from trainer.engines.choose import engines, why_one_worker
 from trainer.model import quantized, text_part
 from trainer.model.check import model_types
 from trainer.model.hardware import WIDE, multiplies_bf16
+from trainer.model.versions import PACKAGES, versions
 from trainer.registry import find_all
 from trainer.training.disk_budget import state_bytes
-
-PACKAGES = (
-    "torch",
-    "transformers",
-    "trl",
-    "peft",
-    "accelerate",
-    "datasets",
-    "tokenizers",
-    "huggingface_hub",
-    "bitsandbytes",
-    "tensorboard",
-    "unsloth",
-)
 
 # Optimizers of the training library that need a package (by import name) beyond the pinned ones, or a
 # setting that the training request has not.
@@ -111,22 +97,11 @@ def _words(kind: Any) -> dict[str, str]:
     return {"name": kind.name, "label": kind.label, "description": kind.description}
 
 
-def versions(names: tuple[str, ...]) -> dict[str, str | None]:
-    """The installed version of each package, None where it is absent."""
-    found: dict[str, str | None] = {}
-    for name in names:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
-
-
 def export_architectures(converter: str | None) -> list[str]:
     """The architectures that can become a GGUF; empty when the converter is not there."""
     if converter is None or not Path(converter).is_dir():
         return []
-    from trainer.export.architectures import supported
+    from trainer.model.architectures import supported
 
     return supported(converter)
 

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.protocol.contracts import Spec
 
 # Optimizers of torch and transformers; the others may be those of bitsandbytes.
 OWN_OPTIMIZERS = ("adamw_torch", "adamw_torch_fused", "adafactor", "sgd", "adagrad", "rmsprop")
@@ -51,16 +51,16 @@ def begin() -> None:
     inspect.getframeinfo = partial(_frame, context=0)
 
 
-def spare(job: Job) -> None:
-    """Keeps a process that `begin` was called in from importing what `job` does not use. The configuration of
-    its model must be known, and torch not be imported yet."""
-    if not _begun or "torch" in sys.modules or job.provider.own_kernels or job.rank.meets:
+def spare(spec: Spec, config: dict[str, Any]) -> None:
+    """Keeps a process that `begin` was called in from importing what a training of one rank by `spec` does
+    not use; `config` is that of its model. torch must not be imported yet."""
+    if not _begun or "torch" in sys.modules:
         return
     importlib.metadata.packages_distributions = _Distributions
     unused = [*UNUSED]
-    if job.settings.device == "cpu" or not any(map(os.path.exists, GPUS)):
+    if spec.settings.device == "cpu" or not any(map(os.path.exists, GPUS)):
         unused += FOR_GPUS
-    if not _quantizes(job):
+    if not _quantizes(spec, config):
         unused += FOR_QUANTIZATION
         # bitsandbytes compiles functions when it is imported; without it the modules of LATER are not used.
         sys.meta_path.insert(0, _Deferral())
@@ -84,14 +84,14 @@ def end() -> None:
         gc.enable()
 
 
-def _quantizes(job: Job) -> bool:
-    settings = job.settings
+def _quantizes(spec: Spec, config: dict[str, Any]) -> bool:
+    settings = spec.settings
     return (
         settings.use_4bit
         or settings.use_8bit
-        or job.spec.strategy == "qlora"
+        or spec.strategy == "qlora"
         or settings.optim not in OWN_OPTIMIZERS
-        or "quantization_config" in job.config
+        or "quantization_config" in config
         or settings.reward_model is not None
     )
 

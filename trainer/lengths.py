@@ -17,7 +17,7 @@ from trainer.preview import open_job
 from trainer.protocol.failures import explain
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # What a row (or each of its sequences) has at a maximum length: its tokens before it is truncated, those that
 # are trained, and those that are learned.

@@ -12,6 +12,7 @@ from trainer.adapter_base import make as adapter_base
 from trainer.data import rows, template
 from trainer.data.conversations import learned_turns
 from trainer.data.encode import IGNORED, Encoded
+from trainer.data.job import Job
 from trainer.data.lengths import choose_length
 from trainer.data.renderings import compare_renderings
 from trainer.data.sequences import sequences_of, split_warning
@@ -23,7 +24,6 @@ from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import explain
 from trainer.registry import create
-from trainer.training.job import Job
 from trainer.training.job_template import choose_template
 
 # Rows that an inferred max_seq_length (-1) is based on; training uses all rows.

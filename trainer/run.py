@@ -17,25 +17,25 @@ import msgspec
 from trainer import imports
 from trainer.adapter_base import make as adapter_base
 from trainer.data import template
+from trainer.data.job import Job
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
-from trainer.describe import PACKAGES, versions
 from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
-from trainer.engines.rank import Rank, WorkerLost
 from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download, quantized, text_part, vocabulary
 from trainer.model.hardware import choose
+from trainer.model.versions import PACKAGES, versions
 from trainer.model.view import make_view
+from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL, ContractError, Spec, read_spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.protocol.heartbeat import Heartbeat
 from trainer.protocol.journal import Journal
+from trainer.protocol.rank import Rank, WorkerLost
 from trainer.protocol.stop import Stop, Stopped
 from trainer.registry import create
-from trainer.training import checkpoints
-from trainer.training.job import Job
 from trainer.training.job_template import choose_template
 
 # Written after training: a resumed job that has it goes straight to the export.
@@ -94,7 +94,8 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     try:
         check_job(job, downloaded, "run")
         _try_export(job)
-        imports.spare(job)
+        if not (job.provider.own_kernels or job.rank.meets):
+            imports.spare(job.spec, job.config)
         result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:
         _start_again(context, lost, error)

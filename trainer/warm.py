@@ -12,7 +12,6 @@ then {"started": SPEC or SOCKET, "pid": N} or {"refused": SPEC or SOCKET, "reaso
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import select
@@ -23,23 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trainer.preload import LIBRARIES, load, set_threads
 from trainer.protocol.durable import write_json
 
-# What a run imports inside functions, with the most common architectures.
-LIBRARIES = (
-    "datasets",
-    "peft",
-    "psutil",
-    "safetensors.torch",
-    "torch.utils.tensorboard",
-    "transformers",
-    "transformers.models.auto.modeling_auto",
-    "transformers.models.gemma3.modeling_gemma3",
-    "transformers.models.llama.modeling_llama",
-    "transformers.models.qwen3.modeling_qwen3",
-    "trl",
-    "trl.trainer.sft_trainer",
-)
+# What a run and an answer import.
 MODULES = (
     *LIBRARIES,
     "trainer.answering.loaded",
@@ -50,34 +36,10 @@ MODULES = (
     "trainer.training.reporter",
 )
 
-# Keeps numpy's BLAS and Arrow's memory pool from starting threads on import, which a fork would lack.
-SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-
 
 def warm() -> int:
     """Imports everything, then forks on request. Exit status 1 when forking is not safe."""
-    return serve() if load() else 1
-
-
-def load(modules: tuple[str, ...] = MODULES) -> bool:
-    """Imports `modules`. False when forking is not safe."""
-    import importlib
-
-    os.environ.update(SINGLE_THREADED)
-    # What is imported stays; looking for garbage in it meanwhile would take a fifth of the time.
-    gc.disable()
-    for name in modules:
-        importlib.import_module(name)
-    # Compiles hundreds of regular expressions, which the first model to be loaded would otherwise do.
-    importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
-    if len(os.listdir("/proc/self/task")) > 1:
-        print("A library started a thread on import, so forking is not safe.", file=sys.stderr)
-        return False
-    # Otherwise a garbage collection in a fork touches, and so copies, every page.
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    return True
+    return serve() if load(MODULES) else 1
 
 
 def serve() -> int:
@@ -228,11 +190,3 @@ def _started(pid: int) -> str | None:
     except OSError:
         return None
     return None if fields[0] in "ZX" else fields[19]
-
-
-def set_threads(before: str | None, wanted: str | None) -> None:
-    """Sets what torch has read from the environment when it was imported."""
-    if wanted is not None and wanted != before:
-        import torch
-
-        torch.set_num_threads(int(wanted))

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-from trainer.engines.rank import Rank
+from trainer.protocol.rank import Rank
 from trainer.training.shared_figures import SharedFigures
 
 # What TRL's trainer counts of a micro-batch.

@@ -14,15 +14,15 @@ import msgspec
 from trainer.answering.answer_text import AnswerText
 from trainer.data import template as templates
 from trainer.data.encode import text_start
+from trainer.data.job import Job
 from trainer.data.thinking import opens
-from trainer.engines.silent import NoStop, SilentJournal
 from trainer.model import check, download
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.contracts import CONTRACT, PROTOCOL, DatasetFile, Model, Settings, Spec
 from trainer.protocol.failures import Failure
+from trainer.protocol.silent import NoStop, SilentJournal
 from trainer.registry import create
-from trainer.training.job import Job
 
 CLASSES = {
     "causal": "AutoModelForCausalLM",

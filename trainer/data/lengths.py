@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data.encode import IGNORED
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def choose_length(job: Job, totals: Any) -> int:

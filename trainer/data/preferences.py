@@ -11,7 +11,7 @@ from trainer.data.template import render
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def encoded_pairs(job: Job) -> tuple[Any, int]:

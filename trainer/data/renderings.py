@@ -22,7 +22,7 @@ from trainer.data.template import common_length, render
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # Characters of a text that a message shows, from a little before the first difference.
 SHOWN = 80

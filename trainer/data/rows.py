@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import imports
 from trainer.data import conversations, pairs
+from trainer.data.steps import held_out_rows
 from trainer.model import vocabulary
 from trainer.protocol.failures import Failure
-from trainer.training.steps import held_out_rows
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # The records of a row: one, several, or none.
 Produced = dict[str, Any] | list[dict[str, Any]] | None

@@ -11,7 +11,7 @@ from trainer.data.lengths import choose_length, more_room, too_long
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def encoded_rows(job: Job) -> tuple[Any, int]:

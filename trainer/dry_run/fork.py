@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from trainer.engines.sibling import die_with
+from trainer.protocol.die_with import die_with
 
 POLL_SECONDS = 0.02
 

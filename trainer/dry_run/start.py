@@ -23,7 +23,7 @@ from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 TRAINER = Path(__file__).parents[1]
 # The settings that tell what of the model is changed, and how texts begin.

@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -28,7 +27,6 @@ from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.failures import Failure, explain
-from trainer.registry import create
 
 FOLDER = "dry-run.partial"
 # Of the memory and of the disk space that are free.
@@ -118,15 +116,8 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, Any]:
 
 def _spare_imports(spec: Spec, config: dict[str, Any]) -> None:
     """Keeps a process of its own from importing what a model in float32 on a processor needs not."""
-    imports.spare(
-        SimpleNamespace(
-            spec=spec,
-            settings=msgspec.structs.replace(spec.settings, device="cpu", optim="adamw_torch"),
-            config=config,
-            provider=create("provider", "standard"),
-            rank=SimpleNamespace(meets=False),
-        )
-    )
+    settings = msgspec.structs.replace(spec.settings, device="cpu", optim="adamw_torch")
+    imports.spare(msgspec.structs.replace(spec, settings=settings), config)
 
 
 def _fits(part: Cut, scratch: Path) -> bool:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from trainer.data.steps import share_of_step
 from trainer.engines import local, single
 from trainer.engines.cluster import address
 from trainer.protocol.failures import Failure
-from trainer.training.steps import share_of_step
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 NOT_ON_WINDOWS = "several workers are not supported on Windows itself; WSL 2 supports them"

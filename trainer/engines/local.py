@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.engines.rank import WorkerLost
-from trainer.engines.sibling import FOLDER, PEER_LOST, local_rank, run_sibling
+from trainer.engines.sibling import PEER_LOST, local_rank, run_sibling
 from trainer.protocol.failures import Failure
+from trainer.protocol.rank import FOLDER, WorkerLost
 from trainer.protocol.stop import Stopped
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # How long rank 0 may go on after another rank died. gloo fails at once; NCCL waits for ever.
 GRACE_SECONDS = 20.0

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import signal
 import sys
-import threading
-import time
 import traceback
 from pathlib import Path
 
-from trainer.engines.rank import Rank, lost_a_peer
-from trainer.engines.silent import silent_context
 from trainer.protocol.contracts import read_spec
+from trainer.protocol.die_with import die_with
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import explain
-
-# The folder of the job where its ranks meet; it exists only while they run.
-FOLDER = "ranks"
+from trainer.protocol.rank import FOLDER, Rank, lost_a_peer
+from trainer.protocol.silent import silent_context
 
 # Exit status of a rank that failed because another one was gone.
 PEER_LOST = 3
-
-# Linux: prctl's option by which a process gets a signal when its parent dies.
-PR_SET_PDEATHSIG = 1
 
 
 def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
@@ -47,22 +38,6 @@ def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
             return PEER_LOST
         write_json(folder / f"failed-{rank.number}.json", explain(error).fields())
         return 1
-
-
-def die_with(parent: int, by: int = signal.SIGKILL) -> None:
-    """Ends this process, with the signal `by`, when the process `parent` ends, however that happens."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, by)
-    else:
-
-        def watch() -> None:
-            while os.getppid() == parent:
-                time.sleep(1)
-            os.kill(os.getpid(), by)
-
-        threading.Thread(target=watch, daemon=True).start()
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def main(number: int, parent: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def train(job: Job, work: Callable[[Job], dict[str, Any]], lose: Callable[..., None]) -> dict[str, Any]:

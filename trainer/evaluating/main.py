@@ -16,10 +16,11 @@ import msgspec
 
 from trainer.answering.loaded import CLASSES, names_head
 from trainer.data import template
+from trainer.data.job import Job
 from trainer.data.template import LARGEST_CONTEXT
-from trainer.describe import PACKAGES, versions
 from trainer.evaluating.order import Order, read_order
 from trainer.model.hardware import choose
+from trainer.model.versions import PACKAGES, versions
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL
 from trainer.protocol.durable import write_json
@@ -28,7 +29,6 @@ from trainer.protocol.stop import Stopped
 from trainer.registry import create
 from trainer.run import check_job, load_tokenizer, report_failures
 from trainer.training.fit import beat_in_layers
-from trainer.training.job import Job
 
 # What it writes.
 ROWS = "rows.json"

@@ -19,7 +19,7 @@ from trainer.training import generate
 from trainer.training.answer_budget import longest_answer
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # The share of the progress of likelihoods, where answers are generated, too.
 LIKELIHOOD_SHARE = 0.2

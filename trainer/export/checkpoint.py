@@ -18,7 +18,6 @@ from typing import Any
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
 from trainer.export import full_precision, learned, node_tools, weights
-from trainer.export.architectures import verdict
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
@@ -27,11 +26,13 @@ from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
+from trainer.model.architectures import verdict
 from trainer.model.view import make_view
+from trainer.protocol import checkpoints
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
-from trainer.training import checkpoints, disk_budget
+from trainer.training import disk_budget
 
 ADAPTER = "adapter.gguf"
 

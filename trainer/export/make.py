@@ -12,7 +12,6 @@ from trainer.data.template import Template
 from trainer.data.template import load as load_template
 from trainer.export import adapter as adapters
 from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base, weights
-from trainer.export.architectures import verdict
 from trainer.export.companions import has_vision_file, write_adapter_gguf, write_vision_file
 from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
@@ -28,6 +27,7 @@ from trainer.export.verification.compare import Figures
 from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
+from trainer.model.architectures import verdict
 from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext

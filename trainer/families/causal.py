@@ -19,8 +19,8 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.model.hardware import Hardware
-    from trainer.training.job import Job
 
 # Most rows in the reference for the verification of the export.
 REFERENCE_ROWS = 16

@@ -23,7 +23,7 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # Overlap of the windows of a long context, as a share of their length.
 OVERLAP = 0.25

@@ -20,7 +20,7 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def train(job: Job) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from trainer.export.gguf.header import Header
 from trainer.gguf_base.dequantize import read_tensor
-from trainer.gguf_base.header import Header
 from trainer.protocol.contracts import GGUF_ARCHITECTURES
 from trainer.protocol.failures import Failure
 

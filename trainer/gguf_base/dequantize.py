@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from trainer.gguf_base.header import Header
+from trainer.export.gguf.header import Header
 from trainer.protocol.failures import Failure
 
 

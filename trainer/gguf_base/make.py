@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from trainer.gguf_base.header import Header, read_header
+from trainer.export.gguf.header import Header, read_header
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Model, Tools
 from trainer.protocol.durable import whole_folder, write_json

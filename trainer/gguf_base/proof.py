@@ -16,9 +16,9 @@ from trainer.export import adapter as adapters
 from trainer.export import weights
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
+from trainer.export.gguf.header import Header, read_header
 from trainer.export.tokenizer.options import TokenizerOptions
 from trainer.gguf_base.dequantize import read_tensor
-from trainer.gguf_base.header import Header, read_header
 from trainer.model.config import complete_config
 from trainer.protocol.failures import Failure
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from trainer.export.gguf.header import Header
 from trainer.export.tokenizer import pretokenizer
-from trainer.gguf_base.header import Header
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from trainer.export import node_tools
+from trainer.export.gguf.header import Header
 from trainer.export.tokenizer.load import load_tokenizer
-from trainer.gguf_base.header import Header
 from trainer.protocol.failures import Failure
 
 # Texts that are put together from FRAGMENTS, and rows of the job whose texts are compared.

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trainer.export.gguf.header import Header
 from trainer.gguf_base.dequantize import read_tensor
-from trainer.gguf_base.header import Header
 from trainer.protocol.failures import Failure
 
 # Values of a large matrix that are dequantized at a time, 16 MiB of them.

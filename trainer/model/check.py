@@ -204,7 +204,7 @@ def exportable(config: dict[str, Any], spec: Spec) -> tuple[bool, str]:
     request asked for it."""
     if spec.tools is None:
         raise Failure("unsupported", "The job asks for a GGUF and names no converter.", "Set export to none.")
-    from trainer.export.architectures import verdict
+    from trainer.model.architectures import verdict
 
     possible, reason = verdict(config, spec.tools.converter)
     if not possible and spec.export.required:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.protocol.context import JobContext
 
 # Weights as safetensors, configuration and tokenizer: never a pickle file or code.
 WANTED = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken"]
@@ -25,14 +25,14 @@ SECRETS = (*TOKEN_VARIABLES, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 REPORT_SECONDS = 0.5
 
 
-def from_hub(job: Job) -> bool:
+def from_hub(job: JobContext) -> bool:
     """Whether the job's model or its reward model comes from the hub."""
-    named, model = job.settings.reward_model, job.spec.model
+    named, model = job.spec.settings.reward_model, job.spec.model
     path = model.path if model.adapter is None else model.adapter.base_path
     return path is None or (named is not None and not Path(named).is_dir())
 
 
-def _place(job: Job) -> tuple[str, Path | None]:
+def _place(job: JobContext) -> tuple[str, Path | None]:
     """The name of what is downloaded and None, or a local directory: those of the job's model, or of the base
     of its adapter as long as that is not merged."""
     model = job.spec.model
@@ -42,7 +42,7 @@ def _place(job: Job) -> tuple[str, Path | None]:
     return model.name, None if model.path is None else Path(model.path)
 
 
-def find_small_files(job: Job, downloaded: bool) -> Path:
+def find_small_files(job: JobContext, downloaded: bool) -> Path:
     """The directory with the model's configuration and tokenizer, without its weights; of an adapter that is
     still to be merged, that of its base.
 
@@ -59,7 +59,7 @@ def find_small_files(job: Job, downloaded: bool) -> Path:
     return Path(snapshot_download(name, allow_patterns=SMALL, ignore_patterns=UNWANTED))
 
 
-def find_weights(job: Job, downloaded: bool) -> Path:
+def find_weights(job: JobContext, downloaded: bool) -> Path:
     """The directory of the whole model, downloaded if needed; of an adapter that is still to be merged, that
     of its base."""
     name, path = _place(job)
@@ -68,9 +68,9 @@ def find_weights(job: Job, downloaded: bool) -> Path:
     return find_downloaded(name) if downloaded else fetch(job, name)
 
 
-def find_reward_model(job: Job, downloaded: bool) -> Path | None:
+def find_reward_model(job: JobContext, downloaded: bool) -> Path | None:
     """The directory of the job's reward model (a directory, or owner/name), or None."""
-    named = job.settings.reward_model
+    named = job.spec.settings.reward_model
     if named is None:
         return None
     if Path(named).is_dir():
@@ -78,7 +78,7 @@ def find_reward_model(job: Job, downloaded: bool) -> Path | None:
     return find_downloaded(named) if downloaded else fetch(job, named)
 
 
-def fetch(job: Job, name: str) -> Path:
+def fetch(job: JobContext, name: str) -> Path:
     """Downloads `name` to the hub cache and reports progress; returns its directory."""
     from huggingface_hub import snapshot_download
 
@@ -134,7 +134,7 @@ def go_offline() -> None:
         hub.HF_HUB_OFFLINE = True
 
 
-def _progress_class(job: Job) -> type:
+def _progress_class(job: JobContext) -> type:
     """A tqdm class that reports bytes as `phase` lines."""
     from tqdm import tqdm
 

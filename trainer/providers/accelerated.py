@@ -13,9 +13,9 @@ from trainer.protocol.failures import Failure
 from trainer.providers.standard import Standard
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.model.hardware import Hardware
     from trainer.protocol.contracts import Settings
-    from trainer.training.job import Job
 
 # The `model_type`s that Unsloth has kernels or patches for (its loader's table and the patches of unsloth_zoo
 # 2026.10.7). It compiles others generically, which is untested.

@@ -13,8 +13,8 @@ from trainer.model.targets import choose_targets
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.protocol.contracts import Settings
-    from trainer.training.job import Job
 
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "jinja2")

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
+from trainer.data.steps import steps_per_epoch, total_steps
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
@@ -15,11 +16,10 @@ from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 from trainer.training.references import References
-from trainer.training.steps import steps_per_epoch, total_steps
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 class Dpo:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
+from trainer.data.steps import GENERATIONS, generations, generations_of, prompts_per_step
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
@@ -22,11 +23,10 @@ from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 from trainer.training.reward_model import reward_function
-from trainer.training.steps import GENERATIONS, generations, generations_of, prompts_per_step
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.model.hardware import Hardware
-    from trainer.training.job import Job
 
 # Prompts that are continued to try whether a model can be without padding.
 TRIED_PROMPTS = 4

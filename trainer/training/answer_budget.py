@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from trainer.training.steps import steps_per_epoch, total_steps
+from trainer.data.steps import steps_per_epoch, total_steps
 
 # Rows that are answered at least, where there are as many, and at most.
 LEAST_ROWS = 16

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.data.steps import share_of_step, total_steps
 from trainer.protocol.failures import Failure
-from trainer.training.steps import share_of_step, total_steps
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.model.hardware import Hardware
-    from trainer.training.job import Job
 
 # Arguments of schedulers that the training request has no field for.
 SCHEDULE_ARGUMENTS = {

@@ -15,8 +15,8 @@ from trainer.protocol.failures import Failure
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trainer.data.job import Job
     from trainer.protocol.contracts import Disk
-    from trainer.training.job import Job
 
 # Bytes of optimizer state per trained weight.
 STATE_BYTES = {"sgd": 0, "adafactor": 1, "lion": 4, "rmsprop": 4, "adagrad": 4}

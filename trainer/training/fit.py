@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer.protocol import checkpoints
 from trainer.protocol.stop import Stopped
-from trainer.training import checkpoints, disk_budget
+from trainer.training import disk_budget
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def fit(trainer: Any, job: Job) -> dict[str, Any]:

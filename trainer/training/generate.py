@@ -14,7 +14,7 @@ from trainer.data.template import render, split
 from trainer.training import answer_budget
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # Prompts that are shown without `golden_prompts`.
 SAMPLES = 3

@@ -12,7 +12,7 @@ from trainer.data.rows import job_rows
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # What a line with reasoning has in it, whatever JSON escapes; only such lines are read.
 MARKS = (b"reasoning_content", *(tag.encode() for pair in thinking.TAGS for tag in pair[:1]), b"\\u003c")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.training import checkpoints
+from trainer.protocol import checkpoints
 from trainer.training.shared_weights import refuse_difference
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def job_trainer(base: type, job: Job) -> type:

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from trainer.data.job import Job
 from trainer.fast.answers import token_log_probabilities
 from trainer.fast.continuing import Draws, continue_prompts
 from trainer.fast.trial import autocast
-from trainer.training.job import Job
 
 
 def policy_trainer(base: type, job: Job) -> type:

@@ -13,7 +13,7 @@ from trainer.protocol.failures import Failure, explain
 from trainer.training.disk_budget import state_bytes
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 OUT_OF_MEMORY = ("out_of_memory_gpu", "out_of_memory_host")
 FILE = "probe.json"

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import trainer as library
 
-from trainer.engines.sibling import FOLDER
+from trainer.protocol.rank import FOLDER
 from trainer.training.probe import training_row
 from trainer.training.shared_batches import Blank, share_batches, with_blanks
 from trainer.training.shared_figures import SharedFigures
 from trainer.training.shared_weights import ignore_frozen
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 
 def ranked_trainer(base: type, job: Job) -> type:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.engines.rank import Rank
+    from trainer.protocol.rank import Rank
 
 FILE = "references.safetensors"
 

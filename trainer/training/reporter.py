@@ -17,8 +17,8 @@ from trainer.protocol.stop import Stopped
 from trainer.training.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
-    from trainer.training.checkpoints import Checkpoint
-    from trainer.training.job import Job
+    from trainer.data.job import Job
+    from trainer.protocol.checkpoints import Checkpoint
 
 # What rank 0 decides about a step, added up.
 SAVE, STOP, SIGNAL = 1, 2, 4

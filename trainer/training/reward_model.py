@@ -16,8 +16,8 @@ from trainer.training.arguments import training_arguments
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    from trainer.data.job import Job
     from trainer.model.hardware import Hardware
-    from trainer.training.job import Job
 
 # Share and largest number of pairs that the reward model is tested on when the job has no validation split.
 # With 2,000 pairs the accuracy has a standard error of about one percent.

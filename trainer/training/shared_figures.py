@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trainer.engines.rank import Rank
+from trainer.protocol.rank import Rank
 
 
 class SharedFigures:

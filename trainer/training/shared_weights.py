@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from trainer.engines.rank import Rank
 from trainer.protocol.failures import Failure
+from trainer.protocol.rank import Rank
 
 
 def ignore_frozen(model: Any) -> None:

@@ -64,7 +64,7 @@ export const unknownKind: ModelKind = {
 
 /**
  * Why a model cannot be converted to GGUF, as far as known before loading it; the trainer decides (`verdict` in
- * trainer/export/architectures.py).
+ * trainer/model/architectures.py).
  * @param description its `export_architectures` are empty if llama.cpp's converter is missing.
  */
 export function whyNoGguf(

@@ -22,7 +22,7 @@ function roundHalfEven(value: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
-/** The number of rows held out for validation (trainer/training/steps.py, `held_out_rows`). */
+/** The number of rows held out for validation (trainer/data/steps.py, `held_out_rows`). */
 export function heldOutRows(rows: number, evalSplit: number): number {
   if (evalSplit <= 0) return 0;
   return Math.min(Math.max(1, roundHalfEven(rows * evalSplit)), rows - 1);
@@ -47,7 +47,7 @@ export function promptsPerStep(settings: StepSettings): number | null {
 
 /**
  * How `workers` share a step: the micro-batch and the accumulation steps of each, or `null` if they cannot share it
- * equally (trainer/training/steps.py, `share_of_step`).
+ * equally (trainer/data/steps.py, `share_of_step`).
  */
 export function shareOfStep(
   {
@@ -65,7 +65,7 @@ const commonDivisor = (one: number, other: number): number =>
   other === 0 ? one : commonDivisor(other, one % other);
 
 /**
- * The number of optimizer steps of a run, computed as the trainer does (trainer/training/steps.py, `planned`; a test
+ * The number of optimizer steps of a run, computed as the trainer does (trainer/data/steps.py, `planned`; a test
  * compares the two). Skipped rows and packing reduce it; rows that become several sequences increase it.
  */
 export function totalSteps(settings: StepSettings, strategy: string, rows: number): number {

@@ -16,7 +16,7 @@ import { root } from '../../service.ts';
 const program = `
 import json, sys
 from types import SimpleNamespace
-from trainer.training.steps import held_out_rows, planned, prompts_per_step, share_of_step
+from trainer.data.steps import held_out_rows, planned, prompts_per_step, share_of_step
 asked = json.load(sys.stdin)
 for settings in asked["settings"]:
     settings = SimpleNamespace(**settings)

@@ -19,12 +19,12 @@ from trainer.engines.cluster.node import NodeRank, environment
 from trainer.engines.cluster.parcels import fingerprint, pieces
 from trainer.engines.cluster.placement import POLL_SECONDS, place
 from trainer.engines.cluster.report import Report
-from trainer.engines.rank import WorkerLost
 from trainer.protocol.failures import Failure
+from trainer.protocol.rank import WorkerLost
 from trainer.protocol.stop import Stopped
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # How long after a rank's failure another one's death is waited for that explains it.
 BLAME_SECONDS = 5.0

@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from trainer import warm
+from trainer import preload
 from trainer.engines.cluster.parcels import Store
-from trainer.engines.sibling import die_with
+from trainer.protocol.die_with import die_with
 
 # Where ranks ask for a fork, in the node's folder.
 SOCKET = "warm"
@@ -101,7 +101,7 @@ class Keeper:
         self.loading = True
         try:
             select.select([listening], [], [], RAY_FIRST_SECONDS)
-            return warm.load(warm.LIBRARIES)
+            return preload.load(preload.LIBRARIES)
         except Ended:
             return False
         finally:
@@ -172,7 +172,7 @@ def become_rank(asking: socket.socket) -> None:
     threads = os.environ.get("OMP_NUM_THREADS")
     os.environ.clear()
     os.environ.update(environment)
-    warm.set_threads(threads, environment.get("OMP_NUM_THREADS"))
+    preload.set_threads(threads, environment.get("OMP_NUM_THREADS"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "trainer"]:
         del sys.modules[name]
     sys.path[:] = [package, *(path for path in sys.path if path != PACKAGE)]

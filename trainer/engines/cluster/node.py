@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 import psutil
 
-from trainer.describe import PACKAGES, versions
 from trainer.engines.cluster.outbox import Outbox, Reports
 from trainer.engines.cluster.parcels import Store
-from trainer.engines.rank import Rank, lost_a_peer
-from trainer.engines.silent import silent_context
+from trainer.model.versions import PACKAGES, versions
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import DatasetFile, Model, Spec
 from trainer.protocol.failures import explain
+from trainer.protocol.rank import Rank, lost_a_peer
+from trainer.protocol.silent import silent_context
 from trainer.protocol.stop import Stopped
 
 

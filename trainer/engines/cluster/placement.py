@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.engines.cluster import address
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 # How long a run that has lost a worker waits for devices: a machine may start again meanwhile.
 RETURN_SECONDS = 300.0

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.training import checkpoints
+from trainer.protocol import checkpoints
 from trainer.training.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
-    from trainer.training.job import Job
+    from trainer.data.job import Job
 
 ASIDE = ".aside"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from trainer.export.adapter import Adapter
+from trainer.export.gguf.header import Header, read_header
 from trainer.export.verification.independent import LowRank, ReadAgain, low_rank_updates
 from trainer.export.verification.tensor_check import difference
 from trainer.export.weights import StoredTensor
-from trainer.gguf_base.header import Header, read_header
 from trainer.protocol.failures import Failure
 
 # Metadata that differs between files of one model.

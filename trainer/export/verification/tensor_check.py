@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from trainer.export.gguf.header import Header
 from trainer.export.verification.block_error import LAYOUTS, block_limits
-from trainer.gguf_base.header import Header
 
 # What float32 arithmetic may lose in a weight: a share of it, and an absolute part.
 Slack = tuple[float, float]

@@ -52,9 +52,9 @@ def main(argv: list[str]) -> int:
     """Command line of the module docstring."""
     import torch
 
-    from trainer import warm
+    from trainer import preload, warm
 
-    warm.load()
+    preload.load(warm.MODULES)
     torch.set_num_threads(1)
     entries = read()
     for name in argv[1:] or trial.KNOWN:

@@ -34,8 +34,8 @@ def at(moment: str, act: Callable[[], None], run: Callable[[Path], int] = jobs.t
     wanted, before = MOMENTS[moment]
 
     def work(spec: Path) -> int:
+        from trainer.protocol import checkpoints
         from trainer.protocol.journal import Journal
-        from trainer.training import checkpoints
 
         temporary(spec).mkdir(exist_ok=True)
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary(spec))

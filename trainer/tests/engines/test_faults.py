@@ -169,7 +169,7 @@ def test_weights_that_differ_between_ranks_fail_the_run_at_the_next_checkpoint(m
 
 
 def test_a_state_of_a_rank_that_would_run_code_is_passed_over(models, tmp_path, whole):
-    from trainer.training import checkpoints
+    from trainer.protocol import checkpoints
 
     shutil.copytree(whole().parent / "checkpoints", tmp_path / "checkpoints")
     kept = tmp_path / "checkpoints" / "checkpoint-10"

@@ -12,9 +12,9 @@ import pytest
 from trainer.engines.cluster import parcels
 from trainer.engines.cluster.outbox import Outbox
 from trainer.engines.cluster.report import Report
+from trainer.protocol import checkpoints
 from trainer.protocol.stop import Stopped
 from trainer.tests import jobs
-from trainer.training import checkpoints
 
 
 @pytest.fixture

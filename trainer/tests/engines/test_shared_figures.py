@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from trainer.engines.rank import Rank
-from trainer.engines.sibling import FOLDER, local_rank
+from trainer.engines.sibling import local_rank
+from trainer.protocol.rank import FOLDER, Rank
 from trainer.training.shared_figures import SharedFigures
 
 # By step, of each of three ranks: a number, and metrics.

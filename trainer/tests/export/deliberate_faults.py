@@ -15,9 +15,9 @@ from trainer.export import adapter as adapters
 from trainer.export import node_tools, weights
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
+from trainer.export.gguf.header import read_header
 from trainer.export.tokenizer import options
 from trainer.export.verification.exact import check_files
-from trainer.gguf_base.header import read_header
 from trainer.model.config import complete_config
 from trainer.tests import export_fixture
 

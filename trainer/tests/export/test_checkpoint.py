@@ -11,11 +11,11 @@ import pytest
 
 from trainer.export import base_note, checkpoint, node_tools
 from trainer.export.run import run_export
+from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.tests import export_fixture
 from trainer.tests.export.test_export_run import make_job
-from trainer.training import checkpoints
 
 TALKS = export_fixture.CONVERSATIONS
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from trainer.export import adapter, architectures, weights
+from trainer.export import adapter, weights
 from trainer.export.gguf import convert, converter_input
 from trainer.export.places import canonical
 from trainer.export.tokenizer import options, pretokenizer
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare
 from trainer.export.verification.reference import EMPTY, Reference
+from trainer.model import architectures
 from trainer.model.config import complete_config
 from trainer.protocol.failures import Failure
 from trainer.tests import export_fixture
@@ -305,7 +306,7 @@ def test_the_verdict_names_the_architecture_and_the_reason() -> None:
 
 def test_the_verdict_needs_no_torch() -> None:
     program = (
-        "import sys; from trainer.export.architectures import supported;"
+        "import sys; from trainer.model.architectures import supported;"
         f"assert len(supported({str(CONVERTER)!r})) > 100; assert 'torch' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=export_fixture.ROOT).returncode == 0

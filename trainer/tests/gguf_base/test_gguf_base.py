@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trainer.export.gguf.header import read_header
 from trainer.gguf_base import make
-from trainer.gguf_base.header import read_header
 from trainer.gguf_base.proof import prove
 from trainer.gguf_base.tokens import check_tokens
 from trainer.protocol.context import JobContext

@@ -106,6 +106,7 @@ def logits(folder, **options):
 
 def base_of(spec):
     """The base model as a training of the job loads it."""
+    from trainer.data.job import Job
     from trainer.model.hardware import choose
     from trainer.model.view import make_view
     from trainer.protocol.context import JobContext
@@ -114,7 +115,6 @@ def base_of(spec):
     from trainer.protocol.journal import Journal
     from trainer.protocol.stop import Stop
     from trainer.registry import create
-    from trainer.training.job import Job
 
     read = read_spec(str(spec))
     context = JobContext(read, Journal(read.folder), Heartbeat(read.folder), Stop(read.folder))

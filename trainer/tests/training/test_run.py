@@ -280,8 +280,8 @@ def long_run(models, tmp_path_factory):
 # What a trainer does when it is killed, and the function that it has then called.
 SAVING = {
     "writing a file": ("torch", "save"),
-    "naming the folder": ("trainer.training.checkpoints", "sync_tree"),
-    "marking it as complete": ("trainer.training.checkpoints", "write_json"),
+    "naming the folder": ("trainer.protocol.checkpoints", "sync_tree"),
+    "marking it as complete": ("trainer.protocol.checkpoints", "write_json"),
 }
 
 

@@ -11,6 +11,7 @@ from datasets import Dataset
 from safetensors import safe_open
 
 from trainer.data import rows
+from trainer.data.job import Job
 from trainer.describe import lr_scheduler_types, optimizers
 from trainer.model.hardware import choose, multiplies_bf16, needs_gpu
 from trainer.protocol.context import JobContext
@@ -20,7 +21,6 @@ from trainer.registry import create
 from trainer.tests import jobs
 from trainer.tests.tiny import sentences
 from trainer.training.arguments import training_arguments
-from trainer.training.job import Job
 
 ALL_LINEAR = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from trainer.data import conversations, pairs
 from trainer.data.template import Template
-from trainer.engines.rank import Rank
+from trainer.protocol.checkpoints import Checkpoint
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
-from trainer.training.checkpoints import Checkpoint
+from trainer.protocol.rank import Rank
 
 
 @dataclass

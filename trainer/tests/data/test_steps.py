@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from trainer.data.steps import held_out_rows, planned, prompts_per_step
 from trainer.protocol.contracts import read_spec
 from trainer.tests import jobs
 from trainer.tests.tiny import sentences
-from trainer.training.steps import held_out_rows, planned, prompts_per_step
 
 PAIRS = [{"prompt": text, "chosen": reply, "rejected": "No idea."} for text, reply in sentences(23, seed=3)]
 ROWS = [{"input": text, "output": reply} for text, reply in sentences(23, seed=3)]

@@ -14,6 +14,9 @@ from typing import Any
 
 from trainer.protocol.stop import Stopped
 
+# The folder of the job where its ranks meet; it exists only while they run.
+FOLDER = "ranks"
+
 
 class WorkerLost(Exception):
     """A rank ended without a result, by no fault of the training."""
