@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from .recipe import Recipe
-from .text import passages
-from .tokenizer import make_tokenizer
+from trainer.starter.recipe import Recipe
+from trainer.starter.text import passages
+from trainer.starter.tokenizer import make_tokenizer
 
 Report = Callable[[str], None]
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from .recipe import Recipe
+from trainer.starter.recipe import Recipe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(Recipe().digest())
         return 0
 
-    from .build import build_starter
+    from trainer.starter.build import build_starter
 
     build_starter(args.out.resolve(), lambda line: print(line, flush=True))
     return 0
