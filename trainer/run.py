@@ -1,4 +1,4 @@
-"""Runs one job from its specification to its model."""
+"""Runs one job from its specification to its model: checks, downloads, starts the ranks and the export."""
 
 from __future__ import annotations
 
@@ -10,40 +10,30 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from trainer import imports
 from trainer.adapter_base import make as adapter_base
-from trainer.data import template
 from trainer.data.job import Job
-from trainer.data.renderings import compare_renderings
-from trainer.data.rows import job_rows
-from trainer.engines.choose import engine_of, refuse_devices, refuse_workers
+from trainer.engines.choose import engine_of, refuse_workers
 from trainer.gguf_base import make as gguf_base
-from trainer.model import check, download, quantized, text_part, vocabulary
-from trainer.model.hardware import choose
+from trainer.model import check, download, quantized, text_part
 from trainer.model.versions import PACKAGES, versions
 from trainer.model.view import make_view
 from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL, ContractError, Spec, read_spec
-from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.protocol.heartbeat import Heartbeat
 from trainer.protocol.journal import Journal
-from trainer.protocol.rank import Rank, WorkerLost
+from trainer.protocol.rank import WorkerLost
 from trainer.protocol.stop import Stop, Stopped
 from trainer.registry import create
-from trainer.training.job_template import choose_template
-
-# Written after training: a resumed job that has it goes straight to the export.
-TRAINED = "trained.json"
+from trainer.work import TRAINED, save_artifacts, train
 
 # Log lines in the evidence of an unexpected failure.
 LOG_LINES = 20
-
 
 # How often a run starts again because a worker was lost.
 RESTARTS = 3
@@ -96,7 +86,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
         _try_export(job)
         if not (job.provider.own_kernels or job.rank.meets):
             imports.spare(job.spec, job.config)
-        result = engine_of(job)(job, _train, partial(_lose_at_once, context, lost))
+        result = engine_of(job)(job, train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:
         _start_again(context, lost, error)
     except Stopped:
@@ -107,7 +97,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
         context.done("stopped", result["step"], result["metrics"])
         return
     if "model" in result:
-        _save_artifacts(job, result)
+        save_artifacts(job, result)
     _become_export(job)
 
 
@@ -189,63 +179,6 @@ def _try_export(job: Job) -> None:
         dry_run(job)
 
 
-def load_tokenizer(job: Job) -> None:
-    """Loads tokenizer and template before the model, because their errors show within a second."""
-    job.phase("load", None, "tokenizer")
-    job.beat_or_stop()
-    job.provider.prepare(job)
-    job.tokenizer = job.provider.tokenizer(job)
-    vocabulary.check(job.tokenizer, job.config)
-    choose_template(job)
-    if job.rank.first:
-        job.artifacts.mkdir(exist_ok=True)
-        stored = job.artifacts / "template.json"
-        template.save(job.template, job.spec.task, stored)
-        job.phase("load", None, "comparing the rows' text with the playground's")
-        compare_renderings(job, job_rows(job), stored)
-
-
-def train_along(context: JobContext, rank: Rank) -> None:
-    """Trains as a `rank` other than rank 0, which has checked and downloaded everything."""
-    spec = msgspec.structs.replace(context.spec, tensorboard_dir=None)
-    job = Job(
-        **{**vars(context), "spec": spec},
-        task=create("task", spec.task),
-        strategy=create("strategy", spec.strategy),
-        provider=create("provider", spec.provider),
-        resume=None,
-        rank=rank,
-    )
-    download.go_offline()
-    job.config = check.read_config(download.find_small_files(job, downloaded=True), spec.model.name)
-    job.family = check.family(job.config, job.task, job.strategy)
-    job.model_dir = job.folder / "model"
-    _train(job)
-
-
-def train_on_node(
-    context: JobContext, rank: Rank, config: dict[str, Any], resume: int | None
-) -> dict[str, Any]:
-    """Trains as a `rank` in a folder of its own, which has the model, the rows and the checkpoint of the step
-    `resume`; rank 0 saves the artifacts there."""
-    spec = context.spec
-    job = Job(
-        **vars(context),
-        task=create("task", spec.task),
-        strategy=create("strategy", spec.strategy),
-        provider=create("provider", spec.provider),
-        resume=None if resume is None else checkpoints.complete(context.folder / "checkpoints", resume),
-        rank=rank,
-    )
-    job.config = config
-    job.family = check.family(config, job.task, job.strategy)
-    job.model_dir = job.folder / "model"
-    result = _train(job)
-    if rank.first and not result["stopped"]:
-        _save_artifacts(job, result)
-    return {name: result[name] for name in ("step", "stopped", "metrics")}
-
-
 def _start_again(context: JobContext, lost: int, error: WorkerLost) -> None:
     """Replaces this process by one that continues from the newest checkpoint; Failure `worker_lost` when that
     happened too often. Stopped when a stop was requested."""
@@ -273,49 +206,6 @@ def _lose_at_once(context: JobContext, lost: int, error: Exception) -> None:
     except Exception as failure:
         traceback.print_exc()
         os._exit(_fail(context.journal, explain(failure)))
-
-
-def _train(job: Job) -> dict[str, Any]:
-    """Loads tokenizer, template and model, and trains, at every rank."""
-    load_tokenizer(job)
-    if job.rank.meets:
-        device = choose(job.settings, job.config).device
-        refuse_devices(job, device)
-        job.rank.join(device)
-        step = job.rank.tell(job.resume.step if job.resume else None)
-        if step is not None and not job.rank.first:
-            job.resume = checkpoints.complete(job.folder / "checkpoints", step)
-    job.phase("load", None, "model")
-    job.beat_or_stop()
-    return job.strategy.train(job)
-
-
-def _save_artifacts(job: Job, result: dict[str, Any]) -> None:
-    """Saves the adapter with its tokenizer, what an export needs, and `trained.json`."""
-    adapter = job.artifacts / "adapter"
-    # Otherwise an adapted output layer is saved with its frozen weights.
-    result["model"].save_pretrained(adapter, safe_serialization=True, save_embedding_layers=False)
-    job.tokenizer.save_pretrained(adapter)
-    # The adapter names its base model, not a folder of this machine.
-    (adapter / "README.md").unlink(missing_ok=True)
-    config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-    model = job.spec.model
-    # An adapter on a merged base fits neither the base nor the adapter that this was merged of.
-    config["base_model_name_or_path"] = model.name if model.adapter is None else model.path
-    if text_part.find(job.config) is not None:
-        # PEFT's own field for the class that an adapter fits, where the base's files name another.
-        base = type(result["model"].get_base_model())
-        config["auto_mapping"] = {"base_model_class": base.__name__, "parent_library": base.__module__}
-    write_json(adapter / "adapter_config.json", config)
-    if job.family == "causal":
-        from trainer.export.kept import keep
-
-        keep(job, result)
-    size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
-    job.artifact("adapter", adapter, size)
-    saved_template = job.artifacts / "template.json"
-    job.artifact("template", saved_template, saved_template.stat().st_size)
-    write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
 
 
 def _become_export(context: JobContext) -> None:

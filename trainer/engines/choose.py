@@ -70,20 +70,3 @@ def refuse_workers(job: Job) -> None:
             f"{settings.workers} workers.",
             f"Set gradient_accumulation_steps to a multiple of {settings.workers}, or change workers.",
         )
-
-
-def refuse_devices(job: Job, device: str) -> None:
-    """Failure `unsupported` when the job has more workers than there are GPUs to train on."""
-    import torch
-
-    if job.rank.alone:
-        return
-    settings, devices = job.settings, torch.cuda.device_count()
-    if device == "mps":
-        raise Failure("unsupported", "One worker alone trains on an Apple GPU.", "Set workers to 1.")
-    if device == "cuda" and settings.workers > devices:
-        raise Failure(
-            "unsupported",
-            f"workers is {settings.workers}, and this run has {devices} GPU{'s' if devices > 1 else ''}.",
-            f"Set workers to {devices} or less.",
-        )

@@ -28,7 +28,8 @@ def run_sibling(spec_path: str, rank: Rank, parent: int) -> int:
     folder = spec.folder / FOLDER
     rank.arrive = (folder / f"ready-{rank.number}").touch
     try:
-        from trainer.run import train_along
+        # `python -m trainer describe` imports this module.
+        from trainer.work import train_along
 
         train_along(silent_context(spec), rank)
         return 0

@@ -27,8 +27,9 @@ from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 from trainer.registry import create
-from trainer.run import check_job, load_tokenizer, report_failures
+from trainer.run import check_job, report_failures
 from trainer.training.fit import beat_in_layers
+from trainer.work import load_tokenizer
 
 # What it writes.
 ROWS = "rows.json"

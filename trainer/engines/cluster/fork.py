@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from trainer.engines.cluster.node import train_rank
 from trainer.engines.cluster.outbox import Outbox, Reports
+from trainer.engines.cluster.train_rank import train_rank
 
 # As often as the driver asks for one.
 BEAT_SECONDS = 0.2

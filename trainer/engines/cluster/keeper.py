@@ -1,5 +1,5 @@
 """Keeps a machine in the cluster: Ray's processes, and this one, which imports all libraries and is forked
-for each rank, which would otherwise import them first (see `trainer.warm`)."""
+for each rank, which would otherwise import them first (see `trainer.preload`)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from trainer import preload
+from trainer.engines.cluster.ask import PACKAGE, SOCKET, short_path
 from trainer.engines.cluster.parcels import Store
 from trainer.protocol.die_with import die_with
-
-# Where ranks ask for a fork, in the node's folder.
-SOCKET = "warm"
 
 # Memory that must be available for the libraries: what they take, and as much again for the ranks.
 WARM_BYTES = 2 << 30
@@ -31,9 +27,6 @@ RAY_FIRST_SECONDS = 10.0
 
 # How often folders of killed ranks are looked for.
 SWEEP_SECONDS = 30.0
-
-# The folder that contains the package.
-PACKAGE = str(Path(__file__).parents[3])
 
 
 def keep(arguments: list[str]) -> int:
@@ -181,27 +174,6 @@ def become_rank(asking: socket.socket) -> None:
     train(connection, *arguments)
 
 
-def ask(root: Path, *arguments: Any) -> Connection | None:
-    """A connection to a fork that becomes the rank with `arguments`, or None where none is to be had."""
-    asking = socket.socket(socket.AF_UNIX)
-    try:
-        with short_path(root) as path:
-            asking.connect(path)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        socket.send_fds(asking, [b"1"], [1, 2])
-    except OSError:
-        asking.close()
-        return None
-    connection = Connection(asking.detach())
-    try:
-        connection.send((PACKAGE, dict(os.environ), arguments))
-        connection.recv()
-    except (EOFError, OSError):
-        return None
-    return connection
-
-
 def can_fork() -> bool:
     """Whether ranks can be forks here. A GPU driver's state does not survive one."""
     import psutil
@@ -212,13 +184,3 @@ def can_fork() -> bool:
         and not Path("/dev/kfd").exists()
         and psutil.virtual_memory().available > WARM_BYTES
     )
-
-
-@contextmanager
-def short_path(root: Path) -> Iterator[str]:
-    """A path of the socket in `root` that is short enough for one (107 bytes)."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
-    finally:
-        os.close(descriptor)
