@@ -1,14 +1,14 @@
 /**
  * `npm run bench [-- NAME…] [--quick] [--json FILE] [--table]`: runs the scenarios in this folder, one per file, and
  * prints the results next to those of the peers. `--table` writes the rows into bench/README.md. harness/scenario.ts
- * explains how to add a scenario. `--gpu` runs those of harness/gpu.ts instead, and with `--dry-run` tries them on the
+ * explains how to add a scenario. `--gpu` runs those of gpu/scenarios.ts instead, and with `--dry-run` tries them on the
  * CPU.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { dryRun } from './harness/dry-run.ts';
-import { gpuProblem, gpuScenarios } from './harness/gpu.ts';
+import { dryRun } from './gpu/dry-run.ts';
+import { gpuProblem, gpuScenarios } from './gpu/scenarios.ts';
 import { describeMachine } from './harness/machine.ts';
 import { type Record, toRecords } from './harness/records.ts';
 import { prepareScenario, runScenario } from './harness/run-scenario.ts';

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import type { Device } from '../harness/gpu.ts';
 import { makeInputs } from '../harness/inputs.ts';
 import { runMeasured } from '../harness/measured.ts';
 import { programs, python, pythonVersion, root } from '../harness/places.ts';
 import type { Scenario, Size } from '../harness/scenario.ts';
+import type { Device } from './device.ts';
 
 /*
  * Tokens per second of one answer after its first token, with the model in Q8_0, as a training exports it unless told

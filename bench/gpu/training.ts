@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Device, missingGpu } from '../harness/gpu.ts';
 import { makeInputs } from '../harness/inputs.ts';
 import { runMeasured } from '../harness/measured.ts';
 import { programs, python, pythonVersion, root } from '../harness/places.ts';
 import type { Comparison, Scenario, Side, Size, Trial, TrialInput } from '../harness/scenario.ts';
 import { compareSteps, learningRate, type Step, unmeasured, writeSpec } from '../harness/training.ts';
+import { type Device, missingGpu } from './device.ts';
 
 /*
  * Supervised fine-tuning with LoRA of a Llama of a billion parameters: real tokens per second of wall time from the end

@@ -1,7 +1,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { dryRun } from '../../bench/harness/dry-run.ts';
-import { describePackages, gpuProblem, gpuScenarios, missingGpu } from '../../bench/harness/gpu.ts';
+import { missingGpu } from '../../bench/gpu/device.ts';
+import { dryRun } from '../../bench/gpu/dry-run.ts';
+import { describePackages, gpuProblem, gpuScenarios } from '../../bench/gpu/scenarios.ts';
 
 test('what is measured on a GPU is tried on the CPU, as far as it needs none', async () => {
   const said: string[] = [];

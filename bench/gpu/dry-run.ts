@@ -1,7 +1,8 @@
-import { refusal } from '../gpu/training.ts';
-import { describePackages, gpuScenarios, missingGpu } from './gpu.ts';
-import { toRecords } from './records.ts';
-import { prepareScenario, runScenario } from './run-scenario.ts';
+import { toRecords } from '../harness/records.ts';
+import { prepareScenario, runScenario } from '../harness/run-scenario.ts';
+import { missingGpu } from './device.ts';
+import { describePackages, gpuScenarios } from './scenarios.ts';
+import { refusal } from './training.ts';
 
 const packages = ['torch', 'transformers', 'trl', 'peft', 'bitsandbytes', 'unsloth', 'unsloth-zoo'];
 

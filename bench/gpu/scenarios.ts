@@ -1,15 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { scenario as exporting } from '../export.ts';
-import { playground } from '../gpu/playground.ts';
-import { training } from '../gpu/training.ts';
 import { scenario as hardware } from '../hardware.ts';
-import { pythonVersion, root } from './places.ts';
-import type { Scenario } from './scenario.ts';
-
-/** Where the scenarios of `--gpu` run; a dry run takes the CPU. */
-export type Device = 'cuda' | 'cpu';
+import { pythonVersion, root } from '../harness/places.ts';
+import type { Scenario } from '../harness/scenario.ts';
+import { type Device, missingGpu } from './device.ts';
+import { playground } from './playground.ts';
+import { training } from './training.ts';
 
 /** What `npm run bench -- --gpu` measures. */
 export const gpuScenarios = (device: Device): readonly Scenario[] => [
@@ -18,14 +15,6 @@ export const gpuScenarios = (device: Device): readonly Scenario[] => [
   playground(device),
   hardware,
 ];
-
-/** Why nothing can be measured on a GPU here, or `null`. */
-export function missingGpu(): string | null {
-  const { status, stdout } = spawnSync('nvidia-smi', ['-L'], { encoding: 'utf8' });
-  return status === 0 && stdout.includes('GPU ')
-    ? null
-    : 'no NVIDIA GPU, or no nvidia-smi (part of its driver)';
-}
 
 /** Why `--gpu` and `--dry-run` cannot be done as they were asked for, or `null`. */
 export function gpuProblem(dry: boolean, gpu: boolean, names: readonly string[]): string | null {
