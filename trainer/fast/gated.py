@@ -34,7 +34,12 @@ def fuse_same_inputs(model: Any) -> None:
     for module in model.modules():
         group = [getattr(module, name, None) for name in SAME_INPUT]
         if all(layer in plain for layer in group):
-            together = _Together(group)
+            earlier = vars(group[0]).get("together")
+            if earlier is not None:
+                earlier.hook.remove()
+            # The attention ends before all of them are called where it shares another's keys and values, or
+            # runs out of memory.
+            together = _Together(group, module.register_forward_hook(_forget, always_call=True))
             for layer in group:
                 layer.together = together
                 layer.forward = MethodType(_first if layer is group[0] else _other, layer)
@@ -45,13 +50,24 @@ def fuse_same_inputs(model: Any) -> None:
 
 class _Together:
     """Layers that are called one after the other with the same input `x`: the first computes for all, and
-    `waiting` has what the others have not returned yet."""
+    `waiting` has what the others have not returned yet. `hook` forgets that when their attention ends."""
 
-    def __init__(self, layers: list[Any]) -> None:
+    def __init__(self, layers: list[Any], hook: Any) -> None:
         self.layers = layers
+        self.hook = hook
         self.x: Any = None
         self.waiting: dict[Any, Any] = {}
         self.apart = False
+
+    def forget(self) -> None:
+        """Frees what was computed for layers that were not called, and the graph behind it."""
+        self.x = None
+        self.waiting.clear()
+
+
+def _forget(attention: Any, *_: Any) -> None:
+    """Ends the computation of the layers of `attention`, also when it failed."""
+    getattr(attention, SAME_INPUT[0]).together.forget()
 
 
 def _first(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -76,8 +92,8 @@ def _other(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         return answer
     if answer is not None:
         # This attention does not give them the same, as that to an encoder's output.
-        group.apart, group.x = True, None
-        group.waiting.clear()
+        group.apart = True
+        group.forget()
     return lora.forward(self, x, *args, **kwargs)
 
 

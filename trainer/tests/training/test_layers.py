@@ -1,6 +1,8 @@
 """Layers that compute together compute what the library's compute."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -89,3 +91,28 @@ def test_layers_that_get_different_inputs_compute_apart():
         torch.testing.assert_close(mine.q_proj(one), theirs.q_proj(one))
         torch.testing.assert_close(mine.k_proj(two), theirs.k_proj(two))
         torch.testing.assert_close(mine.v_proj(one), theirs.v_proj(one))
+
+
+def test_nothing_of_an_attention_that_fails_between_its_layers_stays(computed_by):
+    model = some_model("llama")
+    fuse_layers(model)
+    # Of a copy, and of layers that were fused before.
+    model = copy.deepcopy(model)
+    fuse_layers(model)
+    attention = model.get_base_model().model.layers[0].self_attn
+    assert len(attention._forward_hooks) == 1
+    inputs = []
+
+    def fail(layer, given):
+        inputs.append(weakref.ref(given[0]))
+        raise MemoryError
+
+    failing = attention.k_proj.register_forward_pre_hook(fail)
+    ids = torch.tensor([rows_of()[0]["input_ids"]])
+    with pytest.raises(MemoryError):
+        model(ids)
+    gc.collect()
+    assert [input() for input in inputs] == [None]
+    failing.remove()
+    model(ids, labels=ids).loss.backward()
+    assert attention.v_proj.lora_B["default"].weight.grad.abs().sum() > 0
