@@ -65,6 +65,7 @@ def train(trainer: Trainer, told: Callable[[dict[str, Any]], dict[str, float]] =
             step = {**told(logs), "tokens": int(logs.get("num_tokens", state.num_input_tokens_seen))}
             if device == "cuda":
                 step["memory"] = torch.cuda.max_memory_reserved()
+                step["allocated"] = torch.cuda.max_memory_allocated()
             found.append({**step, "cpu_seconds": time.process_time(), "at": time.time()})
 
     trainer.add_callback(Watch())

@@ -39,7 +39,7 @@ def train(job: Job) -> dict[str, Any]:
     model = job.provider.adapt(job, model, "CAUSAL_LM")
     own_kernels, why = job.provider.own_kernels, "the provider has its own kernels"
     if not own_kernels:
-        fuse_layers(model)
+        fuse_layers(model, hardware.device)
         why = make_padding_free(model, training, hardware)
     padding_free = job.tell_path(why) is None
     library = padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer

@@ -53,7 +53,7 @@ def train(job: Job) -> dict[str, Any]:
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
     keep_token_types(model)
-    fuse_lora_layers(model)
+    fuse_lora_layers(model, hardware.device)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")

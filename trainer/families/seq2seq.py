@@ -40,7 +40,7 @@ def train(job: Job) -> dict[str, Any]:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForSeq2SeqLM")
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
-    fuse_lora_layers(model)
+    fuse_lora_layers(model, hardware.device)
     columns = ["input_ids", "labels"]
     why = job.tell_path(
         make_seq2seq_padding_free(model, training.select_columns(columns), hardware), told(hardware.device)

@@ -89,7 +89,7 @@ def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardw
     ones."""
     inner = without_adapter(model)
     if not hasattr(inner, "score"):
-        unfuse_layers(model)
+        unfuse_layers(model, hardware.device)
         return "the reward model does not judge by its last token"
     taken = [row[: max(2, TRIED_TOKENS - 5 * at)] for at, row in enumerate(rows[:TRIED_ROWS])]
     why = why_padded(
@@ -99,5 +99,5 @@ def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardw
         lambda: rewards(inner, taken, pad).float(),
     )
     if why is not None:
-        unfuse_layers(model)
+        unfuse_layers(model, hardware.device)
     return why

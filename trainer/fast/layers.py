@@ -8,18 +8,19 @@ from types import MethodType
 from typing import Any
 
 from trainer.fast import lora
-from trainer.fast.allowed import device_of, why_not
+from trainer.fast.allowed import why_not
 from trainer.fast.gated import fuse_same_inputs
 from trainer.fast.last_layer import narrow_last_layer
 from trainer.fast.norm import fuse_norms
 from trainer.fast.rotation import fuse_rotations
 
 
-def fuse_layers(model: Any) -> None:
-    """Replaces the forward passes of the layers of `model` that ours compute alike, where it is allowed."""
-    if why_not("fused layers", device_of(model)) is not None:
+def fuse_layers(model: Any, device: str) -> None:
+    """Replaces the forward passes of the layers of `model` that ours compute alike, where that is allowed
+    on the `device` that it trains on."""
+    if why_not("fused layers", device) is not None:
         return
-    lora.fuse_lora_layers(model)
+    lora.fuse_lora_layers(model, device)
     fuse_same_inputs(model)
     fuse_norms(model)
     fuse_rotations(model)
@@ -43,10 +44,10 @@ def restore_layers(model: Any) -> None:
         del module.forward
 
 
-def unfuse_layers(model: Any) -> None:
+def unfuse_layers(model: Any, device: str) -> None:
     """Undoes `fuse_layers`, except for single linear layers."""
     restore_layers(model)
-    lora.fuse_lora_layers(model)
+    lora.fuse_lora_layers(model, device)
 
 
 def _fused(model: Any) -> list[Any]:

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
-from trainer.fast.allowed import device_of, why_not
+from trainer.fast.allowed import why_not
 from trainer.fast.low_rank import Constants, low_rank_class
 
 
-def fuse_lora_layers(model: Any) -> int:
-    """Replaces the forward pass of every plain LoRA layer of `model`, where it is allowed; returns how many
-    it replaced.
+def fuse_lora_layers(model: Any, device: str) -> int:
+    """Replaces the forward pass of every plain LoRA layer of `model`, where that is allowed on the `device`
+    that it trains on; returns how many it replaced.
 
     Layers with weights in 8 bits or transposed ones, several adapters or a variant of LoRA keep the
     library's.
     """
     count = 0
-    if why_not("fused layers", device_of(model)) is not None:
+    if why_not("fused layers", device) is not None:
         return count
     for module in plain_lora_layers(model):
         module.forward = MethodType(forward, module)

@@ -51,7 +51,7 @@ def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
 
     why = why_padded(model, hardware, usual, ours)
     if why is not None:
-        unfuse_layers(model)
+        unfuse_layers(model, hardware.device)
     return why
 
 

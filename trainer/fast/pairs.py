@@ -106,9 +106,9 @@ def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
     def padded() -> Any:
         return _padded_log_probabilities(inner, taken)
 
-    fuse_layers(model)
+    fuse_layers(model, hardware.device)
     if why_different(lambda: is_alike(model, hardware, padded, padded), "with fused layers") is not None:
-        unfuse_layers(model)
+        unfuse_layers(model, hardware.device)
 
 
 def _tried(pairs: Any) -> list[dict[str, list[int]]]:

@@ -45,7 +45,7 @@ def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) 
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, folder / "adapter")
-        fuse_layers(model)
+        fuse_layers(model, hardware.device)
     accuracy = json.loads((folder / "done.json").read_text(encoding="utf-8"))["accuracy"]
     model.eval()
     judge = _Judge(job, model, job.tokenizer.pad_token_id, hardware)
@@ -96,7 +96,7 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])
-    fuse_layers(model)
+    fuse_layers(model, hardware.device)
     plain = {
         **training_arguments(job, hardware, len(training), True),
         "output_dir": str(folder / "work"),

@@ -40,8 +40,8 @@ export interface EstimateSettings {
   readonly targetExperts: boolean;
   readonly gradientCheckpointing: boolean;
   /**
-   * Whether rows are one sequence without padding: its logits are computed in parts, for labelled tokens only
-   * (trainer/fast/loss.py), and on a CPU so is all else (trainer/fast/parts.py).
+   * Whether logits are computed in parts, for labelled tokens only (trainer/fast/loss.py); on a CPU rows then are one
+   * sequence without padding, and so is all else (trainer/fast/parts.py).
    */
   readonly paddingFree: boolean;
   readonly disk: DiskNeed;

@@ -45,9 +45,7 @@ export function runNeed(
           loraRank: settings.lora_r,
           targetExperts: settings.target_experts,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
-          // On a GPU it is off (trainer/fast/allowed.py).
           paddingFree:
-            !gpu &&
             provider === 'standard' &&
             (strategy === 'sft' || strategy === 'qlora') &&
             (kind.architecture ?? 'ForCausalLM').endsWith('ForCausalLM'),

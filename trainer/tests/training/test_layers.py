@@ -39,7 +39,7 @@ def test_layers_with_the_same_input_are_the_library_s(kind, own, computed_by):
         if "norm" in name:
             parameter.data += torch.randn_like(parameter) / 4
     quick = copy.deepcopy(model)
-    fuse_layers(quick)
+    fuse_layers(quick, "cpu")
     assert own_layers(quick) == (own if computed_by == "kernels" else own - ROTATED[kind.capitalize()])
     ids = torch.tensor([rows_of()[0]["input_ids"]])
     # A copy computes with its own weights.
@@ -65,7 +65,7 @@ def test_layers_with_the_same_input_are_the_library_s(kind, own, computed_by):
         torch.testing.assert_close(quick(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
     with as_the_library(quick):
         assert own_layers(quick) == set()
-    unfuse_layers(quick)
+    unfuse_layers(quick, "cpu")
     assert own_layers(quick) == {"Linear"}
 
 
@@ -77,14 +77,14 @@ def test_a_norm_that_computes_something_else_stays_as_it_is():
             return super().forward(x) * 1.1
 
     model.get_base_model().model.norm.__class__ = OtherRMSNorm
-    fuse_layers(model)
+    fuse_layers(model, "cpu")
     assert "forward" not in vars(model.get_base_model().model.norm)
 
 
 def test_layers_that_get_different_inputs_compute_apart():
     model = some_model("llama")
     usual = copy.deepcopy(model)
-    fuse_layers(model)
+    fuse_layers(model, "cpu")
     mine, theirs = (which.get_base_model().model.layers[0].self_attn for which in (model, usual))
     one, two = torch.randn(2, 3, 64).unbind(0)
     for _ in range(2):
@@ -95,10 +95,10 @@ def test_layers_that_get_different_inputs_compute_apart():
 
 def test_nothing_of_an_attention_that_fails_between_its_layers_stays(computed_by):
     model = some_model("llama")
-    fuse_layers(model)
+    fuse_layers(model, "cpu")
     # Of a copy, and of layers that were fused before.
     model = copy.deepcopy(model)
-    fuse_layers(model)
+    fuse_layers(model, "cpu")
     attention = model.get_base_model().model.layers[0].self_attn
     assert len(attention._forward_hooks) == 1
     inputs = []

@@ -1,9 +1,9 @@
-"""HONE_PLAIN=1 turns everything of ours off, and on a device where nothing was measured all of it is off."""
+"""HONE_PLAIN=1 turns everything of ours off; without it, what was measured on a device is on there."""
 
 import pytest
 
 from trainer.fast import allowed, attention, kernels
-from trainer.fast.layers import fuse_layers
+from trainer.fast.layers import fuse_layers, unfuse_layers
 from trainer.fast.length_groups import told
 from trainer.fast.lora import fuse_lora_layers
 from trainer.tests import jobs
@@ -69,25 +69,30 @@ def test_a_plain_run_has_the_losses_of_a_fast_one(models, tmp_path, monkeypatch,
 def test_nothing_is_replaced_in_a_plain_run(monkeypatch):
     model = some_model("llama")
     monkeypatch.setenv("HONE_PLAIN", "1")
-    fuse_layers(model)
-    assert fuse_lora_layers(model) == 0
+    fuse_layers(model, "cpu")
+    assert fuse_lora_layers(model, "cpu") == 0
     assert our_modules(model) == set()
     assert kernels.library() is None
     # It is read each time: a warm trainer gets its environment after its imports.
     monkeypatch.delenv("HONE_PLAIN")
-    fuse_layers(model)
+    fuse_layers(model, "cpu")
     assert "trainer.fast.gated" in our_modules(model)
 
 
-@pytest.mark.parametrize("device", ["cuda", "mps"])
-def test_nothing_runs_on_a_device_on_which_it_was_never_measured(device):
+@pytest.mark.parametrize(("device", "on"), [("cuda", {"logits of learned tokens"}), ("mps", set())])
+def test_only_what_was_measured_on_a_device_runs_there(device, on, monkeypatch):
     for part in allowed.MEASURED:
         assert allowed.why_not(part, "cpu") is None
-        assert allowed.why_not(part, device) == f"{part} were never measured on the device {device}"
+        reason = None if part in on else f"{part} are not used on the device {device}"
+        assert allowed.why_not(part, device) == reason
     assert told(device) == "padded rows"
+    monkeypatch.setenv("HONE_PLAIN", "1")
+    assert {allowed.why_not(part, device) for part in allowed.MEASURED} == {"HONE_PLAIN is set"}
 
 
-def test_layers_on_another_device_stay_the_librarys():
-    model = some_model("llama").to("meta")
-    fuse_layers(model)
+def test_layers_stay_the_librarys_where_the_model_will_train_on_a_gpu():
+    # Its weights are in RAM when layers are replaced.
+    model = some_model("llama")
+    fuse_layers(model, "cuda")
+    unfuse_layers(model, "cuda")
     assert our_modules(model) == set()

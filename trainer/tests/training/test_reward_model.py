@@ -49,7 +49,7 @@ def test_answers_have_the_rewards_and_gradients_that_they_have_alone(tmp_path, k
     model.config.pad_token_id = 0
     exact = adapted(copy.deepcopy(model))
     model = adapted(model.to(torch.bfloat16) if half else model)
-    fuse_lora_layers(model)
+    fuse_lora_layers(model, "cpu")
     assert make_rewards_padding_free(model, rows, 0, HALF if half else PLAIN) is None
     expected = torch.cat([exact(input_ids=torch.tensor([row])).logits[:, 0] for row in rows])
     found = rewards_of(model.get_base_model(), laid_out(rows, 0))

@@ -62,7 +62,7 @@ def alone(model, rows):
 def test_rows_have_the_losses_and_gradients_that_they_have_alone(kind):
     model, rows = some_encoder(kind), some_rows(kind != "roberta")
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model)
+    fuse_lora_layers(model, "cpu")
     assert make_spans_padding_free(model, rows, PLAIN) is None
     inner = model.get_base_model()
     assert first_position(inner) == (2 if kind == "roberta" else 0)
@@ -79,7 +79,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
     model, rows = some_encoder("bert"), some_rows(True)
     expected = alone(model, rows)
     model.to(torch.bfloat16)
-    fuse_lora_layers(model)
+    fuse_lora_layers(model, "cpu")
     assert make_spans_padding_free(model, rows, Hardware("cpu", "bfloat16", None, False)) is None
     found = span_losses(model.get_base_model(), Collate(0)(rows))
     assert found.dtype == torch.float32
