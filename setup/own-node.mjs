@@ -42,7 +42,9 @@ function wantedNode() {
   const folder = inRoot('build', 'node', version);
   const packages = join(folder, 'node_modules');
   return {
-    ...{ ...build, version, folder },
+    ...build,
+    version,
+    folder,
     program: join(packages, build.name, build.program),
     npm: join(packages, 'npm', 'bin', 'npm-cli.js'),
     globalConfig: join(folder, 'global-npmrc'),

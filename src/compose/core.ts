@@ -75,7 +75,13 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   };
   const fineTuning = composeFineTuning(foundation, machine, { ...models, ...training, datasets, jobs });
   const sweeps = createSweeps({
-    ...{ store, frames, jobs, command: config, jobsDir: config.jobsDir, parallel: config.parallel, logger },
+    store,
+    frames,
+    jobs,
+    command: config,
+    jobsDir: config.jobsDir,
+    parallel: config.parallel,
+    logger,
     describe: training.judges.registry.get,
     judge: (request) => judgeRequest(request, training.judges),
   });

@@ -15,7 +15,13 @@ export function composeEvaluations(
 ) {
   const { jobsDir, limits } = config;
   return createEvaluations({
-    ...{ store, frames, models, checkpoints, judges, tools, logger },
+    store,
+    frames,
+    models,
+    checkpoints,
+    judges,
+    tools,
+    logger,
     dir: config.evaluationsDir,
     command: config,
     hubToken: config.hubToken,

@@ -68,7 +68,12 @@ export function composeModels(
   };
   const sizeOf = createModelSizes(hub);
   const exporter = createExporter({
-    ...{ store, frames, models, tools, sizeOf, logger },
+    store,
+    frames,
+    models,
+    tools,
+    sizeOf,
+    logger,
     dir: join(config.dataDir, 'exports'),
     trainer: config,
     silenceMs: config.limits.quantizeSilenceMs,

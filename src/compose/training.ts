@@ -45,7 +45,10 @@ export function composeTraining(
   const judges = { registry, datasets, settingsContext, sizeOf };
   const planner = createPlanner({
     ...judges,
-    ...{ machine, selection, dataDir: config.dataDir, earlierRuns: createEarlierRuns(store) },
+    machine,
+    selection,
+    dataDir: config.dataDir,
+    earlierRuns: createEarlierRuns(store),
     otherRuns: createRunsUnderway({ store, jobsDir, share }),
   });
   const imports = createImports({

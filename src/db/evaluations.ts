@@ -87,7 +87,12 @@ export function createEvaluationStore(db: Db): EvaluationStore {
     for (const result of found) putResult.run(id, result.line, JSON.stringify(result));
   }
   const toRecord = ({ state, subject, dataset, shape, rows, createdAt }: NewEvaluation) => ({
-    ...{ state, subject: JSON.stringify(subject), dataset, shape, rows, createdAt },
+    state,
+    subject: JSON.stringify(subject),
+    dataset,
+    shape,
+    rows,
+    createdAt,
   });
   return {
     insert: (row) => Number(insert.run(toRecord(row)).lastInsertRowid),

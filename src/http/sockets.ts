@@ -195,7 +195,10 @@ export function createBroadcast(options: {
       return {
         since: since === null ? null : Number(since),
         batches: batches !== null,
-        ...{ missed: [], behind: false, greeting: null, admitted },
+        missed: [],
+        behind: false,
+        greeting: null,
+        admitted,
       };
     },
     open: (socket) => {

@@ -35,7 +35,9 @@ export async function propose(
     input: JSON.stringify(question),
     answer: proposal,
     folder: command.installDir,
-    ...{ secrets: null, timeoutMs, signal },
+    secrets: null,
+    timeoutMs,
+    signal,
   });
   return parameters;
 }

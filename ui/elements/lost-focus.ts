@@ -122,6 +122,8 @@ export function keepLostFocus(): void {
   // Disabling an element takes its focus away only when it is drawn.
   document.addEventListener('focusout', () => queueMicrotask(ask));
   new MutationObserver(ask).observe(document, {
-    ...{ childList: true, subtree: true, attributeFilter: ['disabled', 'hidden', 'open'] },
+    childList: true,
+    subtree: true,
+    attributeFilter: ['disabled', 'hidden', 'open'],
   });
 }

@@ -23,7 +23,11 @@ export function fillFrom(request: SettingsRequest, name: string, path: string | 
 function baseOfForm(): SettingsRequest {
   const { task, model, dataset, provider, strategy } = draft.value;
   return {
-    ...{ task, model_name: model, dataset, provider, strategy },
+    task,
+    model_name: model,
+    dataset,
+    provider,
+    strategy,
     merge_adapter: mergesAdapter(draft.value),
   };
 }

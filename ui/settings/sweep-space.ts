@@ -16,12 +16,17 @@ type ReadDimension =
   | { readonly fault: string };
 
 const range = (low: number | string, high: number | string, log = false): WrittenDimension => ({
-  ...{ kind: 'range', choices: '', log },
+  kind: 'range',
+  choices: '',
+  log,
   low: String(low),
   high: String(high),
 });
 const choices = (...values: (number | string)[]): WrittenDimension => ({
-  ...{ kind: 'choices', low: '', high: '', log: false },
+  kind: 'choices',
+  low: '',
+  high: '',
+  log: false,
   choices: values.join(', '),
 });
 

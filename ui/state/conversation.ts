@@ -41,7 +41,8 @@ export class Conversation extends Store<readonly Exchange[]> {
           : [
               { role: 'user' as const, content: prompt },
               {
-                ...{ role: 'assistant' as const, content: answer.text },
+                role: 'assistant' as const,
+                content: answer.text,
                 ...(answer.reasoning ? { reasoning_content: answer.reasoning } : {}),
               },
             ],
@@ -62,7 +63,13 @@ export class Conversation extends Store<readonly Exchange[]> {
     this.#abort = abort;
     const sides = asked.map(
       ({ name, first }): Side => ({
-        ...{ name, first, text: '', busy: true, answer: null, error: null, stopped: false },
+        name,
+        first,
+        text: '',
+        busy: true,
+        answer: null,
+        error: null,
+        stopped: false,
       }),
     );
     const id = Math.max(0, ...this.value.map((exchange) => exchange.id)) + 1;

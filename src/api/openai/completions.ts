@@ -36,7 +36,9 @@ export const chatSpelling: Spelling<
   input: 'messages',
   whole: (content, reasoning) => ({
     message: {
-      ...{ role: 'assistant', content, refusal: null },
+      role: 'assistant',
+      content,
+      refusal: null,
       ...(reasoning === null ? {} : { reasoning_content: reasoning }),
     },
   }),

@@ -1,13 +1,21 @@
 /** Example responses for the OpenAPI document. */
 const model = {
-  ...{ id: 'Qwen3-0.6B-support', object: 'model', created: 1_795_262_400, owned_by: 'hone' },
+  id: 'Qwen3-0.6B-support',
+  object: 'model',
+  created: 1_795_262_400,
+  owned_by: 'hone',
   export: {
-    ...{ state: 'done', code: null, reason: null, advice: null },
+    state: 'done',
+    code: null,
+    reason: null,
+    advice: null,
     files: [{ quantization: 'Q8_0', state: 'done', reason: null }],
   },
 };
 const usage = {
-  ...{ prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
+  prompt_tokens: 12,
+  completion_tokens: 11,
+  total_tokens: 23,
   prompt_tokens_details: { cached_tokens: 0 },
 };
 const text = 'Shipping: We will trace your parcel today.';
@@ -75,7 +83,9 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /v1/fine_tuning/jobs': listOf(job),
   'GET /v1/fine_tuning/jobs/{job_id}': job,
   'POST /v1/fine_tuning/jobs/{job_id}/cancel': {
-    ...{ ...job, ...unfinished, status: 'cancelled' },
+    ...job,
+    ...unfinished,
+    status: 'cancelled',
     finished_at: job.finished_at,
   },
   'POST /v1/fine_tuning/jobs/{job_id}/pause': { ...job, ...unfinished, status: 'paused' },
@@ -97,7 +107,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     model: model.id,
     choices: [
       {
-        ...{ index: 0, logprobs: null, finish_reason: 'stop' },
+        index: 0,
+        logprobs: null,
+        finish_reason: 'stop',
         message: { role: 'assistant', content: text, refusal: null },
       },
     ],

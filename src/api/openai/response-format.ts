@@ -16,8 +16,11 @@ const schema = v.pipe(
     const input = dataset.value;
     for (const { path, message } of jsonSchemaFaults(input)) {
       const [first, ...others] = keysOf(path).map((key) => ({
-        ...{ type: 'unknown' as const, origin: 'value' as const },
-        ...{ input, key, value: undefined },
+        type: 'unknown' as const,
+        origin: 'value' as const,
+        input,
+        key,
+        value: undefined,
       }));
       addIssue(first === undefined ? { message } : { message, path: [first, ...others] });
     }

@@ -54,7 +54,10 @@ export function ggufShape({ parameters, numbers, tokens }: GgufFile): ModelShape
   const heads = numbers.get('attention.head_count') ?? 1;
   const headWidth = numbers.get('attention.key_length') ?? hidden / heads;
   return {
-    ...{ parameters, layers, hidden, vocabulary: tokens.length },
+    parameters,
+    layers,
+    hidden,
+    vocabulary: tokens.length,
     intermediate: numbers.get('feed_forward_length') ?? 4 * hidden,
     keyValue: (numbers.get('attention.head_count_kv') ?? heads) * headWidth,
   };

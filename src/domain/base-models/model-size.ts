@@ -105,7 +105,11 @@ export function createModelSizes(access: HubAccess): SizeOf {
         const withCode = await filesWithCode(folder);
         const files = await readdir(folder);
         return {
-          ...{ parameters: shape?.parameters ?? null, shape, kind, withCode, local: true },
+          parameters: shape?.parameters ?? null,
+          shape,
+          kind,
+          withCode,
+          local: true,
           withoutTokenizer: !hasTokenizer(files),
           // What the cache lacks is downloaded.
           whyNoWeights: path && whyNoWeights(reference, files, await indexedWeights(folder)),

@@ -83,7 +83,13 @@ export function createCheckpoints(options: {
   const closing = new AbortController();
   const preparing = createPreparing();
   const sharing = createBaseSharing({
-    ...{ store, models, bases, preparing, folderOf: folder, command, logger },
+    store,
+    models,
+    bases,
+    preparing,
+    folderOf: folder,
+    command,
+    logger,
     closing: closing.signal,
   });
   /** Jobs whose model llama.cpp cannot run; their checkpoints answer without a conversion. */

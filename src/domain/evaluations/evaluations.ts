@@ -261,7 +261,12 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       refuseMore();
       const { subject, dataset, shape, rows } = prepared;
       const id = table.insert({
-        ...{ state: 'queued', subject, dataset, shape, rows, createdAt: nowText() },
+        state: 'queued',
+        subject,
+        dataset,
+        shape,
+        rows,
+        createdAt: nowText(),
       });
       const work = prepared.write(evaluationName(id));
       preparing.set(id, work);

@@ -119,7 +119,10 @@ export function createPreparation(options: PreparationOptions): Preparation {
       const { found, data, judged } = valid;
       const rows = Math.min(request.rows ?? scoredRows.usual, data.numExamples);
       return {
-        ...{ subject: found.subject, dataset: data.name, shape: data.shape, rows },
+        subject: found.subject,
+        dataset: data.name,
+        shape: data.shape,
+        rows,
         write: (name) => write(name, found, data, judged, rows),
       };
     },

@@ -136,7 +136,10 @@ export function createFineTuningJobs(options: {
           fineTuning.putJob({
             jobId: id,
             modelName: fineTunedName(request.model, suffix, modelId),
-            ...{ suffix, metadata, trainingFile, validationFile },
+            suffix,
+            metadata,
+            trainingFile,
+            validationFile,
             learningRateMultiplier: hyperparameters.learningRateMultiplier ?? 1,
           }),
         );
@@ -159,7 +162,9 @@ export function createFineTuningJobs(options: {
       const kept = await options.checkpoints.list(id);
       return kept
         .map(({ step, createdAt }) => ({
-          ...{ step, createdAt, name: checkpointName(name, step) },
+          step,
+          createdAt,
+          name: checkpointName(name, step),
           figures: Object.assign(
             {},
             ...store.events.atStep(id, step).map(({ payload }) => stepFigures(payload)),

@@ -36,7 +36,12 @@ export function readJobEvents(
 
 function toEvent({ seq, time, type, payload }: EventRow, job: Job): JobEvent {
   const event = (message: string, level: JobEvent['level'] = 'info'): JobEvent => ({
-    ...{ seq, time, level, message, type: 'message', data: {} },
+    seq,
+    time,
+    level,
+    message,
+    type: 'message',
+    data: {},
   });
   switch (type) {
     case 'status':

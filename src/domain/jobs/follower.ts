@@ -47,7 +47,13 @@ export function createFollower(
       const { job, ending } = applyLines(before, lines, emit, () => options.takeTrace(id));
       const { state, progress, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec } = job;
       store.jobs.update(id, {
-        ...{ state, progress, phase, phaseProgress, phaseDetail, lastMetric, artifacts },
+        state,
+        progress,
+        phase,
+        phaseProgress,
+        phaseDetail,
+        lastMetric,
+        artifacts,
         ...(spec === before.spec ? {} : { spec }),
         // The offset of a line that ends the job is stored together with the outcome.
         ...(ending === null ? { journalOffset } : {}),

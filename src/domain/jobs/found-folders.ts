@@ -154,8 +154,11 @@ function registerJob({ store, frames }: Places, found: FoundJob, models: readonl
 
 /** What the model of a job says of it: it may have been exported again, and was if its run ended during the export. */
 const endOf = (model: FoundModel): JobChange => ({
-  ...{ state: 'completed' satisfies JobState, endedAt: model.createdAt, resultMetrics: model.metrics },
-  ...{ verification: model.verification, export: model.export },
+  state: 'completed' satisfies JobState,
+  endedAt: model.createdAt,
+  resultMetrics: model.metrics,
+  verification: model.verification,
+  export: model.export,
 });
 
 /**

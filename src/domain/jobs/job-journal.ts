@@ -85,7 +85,9 @@ export function applyLines(
       case 'sample': {
         const { reference, file, ...answer } = withoutHead(line);
         tell('log', {
-          ...{ level: 'info', kind: 'sample', ...answer },
+          level: 'info',
+          kind: 'sample',
+          ...answer,
           ...(reference === null ? {} : { reference }),
           ...(file === null ? {} : { file }),
         });

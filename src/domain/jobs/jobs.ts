@@ -94,10 +94,23 @@ export interface Jobs extends JobReader, JobHistory {
 
 /** The columns from the last run that a resume clears. */
 const forgotten = {
-  ...{ stopRequested: false, discardRequested: false, acknowledged: false, startedAt: null, endedAt: null },
-  ...{ errorCode: null, errorMessage: null, errorAdvice: null, errorEvidence: null },
-  ...{ exitCode: null, exitSignal: null, pid: null, pidStarted: null },
-  ...{ progress: null, phase: null, phaseProgress: null, phaseDetail: null },
+  stopRequested: false,
+  discardRequested: false,
+  acknowledged: false,
+  startedAt: null,
+  endedAt: null,
+  errorCode: null,
+  errorMessage: null,
+  errorAdvice: null,
+  errorEvidence: null,
+  exitCode: null,
+  exitSignal: null,
+  pid: null,
+  pidStarted: null,
+  progress: null,
+  phase: null,
+  phaseProgress: null,
+  phaseDetail: null,
 };
 
 /** How long a job that has ended ran, in all of its attempts. */

@@ -79,7 +79,8 @@ export function keepTrained({ state, change }: RunOutcome, trained: Trained, job
     files: [
       ...made,
       ...lost.map((quantization) => ({
-        ...{ quantization, state: 'failed' as const },
+        quantization,
+        state: 'failed' as const,
         reason: errorMessage ?? null,
       })),
     ],

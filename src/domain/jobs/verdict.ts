@@ -93,7 +93,12 @@ function readPrompts(
   for (const { payload } of events.samples(job.id, [...steps])) {
     const { prompt, text, step, reference = null, file } = payload as unknown as Sample;
     const found = prompts.get(prompt) ?? {
-      ...{ prompt, reference, base: null, tuned: null, checkpoints: [], file: null },
+      prompt,
+      reference,
+      base: null,
+      tuned: null,
+      checkpoints: [],
+      file: null,
     };
     prompts.set(prompt, { ...found, ...answerOf(found, text, step, file, kept, lastStep) });
   }

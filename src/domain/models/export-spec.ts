@@ -27,13 +27,18 @@ export async function exportSpec(
     protocol: protocolVersion,
     job_id: job === null ? model.name : jobName(job.id),
     job_dir: folder,
-    ...{ task, provider, strategy },
+    task,
+    provider,
+    strategy,
     model:
       base ??
       (await mergedBase(baseModel, model.config)) ??
       (isAbsolute(baseModel) ? locateModel(baseModel) : { name: baseModel, path: null }),
     dataset: dataset ?? {
-      ...{ name: model.datasetName, path: join(folder, 'dataset.jsonl'), rows: 0, shape: 'input-output' },
+      name: model.datasetName,
+      path: join(folder, 'dataset.jsonl'),
+      rows: 0,
+      shape: 'input-output',
     },
     validation: null,
     settings: settings ?? (settingsIn(model.config) as unknown as Settings),

@@ -80,7 +80,10 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       store.models.setNames(model.id, model);
       await writeModelFile(model);
       frames.send('identity', null, {
-        ...{ model_id: model.modelId, display_name: model.displayName, notes, tags },
+        model_id: model.modelId,
+        display_name: model.displayName,
+        notes,
+        tags,
       });
       return model;
     },

@@ -45,7 +45,10 @@ export function createAnswerFigures(): AnswerFigures {
     if (known !== undefined) return known;
     const made: AnswerCounts = {
       requests: { stop: 0, length: 0, aborted: 0, failed: 0 },
-      ...{ promptTokens: 0, cachedTokens: 0, generatedTokens: 0, lookedUpTokens: 0 },
+      promptTokens: 0,
+      cachedTokens: 0,
+      generatedTokens: 0,
+      lookedUpTokens: 0,
     };
     byModel.set(name, made);
     return made;

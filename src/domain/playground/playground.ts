@@ -144,7 +144,10 @@ export function createPlayground(options: {
     const about = { modelId: job.modelId, isCheckpoint: true };
     const name = `step ${checkpoint} of ${jobName(job.id)}`;
     const prepare = async (): Promise<Source> => ({
-      ...{ ...about, name, baseModel: job.modelName, weights: await checkpoints.prepare(job, checkpoint) },
+      ...about,
+      name,
+      baseModel: job.modelName,
+      weights: await checkpoints.prepare(job, checkpoint),
     });
     return { ...about, counter: jobName(job.id), model: store.models.byModelId(job.modelId), prepare };
   }

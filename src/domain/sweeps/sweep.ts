@@ -50,7 +50,10 @@ export function readSweep(row: SweepRow, store: Store): Sweep {
   const { request, space, state, direction } = row as Sweep;
   return {
     ...row,
-    ...{ request, space, state, direction: direction ?? directionOf(row.metric) },
+    request,
+    space,
+    state,
+    direction: direction ?? directionOf(row.metric),
     name: sweepName(row.id),
     trialsDone: store.sweeps.trials(row.id).map((trial) => readTrial(trial, row.metric, store)),
   };

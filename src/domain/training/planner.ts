@@ -171,7 +171,11 @@ export function createPlanner(
           rows === null || steps === null
             ? null
             : estimateTime(options.earlierRuns(request.model_name), {
-                ...{ strategy, settings, rows, dataset: request.dataset, heldOutRows: steps.heldOutRows },
+                strategy,
+                settings,
+                rows,
+                dataset: request.dataset,
+                heldOutRows: steps.heldOutRows,
                 provider: choices.provider,
                 steps: steps.total,
                 hasExport: exportTypes(request, whyNone).length > 0,

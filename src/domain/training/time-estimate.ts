@@ -142,7 +142,9 @@ export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): Ti
   const exportSeconds = planned.hasExport ? known('exportSeconds') : 0;
   return {
     totalSeconds: prepareSeconds + trainSeconds + exportSeconds,
-    ...{ trainSeconds, prepareSeconds, exportSeconds },
+    trainSeconds,
+    prepareSeconds,
+    exportSeconds,
     basis: nearest.name,
     isRough: differences(nearest, planned) > 0,
   };

@@ -21,7 +21,9 @@ export function choiceOf(
   const rate = (of: Token, probability: number): RatedToken => {
     const bytes = bytesOf(of);
     return {
-      ...{ token: of, text: new TextDecoder().decode(bytes), bytes: [...bytes] },
+      token: of,
+      text: new TextDecoder().decode(bytes),
+      bytes: [...bytes],
       // A probability below the smallest number is 0.
       logprob: Math.min(0, power * Math.log(Math.max(probability, 1e-45)) - Math.log(sum)),
     };

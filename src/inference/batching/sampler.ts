@@ -45,7 +45,8 @@ function drawFreely(place: Place, answer: readonly Token[], question: Sampling):
         token,
         {
           generateNext: {
-            ...{ token: true, probabilities },
+            token: true,
+            probabilities,
             options: question.sampling(guessed === 0 ? answer : [...answer, ...guesses.slice(0, guessed)]),
           },
         },

@@ -93,7 +93,8 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     try {
       return template({
         messages: messages.map(({ role, content, reasoning_content }) => ({
-          ...{ role, content },
+          role,
+          content,
           ...(reasoning_content ? { reasoning_content } : {}),
         })),
         add_generation_prompt: isPrompt,

@@ -90,7 +90,8 @@ export function readJsonSchema(root: unknown): { schema: Json; faults: SchemaFau
           fault(pointer(pointer(path, 'required'), index), `names no property: ${JSON.stringify(name)}`);
     const more = schema.additionalProperties ?? false;
     return {
-      ...{ type: 'object', properties },
+      type: 'object',
+      properties,
       ...(typeof more === 'boolean'
         ? { additionalProperties: more }
         : { additionalProperties: read(more, pointer(path, 'additionalProperties'), depth) }),

@@ -171,7 +171,13 @@ function createLoadedModel(
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
       return turns.answer({
-        ...{ prompt, signal, onText, onBegun, cameAt, adapters: order.adapters, caller: order.caller },
+        prompt,
+        signal,
+        onText,
+        onBegun,
+        cameAt,
+        adapters: order.adapters,
+        caller: order.caller,
         limit: Math.min(order.maxTokens, longest - prompt.length),
         sampling,
         temperature: order.temperature,

@@ -91,7 +91,9 @@ function take(message: ToWorker): void {
       const { id } = message;
       const none = { embeddings: [], promptTokens: 0 };
       void answer(id, { type: 'embedded', id, result: none }, async (loaded, signal) => ({
-        ...{ type: 'embedded', id, result: await loaded.embed(message, signal) },
+        type: 'embedded',
+        id,
+        result: await loaded.embed(message, signal),
       }));
       return;
     }

@@ -107,7 +107,10 @@ export class EvaluationForm extends LitElement {
         ${this._answering()}
         ${textField(
           {
-            ...{ name: 'Rows', id: 'evaluation-rows', value: this._rows, inputMode: 'numeric' },
+            name: 'Rows',
+            id: 'evaluation-rows',
+            value: this._rows,
+            inputMode: 'numeric',
             hint: `The first rows are scored, at most ${scoredRows.most.toLocaleString('en')}.`,
             fault: this._count === null,
           },

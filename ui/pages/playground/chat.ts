@@ -242,7 +242,10 @@ export class ChatView extends LitElement {
     };
     return html`
       ${chatBar({
-        ...{ chats: this._chats, openId: chatId, isEmpty: value.length === 0, open },
+        chats: this._chats,
+        openId: chatId,
+        isEmpty: value.length === 0,
+        open,
         remove: () => {
           this._talk.delete();
           open(null);
@@ -347,7 +350,10 @@ export class ChatView extends LitElement {
       text === null
         ? null
         : promptEditor({
-            ...{ text, leave, isBusy: busy, cutsOff: this._remembers && !isLast },
+            text,
+            leave,
+            isBusy: busy,
+            cutsOff: this._remembers && !isLast,
             write: (changed) => {
               this._edited = { id, text: changed };
             },

@@ -29,15 +29,16 @@ export function modelChoices(): readonly ModelChoice[] | null {
   if (known === null) return null;
   return [
     ...known.map(({ model_id: modelId, name, display_name, task }) => ({
-      ...{ modelId, task, name: `${display_name} (${name})`, isRun: false },
+      modelId,
+      task,
+      name: `${display_name} (${name})`,
+      isRun: false,
     })),
     ...runsWithoutModel().map(({ model_id: modelId, job_id, display_name, task, state }) => ({
-      ...{
-        modelId,
-        task,
-        name: `${display_name} (${job_id}, ${stateName(state).toLowerCase()})`,
-        isRun: true,
-      },
+      modelId,
+      task,
+      name: `${display_name} (${job_id}, ${stateName(state).toLowerCase()})`,
+      isRun: true,
     })),
   ];
 }

@@ -137,7 +137,10 @@ export class Playground extends LitElement {
     const { compare } = this._parameters;
     return html`
       ${modelField({
-        ...{ letter: compare ? 'A' : '', id: 'playground-model', choices, modelId: this.modelId },
+        letter: compare ? 'A' : '',
+        id: 'playground-model',
+        choices,
+        modelId: this.modelId,
         choose: (id) => router.go(`/playground/${id}`),
       })}
       ${a === undefined ? nothing : aboutLink(a)}
@@ -168,7 +171,11 @@ export class Playground extends LitElement {
           ? nothing
           : html`<div class="side-b">
               ${modelField({
-                ...{ letter: 'B', id: 'b-model', choices, modelId: this._b.modelId, same: 'Same as A' },
+                letter: 'B',
+                id: 'b-model',
+                choices,
+                modelId: this._b.modelId,
+                same: 'Same as A',
                 choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
               })}
               ${b.facts === null ? nothing : weightsFields('B', b.facts, b.answerer, (part) => this._setB(part))}

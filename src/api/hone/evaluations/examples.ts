@@ -42,8 +42,12 @@ const evaluationDetail = {
   ],
 };
 const queuedEvaluation = {
-  ...{ ...evaluationDetail, state: 'queued', figures: null, results: [] },
-  ...{ started_at: null, ended_at: null },
+  ...evaluationDetail,
+  state: 'queued',
+  figures: null,
+  results: [],
+  started_at: null,
+  ended_at: null,
 };
 
 /** An answer of each route, for the OpenAPI document. */

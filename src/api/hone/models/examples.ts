@@ -1,7 +1,10 @@
 import { facets, job, settings } from '../jobs/examples.ts';
 
 const exported = {
-  ...{ state: 'done', code: null, reason: null, advice: null },
+  state: 'done',
+  code: null,
+  reason: null,
+  advice: null,
   files: [{ quantization: 'Q8_0', state: 'done', reason: null }],
 };
 const verification = { passed: true, agreement: 1, difference_from_base: 2.1 };
@@ -13,7 +16,9 @@ const catalogued = {
   model_id: job.model_id,
   id: 1,
   name: 'Qwen3-0.6B-support',
-  ...{ display_name: job.display_name, notes: job.notes, tags: job.tags },
+  display_name: job.display_name,
+  notes: job.notes,
+  tags: job.tags,
   base_model: job.model_name,
   task: job.task,
   strategy: job.strategy,
@@ -27,12 +32,20 @@ const exportUnderway = {
   ...exported,
   files: [
     {
-      ...{ ...exported.files[0], name: 'model-Q8_0.gguf', bytes: 639_446_688, verified: true },
-      ...{ loss_increase: 0.003, mean_kl: 0.0011, agreement: 0.994 },
+      ...exported.files[0],
+      name: 'model-Q8_0.gguf',
+      bytes: 639_446_688,
+      verified: true,
+      loss_increase: 0.003,
+      mean_kl: 0.0011,
+      agreement: 0.994,
     },
   ],
   underway: {
-    ...{ quantizations: ['Q4_K_M', 'F16'], state: 'running', phase: 'convert', progress: 0.42 },
+    quantizations: ['Q4_K_M', 'F16'],
+    state: 'running',
+    phase: 'convert',
+    progress: 0.42,
     detail: 'merging into F16',
   },
 };

@@ -25,7 +25,10 @@ export function presentFigures({
     first_token_ms: firstTokenMs,
     tokens_per_second: tokensPerSecond,
     processes: now.map(({ models, running, waiting, memoryBytes }) => ({
-      ...{ models: [...models], running, waiting, memory_bytes: memoryBytes },
+      models: [...models],
+      running,
+      waiting,
+      memory_bytes: memoryBytes,
     })),
   };
 }

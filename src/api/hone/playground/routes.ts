@@ -60,8 +60,13 @@ export function playgroundRoutes({ checkpoints, machine, playground }: Services)
           total_bytes: facts.ramTotalBytes,
           free_bytes: freeBytes === null ? null : Math.max(0, Math.floor(freeBytes)),
           models: models.map(({ model, base, isLoaded, needsBytes }) => ({
-            ...{ id: model.id, model_id: model.modelId, name: model.name, base_model: model.baseModel },
-            ...{ base, loaded: isLoaded, needs_bytes: needsBytes },
+            id: model.id,
+            model_id: model.modelId,
+            name: model.name,
+            base_model: model.baseModel,
+            base,
+            loaded: isLoaded,
+            needs_bytes: needsBytes,
             fits: freeBytes === null || needsBytes === null || needsBytes <= freeBytes,
           })),
         };

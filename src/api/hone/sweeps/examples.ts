@@ -46,8 +46,13 @@ const sweep = {
   best_request: { ...sweepRequest, learning_rate: 0.0004311, lora_r: 16 },
 };
 const nothingYet = {
-  ...{ started: 0, ended: 0, best: null, best_request: null },
-  ...{ trials_started: [], importance: [], steps: { made: 0, planned: 0 } },
+  started: 0,
+  ended: 0,
+  best: null,
+  best_request: null,
+  trials_started: [],
+  importance: [],
+  steps: { made: 0, planned: 0 },
 };
 
 /** An answer of each route, for the OpenAPI document. */

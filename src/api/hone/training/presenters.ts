@@ -23,7 +23,8 @@ export function presentPlan(plan: Plan) {
       total_bytes: fine.disk.totalBytes,
     },
     steps: plan.steps && {
-      ...{ total: plan.steps.total, at_least: plan.steps.isLeast },
+      total: plan.steps.total,
+      at_least: plan.steps.isLeast,
       held_out_rows: plan.steps.heldOutRows,
     },
     time: plan.time && {

@@ -62,9 +62,15 @@ export function createImportEntries(
 
     add(source, folder, paths) {
       const record: ImportRecord = {
-        ...{ id: randomUUID(), state: 'reading', source, proposal: null, dataset: null },
+        id: randomUUID(),
+        state: 'reading',
+        source,
+        proposal: null,
+        dataset: null,
         progress: { doneBytes: 0, totalBytes: source.sizeBytes, rows: 0, skipped: 0 },
-        ...{ problems: [], totalProblems: 0, error: null },
+        problems: [],
+        totalProblems: 0,
+        error: null,
       };
       const controller = new AbortController();
       const entry: ImportEntry = { record, paths, folder, controller, work: Promise.resolve() };

@@ -22,7 +22,10 @@ export interface ImportWork {
 }
 
 const requestOf = ({ paths, scratch, limitBytes }: ImportWork, mapping: ImportMapping | null) => ({
-  ...{ paths, scratch, limitBytes, mapping },
+  paths,
+  scratch,
+  limitBytes,
+  mapping,
 });
 
 /**

@@ -92,7 +92,11 @@ export function createImports(options: {
   const { find, change, fail, forget } = entries;
 
   const workOf = ({ paths, folder, controller }: ImportEntry) => ({
-    ...{ command, paths, scratch: folder, limitBytes, signal: controller.signal },
+    command,
+    paths,
+    scratch: folder,
+    limitBytes,
+    signal: controller.signal,
   });
 
   function open(
@@ -165,7 +169,11 @@ export function createImports(options: {
     try {
       const dataset = await runImport(workOf(entry), record, {
         mapping: mapping ?? record.proposal?.mapping ?? null,
-        ...{ name, skipInvalid, version, datasets, onProgress: () => change(record, {}) },
+        name,
+        skipInvalid,
+        version,
+        datasets,
+        onProgress: () => change(record, {}),
       });
       // First, so that nothing is left when its end is told. What cannot be deleted now is when the service starts.
       await rm(entry.folder, { recursive: true, force: true }).catch(() => undefined);
