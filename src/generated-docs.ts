@@ -1,8 +1,9 @@
 /** The parts of docs/ that are generated from `src/contract/`. */
-import { type TriedArchitecture, triedArchitectures } from './contract/architectures.ts';
+
 import { failureCodes, failures } from './contract/failures.ts';
-import { ggufArchitectures } from './contract/gguf-bases.ts';
 import { type Field, journalLines } from './contract/journal.ts';
+import { type TriedArchitecture, triedArchitectures } from './contract/models/architectures.ts';
+import { ggufArchitectures } from './contract/models/gguf-bases.ts';
 import { derivedText, type Setting, settingNames, settings } from './contract/settings.ts';
 
 /** Characters of a line of text. */

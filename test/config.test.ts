@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '../src/config.ts';
 import { allowedEnvironment, childVariables } from '../src/contract/child-environment.ts';
-import { downloadSecrets, trainerEnvironment } from '../src/trainer/supervisor.ts';
+import { downloadSecrets, trainerEnvironment } from '../src/trainer/processes/supervisor.ts';
 import { temporaryFolder } from './folders.ts';
 
 const empty = temporaryFolder();

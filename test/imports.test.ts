@@ -203,13 +203,30 @@ test('the reader sees every way to import', () => {
   );
 });
 
+/** The most files of a folder; one that has more needs a second level. */
+const mostFiles = 16;
+
+test('no folder outgrows itself', () => {
+  const counts = new Map<string, number>();
+  for (const room of ['src', 'ui', 'setup']) {
+    for (const entry of readdirSync(join(root, room), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const folder = relative(root, entry.parentPath).split(sep).join('/');
+      counts.set(folder, (counts.get(folder) ?? 0) + 1);
+    }
+  }
+  assert.ok(counts.has('src/contract'));
+  const tooLarge = [...counts].filter(([folder, count]) => count > (folder === 'src' ? 8 : mostFiles));
+  assert.equal(tooLarge, []);
+});
+
 test('the table refuses what it should', () => {
   const refused = (file: string, specifier: string, typeOnly = false) =>
     assert.type(fault(file, { specifier, typeOnly }), 'string', `${file} imports ${specifier}`);
   refused('src/demo/main.ts', '../errors.ts');
   refused('src/api/flat/face.ts', '../finetune/schemas.ts');
-  refused('src/db/jobs.ts', '../domain/job-record/job.ts');
-  refused('src/db/jobs.ts', '../hub/model-info.ts');
+  refused('src/db/tables/jobs.ts', '../../domain/job-record/job.ts');
+  refused('src/db/tables/jobs.ts', '../../hub/model-info.ts');
   refused('src/domain/jobs/jobs.ts', '../../http/route.ts');
   refused('src/domain/jobs/jobs.ts', '../../api/flat/face.ts');
   refused('src/main.ts', './demo/main.ts');
@@ -225,7 +242,7 @@ test('the table refuses what it should', () => {
   refused('src/contract/settings.ts', '../errors.ts', true);
   refused('src/contract/settings.ts', 'valibot');
   refused('src/domain/events/frame-log.ts', '../jobs/jobs.ts');
-  refused('src/domain/training/planner.ts', '../services.ts');
+  refused('src/domain/training/estimate/planner.ts', '../../services.ts');
   refused('src/inference/worker/worker.ts', '../engine/child.ts');
   refused('ui/elements/parts.ts', '../pages/runs/run.ts');
   refused('ui/pages/models/model.ts', '../runs/run.ts');

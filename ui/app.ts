@@ -3,7 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
 import { currentJobId, router, runOf } from './state/app.ts';
-import { phaseName, stateName } from './state/job-words.ts';
+import { phaseName, stateName } from './state/runs/job-words.ts';
 import { isSignInNeeded, session } from './state/session.ts';
 import { Watch } from './state/store.ts';
 import { type Theme, theme } from './state/theme.ts';

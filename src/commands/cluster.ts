@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import { lookAtCluster, rayEnvironment, rayNode } from '../trainer/cluster.ts';
-import { isAlive, type ProcessIdentity, signalGroup, spawnDetached } from '../trainer/process.ts';
+import { isAlive, type ProcessIdentity, signalGroup, spawnDetached } from '../trainer/processes/process.ts';
 
 const usage = 'Use "hone cluster start [--host ADDRESS] [--port N]" or "hone cluster stop".';
 

@@ -8,14 +8,14 @@ import { migrationsDir } from '../compose/records.ts';
 import type { Config } from '../config.ts';
 import { listBackups } from '../db/backup.ts';
 import { openStore } from '../db/store.ts';
-import { createShare, describeShare } from '../domain/jobs/devices.ts';
+import { createShare, describeShare } from '../domain/jobs/run/devices.ts';
 import { readMachine } from '../domain/machine/machine.ts';
 import { asAppError } from '../errors.ts';
 import { readTls } from '../http/engines/tls.ts';
 import { checkEngine } from '../inference/check.ts';
 import { lookAtCluster } from '../trainer/cluster.ts';
 import { describeTrainer } from '../trainer/describe.ts';
-import { trainerEnvironment } from '../trainer/supervisor.ts';
+import { trainerEnvironment } from '../trainer/processes/supervisor.ts';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { activeStates } from '../contract/jobs.ts';
 import { createEvaluations } from '../domain/evaluations/evaluations.ts';
 import { jobName } from '../domain/job-record/job.ts';
-import { readHeld, spareDevices } from '../domain/jobs/devices.ts';
+import { readHeld, spareDevices } from '../domain/jobs/run/devices.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeModels } from './models.ts';
 import type { composeTraining } from './training.ts';

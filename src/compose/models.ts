@@ -13,7 +13,7 @@ import { createEngines } from '../inference/engine/engines.ts';
 import { createTrainedEngine } from '../inference/engine/trained-engine.ts';
 import { threadPlacement } from '../native/thread-placement.ts';
 import { answeringEnvironment, startAnswering } from '../trainer/answering.ts';
-import type { WarmTrainer } from '../trainer/warm.ts';
+import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeMachine } from './machine.ts';
 

@@ -1,6 +1,6 @@
 import { unfinishedStates } from '../contract/jobs.ts';
 import type { Services } from '../domain/services.ts';
-import { createWarmTrainer, type WarmTrainer } from '../trainer/warm.ts';
+import { createWarmTrainer, type WarmTrainer } from '../trainer/processes/warm.ts';
 import type { Foundation } from './foundation.ts';
 
 /**

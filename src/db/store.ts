@@ -1,13 +1,13 @@
-import { type AccessStore, createAccessStore } from './access.ts';
-import { createDatasetStore, type DatasetStore } from './datasets.ts';
-import { createEvaluationStore, type EvaluationStore } from './evaluations.ts';
-import { createEventStore, type EventStore } from './events.ts';
-import { createFineTuningStore, type FineTuningStore } from './fine-tuning.ts';
-import { createJobStore, type JobStore } from './jobs.ts';
-import { createModelStore, type ModelStore } from './models.ts';
 import { openDatabase } from './open.ts';
-import { createSessionStore, type SessionStore } from './session.ts';
-import { createSweepStore, type SweepStore } from './sweeps.ts';
+import { type AccessStore, createAccessStore } from './tables/access.ts';
+import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
+import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
+import { createEventStore, type EventStore } from './tables/events.ts';
+import { createFineTuningStore, type FineTuningStore } from './tables/fine-tuning.ts';
+import { createJobStore, type JobStore } from './tables/jobs.ts';
+import { createModelStore, type ModelStore } from './tables/models.ts';
+import { createSessionStore, type SessionStore } from './tables/session.ts';
+import { createSweepStore, type SweepStore } from './tables/sweeps.ts';
 
 /** The tables and transactions. */
 export interface Store {

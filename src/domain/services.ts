@@ -25,7 +25,7 @@ import type { Moving } from './moving/moving.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
-import type { Planner } from './training/planner.ts';
+import type { Planner } from './training/estimate/planner.ts';
 import type { Previewer } from './training/previewer.ts';
 
 /** What the faces are given: the core, wired by the composition root. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 
 /** The environment of a process that answers: that of a training without a cluster, and offline. */
 export const answeringEnvironment = (command: TrainerCommand): NodeJS.ProcessEnv => ({

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { askTrainer } from './ask.ts';
-import type { TrainerCommand } from './supervisor.ts';
+import type { TrainerCommand } from './processes/supervisor.ts';
 
 const prepared = v.object({ adapter: v.nullable(v.string()), base: v.nullable(v.string()) });
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
-import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 
 const run = promisify(execFile);
 

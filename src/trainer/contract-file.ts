@@ -1,7 +1,7 @@
 import { failureCodes, failures } from '../contract/failures.ts';
-import { ggufArchitectures } from '../contract/gguf-bases.ts';
 import { journalLines, protocolVersion } from '../contract/journal.ts';
-import { quantizations, quantizationTypes } from '../contract/quantizations.ts';
+import { ggufArchitectures } from '../contract/models/gguf-bases.ts';
+import { quantizations, quantizationTypes } from '../contract/models/quantizations.ts';
 import { rowShapes } from '../contract/rows.ts';
 import { mayBeNull, type Setting, settingNames, settings } from '../contract/settings.ts';
 

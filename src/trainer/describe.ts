@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
+import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 import { type Description, description } from './protocol.ts';
-import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
 const run = promisify(execFile);
 

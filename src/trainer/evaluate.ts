@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { spawnDetached } from './process.ts';
+import { spawnDetached } from './processes/process.ts';
+import { type Trainer, type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 import type { JobSpec } from './protocol.ts';
-import { type Trainer, type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
 /** What `python -m trainer evaluate` reads beside the specification (docs/job-folder.md). */
 export interface EvaluationOrder {

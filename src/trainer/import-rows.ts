@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
-import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
+import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 
 /** What `python -m trainer import` reads. */
 export interface ImportRequest {

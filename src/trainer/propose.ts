@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { Direction, Parameters } from '../contract/sweeps.ts';
 import { askTrainer } from './ask.ts';
-import type { TrainerCommand } from './supervisor.ts';
+import type { TrainerCommand } from './processes/supervisor.ts';
 
 /** What the sampler is shown (trainer/propose.py). */
 export interface ProposalQuestion {

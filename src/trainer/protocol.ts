@@ -10,7 +10,7 @@ import {
   type protocolVersion,
   type Verification,
 } from '../contract/journal.ts';
-import type { Quantization } from '../contract/quantizations.ts';
+import type { Quantization } from '../contract/models/quantizations.ts';
 import { type RowShape, rowShapeNames } from '../contract/rows.ts';
 import type { Settings } from '../contract/settings.ts';
 import type { AdapterBase } from './merged-folder.ts';

@@ -5,9 +5,9 @@ import * as v from 'valibot';
 import { type Phase, phaseNames } from '../contract/jobs.ts';
 import { artifactKinds, type ExportOutcome, type LineOf, type Verification } from '../contract/journal.ts';
 import { AppError } from '../errors.ts';
-import { findByArgument, isAlive, signalGroup } from './process.ts';
+import { findByArgument, isAlive, signalGroup } from './processes/process.ts';
+import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
 import { exportOutcome, verification } from './protocol.ts';
-import { type TrainerCommand, trainerEnvironment } from './supervisor.ts';
 
 /** What an export is doing: the share of a phase, 0 to 1. */
 export interface ExportStep {

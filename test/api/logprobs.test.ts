@@ -1,7 +1,7 @@
 /** The log-probabilities of a text completion, where a character has several tokens. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createTextLogprobs } from '../../src/api/openai/logprobs.ts';
+import { createTextLogprobs } from '../../src/api/openai/completions/logprobs.ts';
 import type { RatedToken, TokenChoice } from '../../src/domain/playground/playground.ts';
 
 const rated = (text: string, logprob: number, bytes = [...Buffer.from(text)]): RatedToken => ({

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { datasetFileId } from '../../src/db/datasets.ts';
 import { openStore } from '../../src/db/store.ts';
+import { datasetFileId } from '../../src/db/tables/datasets.ts';
 import { root, temporaryFolder } from '../folders.ts';
 
 const row = (name: string, uploadedAt: string) => ({

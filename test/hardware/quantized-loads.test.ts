@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quantizationTypes } from '../../src/contract/quantizations.ts';
+import { quantizationTypes } from '../../src/contract/models/quantizations.ts';
 import { quantize } from '../../src/native/quantize.ts';
 import { writeTinyGguf } from '../native/tiny-gguf.ts';
 

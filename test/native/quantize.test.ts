@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quantizationTypes } from '../../src/contract/quantizations.ts';
+import { quantizationTypes } from '../../src/contract/models/quantizations.ts';
 import { quantize, quantizeErrorCode } from '../../src/native/quantize.ts';
 import { preloading, shim } from './fake/build.ts';
 import { writeTinyGguf } from './tiny-gguf.ts';

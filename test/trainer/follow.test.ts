@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readJournal } from '../../src/trainer/journal.ts';
-import { followTrainer } from '../../src/trainer/supervisor.ts';
+import { followTrainer } from '../../src/trainer/processes/supervisor.ts';
 import { temporaryFolder } from '../folders.ts';
 
 const steps = 5_000;

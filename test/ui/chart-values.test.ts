@@ -7,7 +7,7 @@ import { type Mark, marksAt } from '../../ui/charts/marks.ts';
 import { overlaid } from '../../ui/charts/overlay.ts';
 import { robustRange } from '../../ui/charts/robust-range.ts';
 import { Smoothed, smoothedEnd, type Values } from '../../ui/charts/smoothing.ts';
-import { RunSeries } from '../../ui/state/series.ts';
+import { RunSeries } from '../../ui/state/runs/series.ts';
 
 /** TensorBoard's smoothing as its documentation puts it: an average of weights w^k, divided by their sum. */
 const byDefinition = (values: Values, weight: number, at: number) => {

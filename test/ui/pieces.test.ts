@@ -23,7 +23,7 @@ import {
   settingField,
   valueIfLeftOut,
 } from '../../ui/settings/setting-values.ts';
-import { RunSeries } from '../../ui/state/series.ts';
+import { RunSeries } from '../../ui/state/runs/series.ts';
 
 const fields = groupsFor('rlhf').flatMap((group) => group.fields);
 const required = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };

@@ -19,7 +19,8 @@ from trainer.protocol.durable import whole_folder, write_json
 from trainer.protocol.failures import Failure
 
 PHASE = "gguf"
-# Bytes of the file that, with its size and time, tell it from others (src/domain/base-models/gguf-base.ts).
+# Bytes of the file that, with its size and time, tell it from others, as in
+# src/domain/base-models/gguf/gguf-base.ts.
 KEY_BYTES = 1 << 20
 # Kept free beside the folder.
 SPARE_BYTES = 1 << 26

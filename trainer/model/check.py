@@ -45,7 +45,7 @@ TOKENIZER_FILES = (
 )
 
 # The largest files that are read whole, in bytes. Configurations have kilobytes (the service has the same
-# limit in src/domain/base-models/small-json.ts), tokenizers and lists of tensors up to about 50 MB.
+# limit in src/domain/base-models/files/small-json.ts), tokenizers and lists of tensors up to about 50 MB.
 LARGEST = {
     **dict.fromkeys(
         (
@@ -216,7 +216,7 @@ def exportable(config: dict[str, Any], spec: Spec) -> tuple[bool, str]:
 
 def check_weights(directory: Path, name: str) -> None:
     """Failure `bad_model` unless all weights are there as safetensors, where transformers looks for them (the
-    service says the same before: src/domain/base-models/weight-files.ts)."""
+    service says the same before: src/domain/base-models/files/weight-files.ts)."""
     promised = view.weight_files(directory)
     if promised is not None:
         missing = [file for file in promised if view.find(directory, file) is None]

@@ -1,6 +1,7 @@
 """Checks, before the first step, that the disk has room for the whole run.
 
-The service computes the need (`src/domain/training/disk-need.ts`) and passes it in the specification.
+The service computes the need (`src/domain/training/estimate/disk-need.ts`) and passes it in the
+specification.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import { formatCount, formatNumber } from '../elements/format.ts';
-import type { XName } from '../state/chart-options.ts';
+import type { XName } from '../state/runs/chart-options.ts';
 
 /** An x axis: what it counts, and its numbers. */
 export interface Axis {

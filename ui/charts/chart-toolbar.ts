@@ -1,7 +1,7 @@
 import { html, LitElement, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { checkField } from '../elements/fields.ts';
-import { chartOptions, mostSmoothing, type XName, xNames } from '../state/chart-options.ts';
+import { chartOptions, mostSmoothing, type XName, xNames } from '../state/runs/chart-options.ts';
 import { Watch } from '../state/store.ts';
 import { axes } from './axis.ts';
 import { saveCsv, savePng } from './chart-files.ts';

@@ -2,7 +2,7 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { formatNumber } from '../elements/format.ts';
-import { paced } from '../state/pace.ts';
+import { paced } from '../state/runs/pace.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
 import { type Axis, axes } from './axis.ts';

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { JobState } from '../../src/contract/jobs.ts';
 import type { ServiceError } from '../api/request.ts';
-import { stateName } from '../state/job-words.ts';
+import { stateName } from '../state/runs/job-words.ts';
 import type { Child } from './child.ts';
 
 /** Small stateless templates used by every page. */

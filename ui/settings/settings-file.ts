@@ -1,4 +1,4 @@
-import { quantizationTypes } from '../../src/contract/quantizations.ts';
+import { quantizationTypes } from '../../src/contract/models/quantizations.ts';
 import { type SettingName, settings } from '../../src/contract/settings.ts';
 import type { FieldFault } from '../api/request.ts';
 import { download, fileNameOf } from '../elements/download.ts';

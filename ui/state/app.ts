@@ -15,11 +15,11 @@ import type {
   RecommendedSettings,
   SweepSummary,
 } from '../api/types.ts';
-import { isActive } from './job-words.ts';
-import { paced } from './pace.ts';
 import { Remote, WatchedRemote } from './remote.ts';
 import { Router } from './router.ts';
-import { Run } from './run.ts';
+import { isActive } from './runs/job-words.ts';
+import { paced } from './runs/pace.ts';
+import { Run } from './runs/run.ts';
 import { openSession, untilSignedIn } from './session.ts';
 import { Store } from './store.ts';
 import { Toasts } from './toasts.ts';

@@ -1,8 +1,8 @@
 import type { StatusFrame } from '../api/frames.ts';
 import { service } from '../api/service.ts';
 import { latest, router } from './app.ts';
-import { isEnded, stateName } from './job-words.ts';
 import { readStored, writeStored } from './local-storage.ts';
+import { isEnded, stateName } from './runs/job-words.ts';
 import { Store } from './store.ts';
 
 /** Whether the browser shows a notification when a run ends; `missing` if it cannot show any on this page. */

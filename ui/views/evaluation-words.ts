@@ -3,7 +3,7 @@ import { evaluationFigures } from '../../src/contract/evaluations.ts';
 import type { EvaluationSummary } from '../api/types.ts';
 import { formatNumber } from '../elements/format.ts';
 import { nameText, progressBar, shortModelName, stateBadge } from '../elements/parts.ts';
-import { phaseName } from '../state/job-words.ts';
+import { phaseName } from '../state/runs/job-words.ts';
 
 type FigureName = keyof typeof evaluationFigures;
 

@@ -1,14 +1,14 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { defaultQuantizations } from '../../src/contract/quantizations.ts';
+import { defaultQuantizations } from '../../src/contract/models/quantizations.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Choices, ModelExport } from '../api/types.ts';
 import { formatBytes, formatNumber } from '../elements/format.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, exported } from '../state/app.ts';
-import { phaseName } from '../state/job-words.ts';
 import { asServiceError } from '../state/remote.ts';
+import { phaseName } from '../state/runs/job-words.ts';
 import { Watch } from '../state/store.ts';
 
 type Type = Choices['quantizations'][number];

@@ -3,7 +3,7 @@ import type { JobState } from '../../src/contract/jobs.ts';
 import type { SweepState } from '../../src/contract/sweeps.ts';
 import type { Sweep, SweepSummary, Trial } from '../api/types.ts';
 import { stateBadge } from '../elements/parts.ts';
-import { isActive } from '../state/job-words.ts';
+import { isActive } from '../state/runs/job-words.ts';
 
 const sweepStates: Readonly<Record<SweepState, string>> = {
   running: 'Running',

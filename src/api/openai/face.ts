@@ -1,10 +1,10 @@
 import type { Services } from '../../domain/services.ts';
 import { type Face, withExamples } from '../../http/route.ts';
-import { completionRoutes } from './completion-routes.ts';
+import { completionRoutes } from './completions/routes.ts';
 import { embeddingRoutes } from './embeddings.ts';
 import { presentError } from './errors.ts';
-import { fileRoutes } from './files.ts';
-import { fineTuningRoutes } from './jobs.ts';
+import { fileRoutes } from './fine-tuning/file-routes.ts';
+import { fineTuningRoutes } from './fine-tuning/job-routes.ts';
 import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
 import { error } from './schemas.ts';

@@ -1,7 +1,7 @@
 import type { Model } from '../../domain/models/models.ts';
 import type { Services } from '../../domain/services.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
-import { deleted } from './file-schemas.ts';
+import { deleted } from './fine-tuning/file-schemas.ts';
 import { unixSeconds } from './page.ts';
 import * as s from './schemas.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type KeyScope, keyNamePattern, keyNameRule } from '../../contract/access.ts';
-import type { AccessKeyRow, AccessStore } from '../../db/access.ts';
+import type { AccessKeyRow, AccessStore } from '../../db/tables/access.ts';
 import { AppError } from '../../errors.ts';
 
 /** Whoever presented a valid key or session. */

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { isHubId } from '../base-models/base-model.ts';
-import { hasWeights } from '../base-models/weight-files.ts';
+import { hasWeights } from '../base-models/files/weight-files.ts';
 
 /** The path that a text names, or null if it is a model of the hub or a stored file. */
 function pathIn(kind: 'model' | 'file', text: string): string | null {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { AccessStore } from '../../db/access.ts';
-import type { SessionStore } from '../../db/session.ts';
+import type { AccessStore } from '../../db/tables/access.ts';
+import type { SessionStore } from '../../db/tables/session.ts';
 import { type AccessKeys, type KeyHolder, sha256 } from './access-keys.ts';
 
 /** How long a browser stays signed in. */

@@ -4,11 +4,11 @@ import { isAbsolute, join } from 'node:path';
 import { refusalOf } from '../../faults.ts';
 import { type AdapterBase, mergedFolder } from '../../trainer/merged-folder.ts';
 import { type BaseModel, isHubId, locateModel, refuseNoFolder } from './base-model.ts';
-import { isGgufPath } from './gguf-base.ts';
-import { linksOutOf, modelFile, readModelJson } from './model-file.ts';
+import { linksOutOf, modelFile, readModelJson } from './files/model-file.ts';
+import { isNetworkPath, networkPathRefusal } from './files/network-path.ts';
+import { adapterWeights, hasAdapter, hasWeights } from './files/weight-files.ts';
+import { isGgufPath } from './gguf/gguf-base.ts';
 import { tensorNames } from './model-shape.ts';
-import { isNetworkPath, networkPathRefusal } from './network-path.ts';
-import { adapterWeights, hasAdapter, hasWeights } from './weight-files.ts';
 
 /** Where the adapter that can be merged into a base model is. */
 export type AdapterPlace = 'alone' | 'beside';

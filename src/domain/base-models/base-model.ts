@@ -4,13 +4,13 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { ggufFolder } from '../../trainer/gguf-folder.ts';
 import type { AdapterBase } from '../../trainer/merged-folder.ts';
-import { checkGgufBase, isGgufPath } from './gguf-base.ts';
-import { kindOf, type ModelKind } from './gguf-verdict.ts';
-import { linksOutOf, readModelJson } from './model-file.ts';
-import { isNetworkPath, networkPathRefusal } from './network-path.ts';
-import { UnreadableFile } from './small-json.ts';
-import { hasTokenizer, tokenizerRefusal } from './tokenizer-files.ts';
-import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
+import { linksOutOf, readModelJson } from './files/model-file.ts';
+import { isNetworkPath, networkPathRefusal } from './files/network-path.ts';
+import { UnreadableFile } from './files/small-json.ts';
+import { hasTokenizer, tokenizerRefusal } from './files/tokenizer-files.ts';
+import { hasAdapter, indexedWeights, whyNoWeights } from './files/weight-files.ts';
+import { checkGgufBase, isGgufPath } from './gguf/gguf-base.ts';
+import { kindOf, type ModelKind } from './gguf/gguf-verdict.ts';
 
 /**
  * The location of a base model: a hub ID, or a local folder, which may be still to be made of a GGUF file, or of an

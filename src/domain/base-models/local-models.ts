@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listCached } from '../../hub/cached-model.ts';
 import { locateModel } from './base-model.ts';
-import { readBase, whyNoBase } from './gguf-base.ts';
-import { type CachedGguf, findCachedGgufs } from './gguf-caches.ts';
-import { ggufTypeName } from './gguf-types.ts';
+import { readBase, whyNoBase } from './gguf/gguf-base.ts';
+import { type CachedGguf, findCachedGgufs } from './gguf/gguf-caches.ts';
+import { ggufTypeName } from './gguf/gguf-types.ts';
 
 /** What is told of a GGUF file. */
 export interface LocalGguf extends Omit<CachedGguf, 'path'> {

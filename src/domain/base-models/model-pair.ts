@@ -1,6 +1,6 @@
 import { type RowShape, rowShapes } from '../../contract/rows.ts';
 import type { Description } from '../../trainer/protocol.ts';
-import type { ModelKind } from './gguf-verdict.ts';
+import type { ModelKind } from './gguf/gguf-verdict.ts';
 
 /** The class suffix of text generation models in transformers. */
 export const continues = /(?:ForCausalLM|LMHeadModel)$/;

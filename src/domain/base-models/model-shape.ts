@@ -1,7 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
-import { kindOf, type ModelKind } from './gguf-verdict.ts';
-import { modelFile, readModelJson } from './model-file.ts';
-import { indexedWeights, loadedWeights } from './weight-files.ts';
+import { modelFile, readModelJson } from './files/model-file.ts';
+import { indexedWeights, loadedWeights } from './files/weight-files.ts';
+import { kindOf, type ModelKind } from './gguf/gguf-verdict.ts';
 
 /** The sizes of a decoder model that its memory depends on. */
 export interface ModelShape {

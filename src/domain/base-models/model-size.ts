@@ -7,13 +7,13 @@ import { readModelConfig } from '../../hub/model-config.ts';
 import { readModelInfo } from '../../hub/model-info.ts';
 import { withAdapter } from './adapter-base.ts';
 import { type BaseModel, locateModel, refuseNoFolder } from './base-model.ts';
-import { ggufKind, ggufShape, readBase } from './gguf-base.ts';
-import { kindOf, type ModelKind, unknownKind } from './gguf-verdict.ts';
+import { hasTokenizer } from './files/tokenizer-files.ts';
+import { hasAdapter, indexedWeights, whyNoWeights } from './files/weight-files.ts';
+import { ggufKind, ggufShape, readBase } from './gguf/gguf-base.ts';
+import { kindOf, type ModelKind, unknownKind } from './gguf/gguf-verdict.ts';
 import { type ModelShape, readModelShape, shapeOf, textParameters } from './model-shape.ts';
 import { filesWithCode, namesCode } from './own-code.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
-import { hasTokenizer } from './tokenizer-files.ts';
-import { hasAdapter, indexedWeights, whyNoWeights } from './weight-files.ts';
 
 /** The size of a base model, as far as known before downloading it. */
 export interface ModelSize {

@@ -1,10 +1,10 @@
-import { whyNoGgufWasMade } from '../../contract/architectures.ts';
+import { whyNoGgufWasMade } from '../../contract/models/architectures.ts';
 import type { Description } from '../../trainer/protocol.ts';
-import type { ModelKind } from './gguf-verdict.ts';
+import { tokenizerRefusal } from './files/tokenizer-files.ts';
+import type { ModelKind } from './gguf/gguf-verdict.ts';
 import { continues, hasTextPart, partAdvice, whyNotPair, whyUntrainable } from './model-pair.ts';
 import type { ModelSize } from './model-size.ts';
 import { codeRefusal } from './own-code.ts';
-import { tokenizerRefusal } from './tokenizer-files.ts';
 
 type Facts = Pick<ModelSize, 'kind' | 'withCode' | 'withoutTokenizer' | 'whyNoWeights' | 'hasAdapterBeside'>;
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readModelJson } from './model-file.ts';
+import { readModelJson } from './files/model-file.ts';
 
 /** The files that can refer to Python code for what training loads (trainer/model/check.py). */
 const codeFiles = ['config.json', 'tokenizer_config.json'] as const;

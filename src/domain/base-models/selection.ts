@@ -1,5 +1,5 @@
 import type { Profile } from '../../contract/profiles.ts';
-import type { SessionStore } from '../../db/session.ts';
+import type { SessionStore } from '../../db/tables/session.ts';
 import { AppError } from '../../errors.ts';
 import { createFaults } from '../../faults.ts';
 import type { HubAccess } from '../../hub/access.ts';

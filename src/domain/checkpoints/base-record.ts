@@ -3,7 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asAppError } from '../../errors.ts';
 import { askBase, baseNoteName } from '../../trainer/checkpoint.ts';
-import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
 import type { Model, Models } from '../models/models.ts';
 import type { Preparing } from './preparing.ts';
 import { readBaseNote } from './shared-bases.ts';

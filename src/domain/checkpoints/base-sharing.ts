@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { unfinishedStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { prepareCheckpoint } from '../../trainer/checkpoint.ts';
-import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
 import type { Model, Models } from '../models/models.ts';
 import type { Preparing } from './preparing.ts';
 import { readBaseNote, type SharedBases } from './shared-bases.ts';

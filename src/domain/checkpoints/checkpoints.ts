@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import { checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
-import type { TrainerCommand } from '../../trainer/supervisor.ts';
+import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
 import { isChatTemplate, type Model, type Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';

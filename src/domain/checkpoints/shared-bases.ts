@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { ListedModel, ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
+import type { ListedModel, ModelRow } from '../../db/tables/models.ts';
 import { baseNote, baseNoteName } from '../../trainer/checkpoint.ts';
 
 /** What trials of exports found out about bases, which outlives models: a few hundred bytes each. */

@@ -1,4 +1,4 @@
-import type { DatasetRow } from '../../db/datasets.ts';
+import type { DatasetRow } from '../../db/tables/datasets.ts';
 import type { Validation } from './rows/row-validator.ts';
 
 /** A stored dataset. */

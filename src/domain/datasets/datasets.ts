@@ -1,10 +1,10 @@
 import { readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import type { RowShape } from '../../contract/rows.ts';
-import type { DatasetRow, DatasetStore } from '../../db/datasets.ts';
+import type { DatasetRow, DatasetStore } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
-import { isNetworkPath, networkPathRefusal } from '../base-models/network-path.ts';
+import { isNetworkPath, networkPathRefusal } from '../base-models/files/network-path.ts';
 import type { Dataset } from './dataset.ts';
 import { checkDatasetFile } from './files/dataset-file.ts';
 import { datasetName } from './files/dataset-name.ts';

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { evaluationStates } from '../../contract/evaluations.ts';
-import type { EvaluationRow, EvaluationStore } from '../../db/evaluations.ts';
+import type { EvaluationRow, EvaluationStore } from '../../db/tables/evaluations.ts';
 import { rowResult } from '../../trainer/evaluate.ts';
 import { readRecords, writeRecord } from '../job-record/record-files.ts';
 import { evaluationName } from './evaluation.ts';

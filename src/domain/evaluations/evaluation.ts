@@ -1,6 +1,6 @@
 import type { EvaluationState } from '../../contract/evaluations.ts';
 import type { Phase } from '../../contract/jobs.ts';
-import type { EvaluationRow } from '../../db/evaluations.ts';
+import type { EvaluationRow } from '../../db/tables/evaluations.ts';
 import type { Subject } from './subject.ts';
 
 /** A dataset that was, is being, or will be scored. */

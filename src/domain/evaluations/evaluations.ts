@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EvaluationRow } from '../../db/evaluations.ts';
 import type { Store } from '../../db/store.ts';
+import type { EvaluationRow } from '../../db/tables/evaluations.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import { cleanFolder, isPrepared, modelIn, type RowResult, startEvaluation } from '../../trainer/evaluate.ts';
 import { isFromHub } from '../../trainer/merged-folder.ts';
@@ -12,7 +12,7 @@ import {
   killTrainer,
   type Trainer,
   type TrainerCommand,
-} from '../../trainer/supervisor.ts';
+} from '../../trainer/processes/supervisor.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
 import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';

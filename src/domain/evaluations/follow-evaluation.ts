@@ -1,6 +1,6 @@
 import { lastLine } from '../../contract/log-text.ts';
 import { type RowResult, readResults } from '../../trainer/evaluate.ts';
-import { followTrainer, killTrainer, type Trainer } from '../../trainer/supervisor.ts';
+import { followTrainer, killTrainer, type Trainer } from '../../trainer/processes/supervisor.ts';
 import type { Progress } from './evaluation.ts';
 
 /** How the process of an evaluation ended. */

@@ -1,6 +1,6 @@
 import type { FrameType } from '../../contract/frames.ts';
-import type { EventRow } from '../../db/events.ts';
 import type { Store } from '../../db/store.ts';
+import type { EventRow } from '../../db/tables/events.ts';
 import { jobName } from '../job-record/job.ts';
 
 /** A frame; `seq` increases with every frame and across restarts. */

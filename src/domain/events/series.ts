@@ -1,4 +1,4 @@
-import type { EventRow, EventStore } from '../../db/events.ts';
+import type { EventRow, EventStore } from '../../db/tables/events.ts';
 
 /** One point of a job's series; its fields are those of the `metrics` frame. */
 export type Point = Readonly<Record<string, unknown>> & { readonly step: number };

@@ -1,5 +1,5 @@
-import { datasetFileId } from '../../db/datasets.ts';
-import type { FineTuningStore } from '../../db/fine-tuning.ts';
+import { datasetFileId } from '../../db/tables/datasets.ts';
+import type { FineTuningStore } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
 import type { Datasets } from '../datasets/datasets.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unfinishedStates } from '../../contract/jobs.ts';
 import { type Settings, settings } from '../../contract/settings.ts';
-import type { FineTuningJobRow, StoppedAs } from '../../db/fine-tuning.ts';
 import type { Store } from '../../db/store.ts';
+import type { FineTuningJobRow, StoppedAs } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';

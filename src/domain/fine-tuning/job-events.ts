@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { type JobState, type Phase, phases } from '../../contract/jobs.ts';
-import type { EventRow, EventStore } from '../../db/events.ts';
+import type { EventRow, EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { errorOf } from '../job-record/job.ts';
 import { stepFigures } from './step-figures.ts';

@@ -1,4 +1,4 @@
-import type { FineTuningStore, StoppedAs } from '../../db/fine-tuning.ts';
+import type { FineTuningStore, StoppedAs } from '../../db/tables/fine-tuning.ts';
 import type { Job } from '../job-record/job.ts';
 
 /** The states of OpenAI's jobs, and `paused`, which its API has and its list lacks. */

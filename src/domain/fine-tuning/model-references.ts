@@ -1,4 +1,4 @@
-import type { FineTuningStore } from '../../db/fine-tuning.ts';
+import type { FineTuningStore } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';

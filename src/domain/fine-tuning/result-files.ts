@@ -1,5 +1,5 @@
-import type { FineTuningResultRow } from '../../db/fine-tuning.ts';
 import type { Store } from '../../db/store.ts';
+import type { FineTuningResultRow } from '../../db/tables/fine-tuning.ts';
 import { type Point, readSeries } from '../events/series.ts';
 import type { Job } from '../job-record/job.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';

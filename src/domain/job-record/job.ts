@@ -1,7 +1,7 @@
 import { derivedExport } from '../../contract/derived-export.ts';
 import { type JobState, type Phase, phases, phasesOf } from '../../contract/jobs.ts';
 import type { ExportOutcome, LineOf, Verification } from '../../contract/journal.ts';
-import type { JobRow } from '../../db/jobs.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
 import { inSentences } from '../../errors.ts';
 import { defaultName } from './identity.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { FineTuningJobRow } from '../../db/fine-tuning.ts';
+import type { FineTuningJobRow } from '../../db/tables/fine-tuning.ts';
 
 /** In a job's folder: what a request to OpenAI's fine-tuning API said, for when the database is lost. */
 const name = 'fine-tuning.json';

@@ -4,9 +4,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { JobState } from '../../contract/jobs.ts';
-import type { JobChange } from '../../db/jobs.ts';
-import type { ModelRow } from '../../db/models.ts';
 import type { Store } from '../../db/store.ts';
+import type { JobChange } from '../../db/tables/jobs.ts';
+import type { ModelRow } from '../../db/tables/models.ts';
 import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { defaultName } from '../job-record/identity.ts';
@@ -16,7 +16,7 @@ import { readModelFile } from '../models/model-file.ts';
 import { readAsked } from './asked-file.ts';
 import { readIdentity } from './identity-file.ts';
 import { applyLines } from './job-journal.ts';
-import { type EndLine, outcomeOf } from './run-outcome.ts';
+import { type EndLine, outcomeOf } from './run/run-outcome.ts';
 import { isTrained } from './trained-file.ts';
 
 /** What was registered again, by name. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { EventRow } from '../../db/events.ts';
 import type { Store } from '../../db/store.ts';
-import { readTail } from '../../trainer/supervisor.ts';
+import type { EventRow } from '../../db/tables/events.ts';
+import { readTail } from '../../trainer/processes/supervisor.ts';
 import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';

@@ -1,12 +1,12 @@
 import type { FrameType } from '../../contract/frames.ts';
 import type { JobState } from '../../contract/jobs.ts';
 import type { JournalLine } from '../../contract/journal.ts';
-import type { JobChange } from '../../db/jobs.ts';
+import type { JobChange } from '../../db/tables/jobs.ts';
 import type { Emit } from '../events/frame-log.ts';
 import { type Engine, engineWords } from '../job-record/engine.ts';
 import { type Job, jobName, progressOf } from '../job-record/job.ts';
 import { checkTransition } from '../job-record/job-states.ts';
-import type { EndLine } from './run-outcome.ts';
+import type { EndLine } from './run/run-outcome.ts';
 
 /** The code of the trainer's warning that it will not make a GGUF although one was optional. */
 const noGgufCode = 'no_gguf';

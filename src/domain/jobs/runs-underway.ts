@@ -4,8 +4,8 @@ import { activeStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { type Job, jobName } from '../job-record/job.ts';
-import type { OtherRun } from '../training/other-runs.ts';
-import { readHeld, type Share } from './devices.ts';
+import type { OtherRun } from '../training/estimate/other-runs.ts';
+import { readHeld, type Share } from './run/devices.ts';
 
 /** What a run writes into its folder that the estimate of its disk space counts. */
 const writtenFolders = ['checkpoints', 'artifacts'] as const;

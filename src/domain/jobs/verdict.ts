@@ -1,4 +1,4 @@
-import type { EventStore } from '../../db/events.ts';
+import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 
 /** A figure of the base model and of the trained one; `null` where it was not measured. */

@@ -1,12 +1,12 @@
 import { isAbsolute, join } from 'node:path';
 import { protocolVersion } from '../../contract/journal.ts';
-import type { Quantization } from '../../contract/quantizations.ts';
+import type { Quantization } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
-import type { JobRow } from '../../db/jobs.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { locateModel } from '../base-models/base-model.ts';
 import { jobName } from '../job-record/job.ts';
-import { exportNeed } from '../training/disk-need.ts';
+import { exportNeed } from '../training/estimate/disk-need.ts';
 import { mergedBase, settingsIn } from './merged-base.ts';
 import type { Model } from './models.ts';
 

@@ -4,7 +4,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
 import { derivedExport } from '../../contract/derived-export.ts';
-import type { ListedModel, ModelRow } from '../../db/models.ts';
+import type { ListedModel, ModelRow } from '../../db/tables/models.ts';
 import { exportOutcome } from '../../trainer/protocol.ts';
 
 /** What the database says of a model, kept in its folder in case the database is lost (docs/job-folder.md). */

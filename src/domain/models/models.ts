@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { derivedExport } from '../../contract/derived-export.ts';
-import type { ListedModel, ModelArtifact, ModelFilter, ModelRow } from '../../db/models.ts';
-import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
+import type { ListedModel, ModelArtifact, ModelFilter, ModelRow } from '../../db/tables/models.ts';
+import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
@@ -14,7 +14,7 @@ import { keptConfig } from './merged-base.ts';
 import { describeModels, isPartial, writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
-export type { ListedModel } from '../../db/models.ts';
+export type { ListedModel } from '../../db/tables/models.ts';
 
 export interface Models {
   list(task?: string): Model[];

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Quantization, quantizationTypes } from '../../contract/quantizations.ts';
-import type { ModelArtifact } from '../../db/models.ts';
+import { type Quantization, quantizationTypes } from '../../contract/models/quantizations.ts';
+import type { ModelArtifact } from '../../db/tables/models.ts';
 import { AppError } from '../../errors.ts';
 import { type QuantizeProcessOptions, quantizeInProcess } from '../../native/quantize-process.ts';
 import type { Exported } from '../../trainer/reexport.ts';

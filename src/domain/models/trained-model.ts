@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
-import type { JobRow } from '../../db/jobs.ts';
-import type { ModelRow } from '../../db/models.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
+import type { ModelRow } from '../../db/tables/models.ts';
 import type { TrainedModel } from '../../inference/engine/trained-engine.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { mergedBase } from './merged-base.ts';

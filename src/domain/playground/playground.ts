@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { JobRow } from '../../db/jobs.ts';
 import type { Store } from '../../db/store.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
 import { AppError } from '../../errors.ts';
 import type { EmbedResult, Generation, ModelProcess, OnText } from '../../inference/engine/engine.ts';
 import type { Engines } from '../../inference/engine/engines.ts';

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { sweepStates } from '../../contract/sweeps.ts';
-import type { SweepRow, SweepStore, TrialRow } from '../../db/sweeps.ts';
+import type { SweepRow, SweepStore, TrialRow } from '../../db/tables/sweeps.ts';
 import { readRecords, writeRecord } from '../job-record/record-files.ts';
 import { sweepName } from './sweep.ts';
 

@@ -7,7 +7,7 @@ import {
   type SweepState,
 } from '../../contract/sweeps.ts';
 import type { Store } from '../../db/store.ts';
-import type { SweepRow, TrialRow } from '../../db/sweeps.ts';
+import type { SweepRow, TrialRow } from '../../db/tables/sweeps.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import { type Evaluation, isBetter } from './halving.ts';

@@ -1,21 +1,21 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import { defaultQuantizations, type Quantization } from '../../contract/quantizations.ts';
+import { defaultQuantizations, type Quantization } from '../../contract/models/quantizations.ts';
 import type { RowShape } from '../../contract/rows.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { withAdapter } from '../base-models/adapter-base.ts';
 import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base-models/base-model.ts';
-import { type ModelKind, whyNoGguf } from '../base-models/gguf-verdict.ts';
+import { type ModelKind, whyNoGguf } from '../base-models/gguf/gguf-verdict.ts';
 import { hasMoreThanText, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize, SizeOf } from '../base-models/model-size.ts';
 import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
-import { type DiskNeed, diskNeed } from './disk-need.ts';
+import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
+import { promptsPerStep, type StepSettings, trainingRows } from './estimate/steps.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
-import { promptsPerStep, type StepSettings, trainingRows } from './steps.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** A validated request: everything that a specification needs except the job's folder. */

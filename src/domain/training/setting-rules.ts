@@ -1,8 +1,8 @@
 import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
 import { defaultStrategy } from '../machine/trainer-registry.ts';
+import { answersPerPrompt, shareOfStep } from './estimate/steps.ts';
 import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
-import { answersPerPrompt, shareOfStep } from './steps.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** What the rules are checked against. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { quantizationTypes } from '../../contract/models/quantizations.ts';
 import { profiles } from '../../contract/profiles.ts';
-import { quantizationTypes } from '../../contract/quantizations.ts';
 import {
   derivedText,
   mayBeNull,

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isNetworkPath } from '../../../src/domain/base-models/network-path.ts';
+import { isNetworkPath } from '../../../src/domain/base-models/files/network-path.ts';
 
 test('shares and devices are told from local paths on Windows', () => {
   for (const path of [

@@ -1,7 +1,7 @@
 /** What is known of the text part of a model before its download. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { kindOf } from '../../../src/domain/base-models/gguf-verdict.ts';
+import { kindOf } from '../../../src/domain/base-models/gguf/gguf-verdict.ts';
 import { isDecoder, whyNotPair } from '../../../src/domain/base-models/model-pair.ts';
 import { shapeOf, textParameters } from '../../../src/domain/base-models/model-shape.ts';
 

@@ -10,7 +10,7 @@ import {
   pickDevices,
   readHeld,
   shareMachine,
-} from '../../../src/domain/jobs/devices.ts';
+} from '../../../src/domain/jobs/run/devices.ts';
 import type { Machine } from '../../../src/domain/machine/machine.ts';
 
 /** A machine with so many cores and GPUs; those in `lost` have failed. */

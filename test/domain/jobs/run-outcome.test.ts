@@ -8,7 +8,7 @@ import {
   type Intervention,
   outcomeOf,
   type RunEnd,
-} from '../../../src/domain/jobs/run-outcome.ts';
+} from '../../../src/domain/jobs/run/run-outcome.ts';
 
 const untouched: Intervention = { stopRequested: false, stalledAfterMs: null };
 const asked = { stopRequested: true, stalledAfterMs: null };

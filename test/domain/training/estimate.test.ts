@@ -1,9 +1,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Quantization } from '../../../src/contract/quantizations.ts';
+import type { Quantization } from '../../../src/contract/models/quantizations.ts';
 import { shapeOf } from '../../../src/domain/base-models/model-shape.ts';
-import { type DiskSettings, diskNeed } from '../../../src/domain/training/disk-need.ts';
-import { estimate, simpleEstimate } from '../../../src/domain/training/estimate.ts';
+import { type DiskSettings, diskNeed } from '../../../src/domain/training/estimate/disk-need.ts';
+import { estimate, simpleEstimate } from '../../../src/domain/training/estimate/estimate.ts';
 
 /** What a run writes with the recommended settings. */
 const needOf = (

@@ -1,10 +1,14 @@
 /** What runs that are going take of the memory and disk that are free. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { unknownKind } from '../../../src/domain/base-models/gguf-verdict.ts';
+import { unknownKind } from '../../../src/domain/base-models/gguf/gguf-verdict.ts';
 import type { ModelSize } from '../../../src/domain/base-models/model-size.ts';
-import { type OtherRun, reservedAdvice, stillTakes } from '../../../src/domain/training/other-runs.ts';
-import { runNeed } from '../../../src/domain/training/run-need.ts';
+import {
+  type OtherRun,
+  reservedAdvice,
+  stillTakes,
+} from '../../../src/domain/training/estimate/other-runs.ts';
+import { runNeed } from '../../../src/domain/training/estimate/run-need.ts';
 import { type SettingsContext, settingsOf } from '../../../src/domain/training/settings.ts';
 
 const context: SettingsContext = {

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Settings } from '../../../src/contract/settings.ts';
-import { fitAdvice } from '../../../src/domain/training/plan-advice.ts';
+import { fitAdvice } from '../../../src/domain/training/estimate/plan-advice.ts';
 import { type SettingsContext, settingsOf } from '../../../src/domain/training/settings.ts';
 
 const context: SettingsContext = {

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { fixedShare } from '../../../src/domain/training/step-times.ts';
+import { fixedShare } from '../../../src/domain/training/estimate/step-times.ts';
 
 /** Steps of 300 to 500 tokens at 1 ms a token, and what is added to each. */
 const steps = (count: number, added: (index: number) => number) =>

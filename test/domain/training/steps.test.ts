@@ -9,7 +9,7 @@ import {
   type StepSettings,
   shareOfStep,
   totalSteps,
-} from '../../../src/domain/training/steps.ts';
+} from '../../../src/domain/training/estimate/steps.ts';
 import { root } from '../../service.ts';
 
 /** The trainer's function over every case, told as numbers in a line each: once for all of them. */

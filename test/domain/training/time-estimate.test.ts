@@ -1,7 +1,11 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Settings } from '../../../src/contract/settings.ts';
-import { estimateTime, type PlannedRun, type TimedRun } from '../../../src/domain/training/time-estimate.ts';
+import {
+  estimateTime,
+  type PlannedRun,
+  type TimedRun,
+} from '../../../src/domain/training/estimate/time-estimate.ts';
 
 const settings = {
   ...{ per_device_train_batch_size: 4, gradient_accumulation_steps: 2, max_seq_length: 512 },

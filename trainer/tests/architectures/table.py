@@ -3,8 +3,8 @@
     python -m trainer.tests.architectures.table FOLDER [NAME …]
 
 tries the toys (all without names) in FOLDER and writes what came of them into
-`src/contract/architectures.json`, which service, trainer and docs/architectures.md (`npm run generate`)
-read.
+`src/contract/models/architectures.json`, which service, trainer and docs/architectures.md (`npm run
+generate`) read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from trainer.tests import jobs
 from trainer.tests.architectures import trial
 
-TABLE = jobs.ROOT / "src" / "contract" / "architectures.json"
+TABLE = jobs.ROOT / "src" / "contract" / "models" / "architectures.json"
 
 
 def entry(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,15 @@ import {
 } from '../../elements/parts.ts';
 import { choices, currentJobId, examples, hardware, isKept, jobs, models, runOf } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
-import { isActive, profileName } from '../../state/job-words.ts';
-import { paced } from '../../state/pace.ts';
+import { isActive, profileName } from '../../state/runs/job-words.ts';
+import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import './first-step.ts';
 import '../../views/answering.ts';
-import '../../views/cluster-nodes.ts';
-import '../../views/live-hardware.ts';
-import { lossChart } from '../../views/run-charts.ts';
-import { runError, runFigures, runProgress } from '../../views/run-view.ts';
+import '../../views/runs/cluster-nodes.ts';
+import '../../views/runs/live-hardware.ts';
+import { lossChart } from '../../views/runs/run-charts.ts';
+import { runError, runFigures, runProgress } from '../../views/runs/run-view.ts';
 
 const recentRuns = 6;
 /** GB per billion parameters, with the 1.5x training overhead (docs/specification.md, Memory estimate). */

@@ -4,7 +4,7 @@ import { counting } from '../../charts/axis.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { figure, modelName, nameText } from '../../elements/parts.ts';
 import { datasetPath } from '../../state/router.ts';
-import { cutText } from '../../views/row-fields.ts';
+import { cutText } from '../../views/datasets/row-fields.ts';
 
 const textLimit = 240;
 const shownLines = 12;

@@ -9,8 +9,8 @@ import { shapeFields } from '../../state/choice-words.ts';
 import { Reread } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import '../../views/dataset-upload.ts';
-import '../../views/delete-dataset.ts';
+import '../../views/datasets/dataset-upload.ts';
+import '../../views/datasets/delete-dataset.ts';
 import './hub-form.ts';
 import './open-imports.ts';
 

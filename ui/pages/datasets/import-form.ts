@@ -7,7 +7,7 @@ import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
-import { detectedName, targetName } from '../../views/import-words.ts';
+import { detectedName, targetName } from '../../views/datasets/import-words.ts';
 import { importSamples } from './import-samples.ts';
 
 /** The file name of a dataset that is called `text`. */

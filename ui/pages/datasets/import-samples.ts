@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Import } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
-import { rowFields } from '../../views/row-fields.ts';
+import { rowFields } from '../../views/datasets/row-fields.ts';
 
 const textLimit = 300;
 

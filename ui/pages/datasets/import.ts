@@ -11,7 +11,7 @@ import { draft } from '../../state/draft.ts';
 import { asServiceError, Remote } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { detectedLine, importBadge, importShare } from '../../views/import-words.ts';
+import { detectedLine, importBadge, importShare } from '../../views/datasets/import-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { importFailure, importProblems } from './import-problems.ts';
 import './import-form.ts';

@@ -6,7 +6,7 @@ import { nameText, progressBar } from '../../elements/parts.ts';
 import { imports, latest } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { importPath } from '../../state/router.ts';
-import { importBadge, importShare } from '../../views/import-words.ts';
+import { importBadge, importShare } from '../../views/datasets/import-words.ts';
 
 /** The imports that have not made their dataset yet, each with its progress and a link to its page. */
 @customElement('hone-open-imports')

@@ -8,7 +8,7 @@ import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { router } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
-import '../../views/dataset-rows.ts';
+import '../../views/datasets/dataset-rows.ts';
 
 const pageRows = 25;
 

@@ -6,11 +6,11 @@ import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { evaluations, latest, toasts } from '../../state/app.ts';
-import { paced } from '../../state/pace.ts';
 import { asServiceError, Reread } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
-import { ChosenEntries } from '../../views/chosen-entries.ts';
+import { paced } from '../../state/runs/pace.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
+import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './evaluation-form.ts';
 

@@ -6,8 +6,8 @@ import { checkField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
 import { empty, errorPanel, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { latest, router } from '../../state/app.ts';
-import { paced } from '../../state/pace.ts';
 import { Remote } from '../../state/remote.ts';
+import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import {
   bestOf,

@@ -4,7 +4,7 @@ import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
-import type { ListColumn } from '../../views/list-tools.ts';
+import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 /** A column of the list of models. */
 export interface ModelColumn extends ListColumn<Model> {

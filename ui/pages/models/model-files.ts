@@ -1,6 +1,6 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
-import { type Quantization, quantizations } from '../../../src/contract/quantizations.ts';
+import { type Quantization, quantizations } from '../../../src/contract/models/quantizations.ts';
 import { service } from '../../api/service.ts';
 import type { ModelFile } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';

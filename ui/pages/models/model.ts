@@ -14,8 +14,8 @@ import '../../views/identity.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
-import { lossChart, metricFigures } from '../../views/run-charts.ts';
-import { exportBadge, verificationView } from '../../views/verification.ts';
+import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
+import { exportBadge, verificationView } from '../../views/runs/verification.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { useThroughApi } from './use-through-api.ts';
 

@@ -6,13 +6,13 @@ import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/par
 import { choices, models, router } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
-import { ChosenEntries } from '../../views/chosen-entries.ts';
-import { compareButton } from '../../views/compare-button.ts';
-import { type ListOrder, listTable } from '../../views/list-table.ts';
-import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/list-tools.ts';
-import { MoreRows } from '../../views/more-rows.ts';
+import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
+import { type ListOrder, listTable } from '../../views/lists/list-table.ts';
+import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
+import { MoreRows } from '../../views/lists/more-rows.ts';
+import { compareButton } from '../../views/runs/compare-button.ts';
 import { modelColumns } from './model-columns.ts';
-import '../../views/bulk-bar.ts';
+import '../../views/lists/bulk-bar.ts';
 
 const pageRows = 50;
 const usualOrder: ListOrder = { key: 'created', down: true };

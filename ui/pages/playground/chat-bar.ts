@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { keyedRow } from '../../elements/child.ts';
-import type { Chat } from '../../state/chats.ts';
+import type { Chat } from '../../state/playground/chats.ts';
 
 const longestTitle = 60;
 

@@ -1,6 +1,6 @@
 import type { Job } from '../../api/types.ts';
 import { jobs, models } from '../../state/app.ts';
-import { isEnded, stateName } from '../../state/job-words.ts';
+import { isEnded, stateName } from '../../state/runs/job-words.ts';
 
 /** A model, or a run whose checkpoints can be asked. */
 export interface ModelChoice {

@@ -3,7 +3,7 @@ import type { Answer } from '../../api/generate.ts';
 import type { Child } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
-import type { Exchange, Side } from '../../state/exchange.ts';
+import type { Exchange, Side } from '../../state/playground/exchange.ts';
 import { differences, type Piece } from './differences.ts';
 
 /** What can be done with an exchange; `null` where it cannot. */

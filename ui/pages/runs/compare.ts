@@ -11,16 +11,16 @@ import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
 import { choices, jobs, router, runOf } from '../../state/app.ts';
-import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName } from '../../state/choice-words.ts';
-import { paced } from '../../state/pace.ts';
-import type { Run } from '../../state/run.ts';
-import type { ColumnName } from '../../state/series.ts';
+import { chartOptions } from '../../state/runs/chart-options.ts';
+import { paced } from '../../state/runs/pace.ts';
+import type { Run } from '../../state/runs/run.ts';
+import type { ColumnName } from '../../state/runs/series.ts';
 import { Watch } from '../../state/store.ts';
-import { comparedLimit } from '../../views/compare-button.ts';
-import { metricName, metricText } from '../../views/run-charts.ts';
-import { runData } from '../../views/run-data.ts';
-import { markLegend, runMarks } from '../../views/run-marks.ts';
+import { comparedLimit } from '../../views/runs/compare-button.ts';
+import { metricName, metricText } from '../../views/runs/run-charts.ts';
+import { runData } from '../../views/runs/run-data.ts';
+import { markLegend, runMarks } from '../../views/runs/run-marks.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 
 /** Merging the steps of several long runs is slow, so not on every frame. */

@@ -5,17 +5,17 @@ import { service } from '../../api/service.ts';
 import type { Facets, Job } from '../../api/types.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, jobs, router } from '../../state/app.ts';
-import { stateName } from '../../state/job-words.ts';
-import { type RunFilter, RunSearch } from '../../state/run-search.ts';
+import { stateName } from '../../state/runs/job-words.ts';
+import { type RunFilter, RunSearch } from '../../state/runs/run-search.ts';
 import { Watch } from '../../state/store.ts';
-import { ChosenEntries } from '../../views/chosen-entries.ts';
-import { compareButton } from '../../views/compare-button.ts';
-import { listTable } from '../../views/list-table.ts';
-import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/list-tools.ts';
-import { MoreRows } from '../../views/more-rows.ts';
+import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
+import { listTable } from '../../views/lists/list-table.ts';
+import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
+import { MoreRows } from '../../views/lists/more-rows.ts';
+import { compareButton } from '../../views/runs/compare-button.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { runColumns } from './run-columns.ts';
-import '../../views/bulk-bar.ts';
+import '../../views/lists/bulk-bar.ts';
 
 const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }));
 

@@ -10,7 +10,7 @@ import {
 import { modelName, nameText, stateBadge } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
-import type { ListColumn } from '../../views/list-tools.ts';
+import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 const text = { right: false, usual: true, spare: '' } as const;
 const number = { right: true, usual: true, spare: 'spare' } as const;

@@ -3,8 +3,8 @@ import type { Event } from '../../api/frames.ts';
 import type { JobDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty } from '../../elements/parts.ts';
-import { isEnded, phaseName, stateName } from '../../state/job-words.ts';
-import { metricName, metricText } from '../../views/run-charts.ts';
+import { isEnded, phaseName, stateName } from '../../state/runs/job-words.ts';
+import { metricName, metricText } from '../../views/runs/run-charts.ts';
 
 /** An event as it is shown. */
 interface Told {

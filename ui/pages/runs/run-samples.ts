@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit';
 import type { LogFrame } from '../../api/frames.ts';
 import { empty } from '../../elements/parts.ts';
-import type { Run } from '../../state/run.ts';
+import type { Run } from '../../state/runs/run.ts';
 
 /** An answer and the steps during which it did not change, or the exported file that gave it. */
 interface Stretch {

@@ -20,28 +20,28 @@ import {
   runOf,
   toasts,
 } from '../../state/app.ts';
-import { chartOptions } from '../../state/chart-options.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { endNotices } from '../../state/end-notices.ts';
-import { isActive, isEnded, isResumable, isStoppable } from '../../state/job-words.ts';
-import { paced } from '../../state/pace.ts';
 import { asServiceError } from '../../state/remote.ts';
-import type { Run } from '../../state/run.ts';
+import { chartOptions } from '../../state/runs/chart-options.ts';
+import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
+import { paced } from '../../state/runs/pace.ts';
+import type { Run } from '../../state/runs/run.ts';
 import { Watch } from '../../state/store.ts';
 import { endNoticeButton } from '../../views/end-notice-button.ts';
-import { metricFigures, runCharts } from '../../views/run-charts.ts';
-import { runData } from '../../views/run-data.ts';
-import { consumptionNote, runError, runFigures, runProgress } from '../../views/run-view.ts';
+import { metricFigures, runCharts } from '../../views/runs/run-charts.ts';
+import { runData } from '../../views/runs/run-data.ts';
+import { consumptionNote, runError, runFigures, runProgress } from '../../views/runs/run-view.ts';
 import { logView } from './log-view.ts';
 import { runEvents } from './run-events.ts';
 import { runSamples } from './run-samples.ts';
 import '../../views/identity.ts';
-import '../../views/live-hardware.ts';
+import '../../views/runs/live-hardware.ts';
 import '../../views/model-export.ts';
 import './stop-dialog.ts';
+import { verdictView } from '../../views/runs/verdict.ts';
+import { verificationFigures } from '../../views/runs/verification.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
-import { verdictView } from '../../views/verdict.ts';
-import { verificationFigures } from '../../views/verification.ts';
 
 const logBytes = 65_536;
 const logEveryMs = 2_000;

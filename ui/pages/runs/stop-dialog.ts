@@ -5,8 +5,8 @@ import { service } from '../../api/service.ts';
 import type { Job } from '../../api/types.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { forgetRun, router, runOf, toasts } from '../../state/app.ts';
-import { isActive } from '../../state/job-words.ts';
 import { asServiceError } from '../../state/remote.ts';
+import { isActive } from '../../state/runs/job-words.ts';
 
 /** The three choices for a running training: continue, stop and save, or discard. */
 @customElement('hone-stop-dialog')

@@ -2,7 +2,7 @@ import type { Direction, ParameterValue } from '../../../src/contract/sweeps.ts'
 import type { Sweep, Trial } from '../../api/types.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/run-charts.ts';
+import { metricName } from '../../views/runs/run-charts.ts';
 import { trialValue } from '../../views/sweep-words.ts';
 
 /** An axis of the plot: a setting that varies, or the metric. */

@@ -3,7 +3,7 @@ import type { Sweep } from '../../api/types.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/run-charts.ts';
+import { metricName } from '../../views/runs/run-charts.ts';
 
 /** Weaker rank correlations say nothing. */
 const clearCorrelation = 0.3;

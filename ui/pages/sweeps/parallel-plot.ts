@@ -1,7 +1,7 @@
 import { html, LitElement, nothing, svg, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Sweep, Trial } from '../../api/types.ts';
-import { metricName } from '../../views/run-charts.ts';
+import { metricName } from '../../views/runs/run-charts.ts';
 import { bestFirst, directionWords, trialValue } from '../../views/sweep-words.ts';
 import { type Axis, axesOf } from './axes.ts';
 

@@ -7,7 +7,7 @@ import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../e
 import { latest, sweeps } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
-import { metricName } from '../../views/run-charts.ts';
+import { metricName } from '../../views/runs/run-charts.ts';
 import { sweepBadge } from '../../views/sweep-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 

@@ -4,7 +4,7 @@ import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/run-charts.ts';
+import { metricName } from '../../views/runs/run-charts.ts';
 import { bestFirst, trialBadge } from '../../views/sweep-words.ts';
 import { valueText } from './axes.ts';
 

@@ -9,10 +9,10 @@ import { shapeFields, shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import '../../views/dataset-faults.ts';
-import '../../views/dataset-rows.ts';
-import { acceptedFiles } from '../../views/dataset-upload.ts';
-import '../../views/delete-dataset.ts';
+import '../../views/datasets/dataset-faults.ts';
+import '../../views/datasets/dataset-rows.ts';
+import { acceptedFiles } from '../../views/datasets/dataset-upload.ts';
+import '../../views/datasets/delete-dataset.ts';
 import './row-view.ts';
 
 /** Chooses an existing dataset or uploads a file, with progress and validation errors. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { quantizationTypes } from '../../../contract/quantizations.ts';
+import { quantizationTypes } from '../../../contract/models/quantizations.ts';
 import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
 import { exportTaskFields } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';

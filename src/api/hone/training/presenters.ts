@@ -1,4 +1,4 @@
-import type { Plan, RecommendedModel } from '../../../domain/training/planner.ts';
+import type { Plan, RecommendedModel } from '../../../domain/training/estimate/planner.ts';
 
 export function presentPlan(plan: Plan) {
   const { fine, available } = plan;

@@ -1,5 +1,5 @@
+import { defaultQuantizations, quantizationTypes } from '../../../contract/models/quantizations.ts';
 import { profiles } from '../../../contract/profiles.ts';
-import { defaultQuantizations, quantizationTypes } from '../../../contract/quantizations.ts';
 import { hasCuda } from '../../../domain/machine/machine.ts';
 import type { Services } from '../../../domain/services.ts';
 import { needsCuda } from '../../../domain/training/setting-rules.ts';

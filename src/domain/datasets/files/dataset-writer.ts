@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatasetStore } from '../../../db/datasets.ts';
+import type { DatasetStore } from '../../../db/tables/datasets.ts';
 import { AppError } from '../../../errors.ts';
 import type { Dataset } from '../dataset.ts';
 import { createRowValidator, type Validation } from '../rows/row-validator.ts';

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatasetStore } from '../../../db/datasets.ts';
+import type { DatasetStore } from '../../../db/tables/datasets.ts';
 import type { Dataset } from '../dataset.ts';
 import { parseOr } from '../rows/parse-or.ts';
 import { validateFile } from '../rows/validate-file.ts';

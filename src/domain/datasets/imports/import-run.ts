@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { AppError } from '../../../errors.ts';
 import { type ImportMapping, type ImportRequest, readForeignRows } from '../../../trainer/import-rows.ts';
-import type { TrainerCommand } from '../../../trainer/supervisor.ts';
+import type { TrainerCommand } from '../../../trainer/processes/supervisor.ts';
 import type { Dataset } from '../dataset.ts';
 import type { Datasets } from '../datasets.ts';
 import type { ImportNote } from '../files/import-note.ts';

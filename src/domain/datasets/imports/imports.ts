@@ -6,7 +6,7 @@ import { refusalOf } from '../../../faults.ts';
 import type { HubAccess } from '../../../hub/access.ts';
 import type { HubDataset, HubDatasetFile } from '../../../hub/dataset-files.ts';
 import type { ImportMapping } from '../../../trainer/import-rows.ts';
-import type { TrainerCommand } from '../../../trainer/supervisor.ts';
+import type { TrainerCommand } from '../../../trainer/processes/supervisor.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
 import { checkRoom } from '../../machine/disk-room.ts';
 import type { Dataset } from '../dataset.ts';

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { AppError } from '../../../errors.ts';
 import { refusalOf } from '../../../faults.ts';
-import { isNetworkPath, networkPathRefusal } from '../../base-models/network-path.ts';
+import { isNetworkPath, networkPathRefusal } from '../../base-models/files/network-path.ts';
 
 /**
  * Checks that a path is a file that can be read. A named pipe is not waited for.

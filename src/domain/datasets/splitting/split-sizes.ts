@@ -1,5 +1,5 @@
 import { minimumRows } from '../../../contract/rows.ts';
-import type { DatasetRow } from '../../../db/datasets.ts';
+import type { DatasetRow } from '../../../db/tables/datasets.ts';
 import { AppError } from '../../../errors.ts';
 import type { Validation } from '../rows/row-validator.ts';
 

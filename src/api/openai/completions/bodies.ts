@@ -1,0 +1,171 @@
+import * as v from 'valibot';
+import {
+  type SamplingField,
+  type SamplingName,
+  samplingNames,
+  samplingParameters,
+} from '../../../contract/sampling.ts';
+import {
+  lengthBound,
+  maximumLength,
+  promptBound,
+  scaleBound,
+  stepBound,
+  temperatureBound,
+  topPBound,
+} from '../../../domain/playground/generation-bounds.ts';
+import { modelName, notList, or } from '../schemas.ts';
+import { responseFormat } from './response-format.ts';
+
+/** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
+export const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
+/** As many answers as a model gives together. */
+const mostAnswers = 8;
+/** Each token has an entry; OpenAI's own bound. */
+const mostBiases = 1024;
+
+const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
+const between = (least: number, most: number) =>
+  v.pipe(
+    v.number(),
+    v.minValue(least, `must be at least ${least}`),
+    v.maxValue(most, `must be at most ${most}`),
+  );
+const wholeBetween = (least: number, most: number) =>
+  v.pipe(between(least, most), v.integer('must be a whole number'));
+const logitBias = v.pipe(
+  v.intersect([
+    v.record(
+      v.pipe(v.string(), v.regex(/^\d{1,10}$/, 'must be the ID of a token, in digits')),
+      between(-100, 100),
+    ),
+    notList,
+  ]),
+  v.check((biases) => Object.keys(biases).length <= mostBiases, `must have at most ${mostBiases} tokens`),
+);
+/** A field of OpenAI's that would change the answer, but is not supported. */
+const unsupported = (what: string) => v.optional(v.null(`${what} not supported; leave it out`));
+const only = <const V extends string | number | boolean>(value: V, message: string) =>
+  or(v.literal(value, message));
+
+const sampling = Object.fromEntries(
+  samplingNames.map((name) => {
+    const { field, min, max } = samplingParameters[name];
+    return [field, or(between(min, max))];
+  }),
+) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
+
+/** Fields shared by both kinds of completion. */
+const common = {
+  model: modelName,
+  max_tokens: or(lengthBound),
+  temperature: or(temperatureBound),
+  top_p: or(topPBound),
+  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
+  seed: or(v.pipe(v.number(), v.integer())),
+  n: or(wholeBetween(1, mostAnswers)),
+  ...sampling,
+  logit_bias: or(logitBias),
+  stream: or(v.boolean()),
+  stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
+  /** Hone's own field: answer with the weights of this step. */
+  checkpoint: or(stepBound),
+  /** Hone's own field: the strength of what the training changed; 0 is the base model. */
+  scale: or(scaleBound),
+  /** Hone's own field: adds the change of another model, or of its checkpoint, of the same base. */
+  blend: or(v.strictObject({ model: modelName, checkpoint: or(stepBound), scale: or(scaleBound) })),
+  /** Hone's own field: answer with the model's file of this quantization. */
+  file: or(v.pipe(v.string(), v.regex(/^\w{1,32}$/, 'must be the name of a quantization, such as Q4_0'))),
+  /** It says who asks, and changes no answer. */
+  user: or(v.string()),
+};
+
+/** Whether all answers together keep to the bound of one. */
+const fits = (body: {
+  readonly n?: number | null | undefined;
+  readonly max_tokens?: number | null | undefined;
+  readonly max_completion_tokens?: number | null | undefined;
+}) => (body.n ?? 1) * (body.max_completion_tokens ?? body.max_tokens ?? defaults.maxTokens) <= maximumLength;
+const tooMuch = `n times the most tokens of an answer must be at most ${maximumLength}`;
+
+const textPart = v.object({ type: v.literal('text', 'only text is supported'), text: v.string() });
+/** With the fields of an answer, which clients send back. */
+const message = v.strictObject({
+  role: v.picklist(['system', 'developer', 'user', 'assistant']),
+  content: v.union([v.string(), v.array(textPart)], 'must be a text or a list of text parts'),
+  /** The reasoning of an earlier answer; the template keeps it or leaves it out. */
+  reasoning_content: or(v.string()),
+  name: or(v.string()),
+  refusal: unsupported('refusals are'),
+  annotations: or(v.array(v.unknown())),
+  audio: unsupported('audio is'),
+  tool_calls: unsupported('tool calls are'),
+  function_call: unsupported('function calls are'),
+});
+
+export const chatBody = v.pipe(
+  v.strictObject({
+    ...common,
+    /** Hone's own field: answer with the base model. */
+    as_base: or(v.boolean()),
+    messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
+    max_completion_tokens: or(lengthBound),
+    logprobs: or(v.boolean()),
+    top_logprobs: or(wholeBetween(0, 20)),
+    response_format: or(responseFormat),
+    // Accepted, because they change no answer.
+    metadata: or(v.intersect([v.record(v.string(), v.unknown()), notList])),
+    store: only(false, 'must be false: answers are not stored'),
+    service_tier: or(v.string()),
+    parallel_tool_calls: or(v.boolean()),
+    safety_identifier: or(v.string()),
+    prompt_cache_key: or(v.string()),
+    prompt_cache_retention: or(v.string()),
+    modalities: or(v.array(v.literal('text', 'only text is supported'))),
+    tool_choice: only('none', 'must be none: tools are not supported'),
+    tools: unsupported('tools are'),
+    functions: unsupported('functions are'),
+    function_call: unsupported('function calls are'),
+    audio: unsupported('audio is'),
+    prediction: unsupported('predicted answers are'),
+    /** `none` turns reasoning off where the template can, and any other effort turns it on. */
+    reasoning_effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+    /** As vLLM and llama.cpp have it; it goes before `reasoning_effort`. */
+    chat_template_kwargs: or(v.intersect([v.strictObject({ enable_thinking: or(v.boolean()) }), notList])),
+    verbosity: unsupported('a verbosity is'),
+    web_search_options: unsupported('web search is'),
+  }),
+  v.forward(v.partialCheck([['n'], ['max_tokens'], ['max_completion_tokens']], fits, tooMuch), ['n']),
+  v.forward(
+    v.partialCheck(
+      [['logprobs'], ['top_logprobs']],
+      ({ logprobs, top_logprobs: top }) => top == null || logprobs === true,
+      'needs logprobs to be true',
+    ),
+    ['top_logprobs'],
+  ),
+);
+
+export const completionBody = v.pipe(
+  v.strictObject({
+    ...common,
+    prompt: v.union(
+      [promptBound, v.pipe(v.array(promptBound), v.length(1))],
+      'must be a text (or a list of one)',
+    ),
+    logprobs: or(wholeBetween(0, 5)),
+    best_of: only(1, 'must be 1: answers are not chosen among others'),
+    echo: only(false, 'must be false: the prompt is not repeated'),
+    suffix: unsupported('text after the answer is'),
+  }),
+  v.forward(v.partialCheck([['n'], ['max_tokens']], fits, tooMuch), ['n']),
+);
+
+/** The sampling parameters of a request by their names inside the service. */
+export const samplingOf = (body: { readonly [F in SamplingField]?: number | null | undefined }) =>
+  Object.fromEntries(
+    samplingNames.map((name) => [name, body[samplingParameters[name].field] ?? undefined]),
+  ) as { readonly [N in SamplingName]: number | undefined };
+
+export type ChatBody = v.InferOutput<typeof chatBody>;
+export type CompletionBody = v.InferOutput<typeof completionBody>;

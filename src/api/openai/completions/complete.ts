@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  Playground,
+  PlaygroundAnswer,
+  PlaygroundRequest,
+  TokenChoice,
+} from '../../../domain/playground/playground.ts';
+import { asAppError } from '../../../errors.ts';
+import type { BodyWriter, Exchange } from '../../../http/exchange.ts';
+import { errorBody, namingInput } from '../errors.ts';
+import { generateTogether } from './generate-together.ts';
+import { createTextLogprobs, presentChatLogprobs } from './logprobs.ts';
+
+/** How one kind of completion formats full responses and chunks; `L` are its log-probabilities. */
+export interface Spelling<C extends object, L extends object> {
+  readonly idPrefix: string;
+  readonly object: string;
+  readonly pieceObject: string;
+  /** The field of the request that is the prompt. */
+  readonly input: string;
+  /** The choice of a full response. */
+  whole(text: string, reasoning: string | null): C;
+  /** The choice of a chunk; the first one may have more fields. */
+  piece(text: string, first: boolean, reasoning: string): object;
+  /** What presents the tokens of one answer, in one or several parts. */
+  createLogprobs(): (tokens: readonly TokenChoice[]) => L;
+}
+
+export const chatSpelling: Spelling<
+  { message: { role: string; content: string; refusal: null; reasoning_content?: string } },
+  ReturnType<typeof presentChatLogprobs>
+> = {
+  idPrefix: 'chatcmpl-',
+  object: 'chat.completion',
+  pieceObject: 'chat.completion.chunk',
+  input: 'messages',
+  whole: (content, reasoning) => ({
+    message: {
+      role: 'assistant',
+      content,
+      refusal: null,
+      ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+    },
+  }),
+  piece: (content, first, reasoning) => ({
+    delta: {
+      ...(first ? { role: 'assistant' } : {}),
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+      ...(content === '' && (!first || reasoning !== '') ? {} : { content }),
+    },
+  }),
+  createLogprobs: () => presentChatLogprobs,
+};
+
+export const textSpelling: Spelling<{ text: string }, ReturnType<ReturnType<typeof createTextLogprobs>>> = {
+  idPrefix: 'cmpl-',
+  object: 'text_completion',
+  pieceObject: 'text_completion',
+  input: 'prompt',
+  whole: (text) => ({ text }),
+  piece: (text) => ({ text }),
+  createLogprobs: createTextLogprobs,
+};
+
+/** A full response. */
+interface Completion<C extends object, L> {
+  readonly id: string;
+  readonly object: string;
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly (C & {
+    readonly index: number;
+    readonly logprobs: L | null;
+    readonly finish_reason: string;
+  })[];
+  readonly usage: ReturnType<typeof usageOf>;
+}
+
+/** The prompt counts once. */
+function usageOf(results: readonly PlaygroundAnswer[]) {
+  const promptTokens = results[0]?.promptTokens ?? 0;
+  const generatedTokens = results.reduce((sum, result) => sum + result.generatedTokens, 0);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: generatedTokens,
+    total_tokens: promptTokens + generatedTokens,
+    // Answers after the first may have kept the prompt of the first.
+    prompt_tokens_details: { cached_tokens: Math.min(...results.map(({ cachedTokens }) => cachedTokens)) },
+  };
+}
+
+const finishOf = ({ finishReason }: PlaygroundAnswer) => (finishReason === 'length' ? 'length' : 'stop');
+
+/**
+ * Responds with a completion, in full or as server-sent events.
+ * @param modelName the model as named in the request, repeated in every object.
+ * @param count the number of choices.
+ * @returns the body, or `undefined` if it was streamed.
+ */
+export async function complete<C extends object, L extends object>(
+  playground: Playground,
+  exchange: Exchange,
+  request: PlaygroundRequest,
+  modelName: string,
+  count: number,
+  spelling: Spelling<C, L>,
+  stream: { readonly includeUsage: boolean } | null,
+): Promise<Completion<C, L> | undefined> {
+  const head = {
+    id: `${spelling.idPrefix}${randomUUID().replaceAll('-', '')}`,
+    created: Math.floor(Date.now() / 1000),
+    model: modelName,
+  };
+  if (stream === null) {
+    const results = await generateTogether(playground, request, count, exchange.signal).catch((error) => {
+      throw namingInput(error, spelling.input);
+    });
+    const choices = results.map((result, index) => ({
+      index,
+      ...spelling.whole(result.text, result.reasoning),
+      logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
+      finish_reason: finishOf(result),
+    }));
+    return { ...head, object: spelling.object, choices, usage: usageOf(results) };
+  }
+
+  let writer: BodyWriter | null = null;
+  let written: Promise<unknown> = Promise.resolve();
+  const send = (data: object | string) => {
+    // Headers are sent with the first chunk, so that an earlier failure still gets a status code.
+    writer ??= exchange.stream(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    const open = writer;
+    const text = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+    written = written.then(() => open.write(text));
+  };
+  const piece = (choices: object[], usage: object | null) => ({
+    ...head,
+    object: spelling.pieceObject,
+    choices,
+    ...(stream.includeUsage ? { usage } : {}),
+  });
+  const answers = Array.from({ length: count }, () => ({
+    first: true,
+    logprobs: spelling.createLogprobs(),
+  }));
+  const sendText = (index: number, text: string, tokens: readonly TokenChoice[], reasoning: string) => {
+    const answer = answers[index] as (typeof answers)[number];
+    const logprobs = request.logprobs == null ? null : answer.logprobs(tokens);
+    send(
+      piece(
+        [{ index, ...spelling.piece(text, answer.first, reasoning), logprobs, finish_reason: null }],
+        null,
+      ),
+    );
+    answer.first = false;
+  };
+  try {
+    const results = await generateTogether(playground, request, count, exchange.signal, {
+      onText: sendText,
+      onEnd(index, result) {
+        if (answers[index]?.first) sendText(index, '', [], '');
+        const choice = { ...spelling.piece('', false, ''), logprobs: null, finish_reason: finishOf(result) };
+        send(piece([{ index, ...choice }], null));
+      },
+    });
+    if (stream.includeUsage) send(piece([], usageOf(results)));
+    send('[DONE]');
+  } catch (thrown) {
+    const error = namingInput(thrown, spelling.input);
+    if (writer === null) throw error;
+    send(errorBody(exchange.shown(asAppError(error))));
+  }
+  await written;
+  (writer as BodyWriter | null)?.end();
+  return undefined;
+}

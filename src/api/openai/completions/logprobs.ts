@@ -1,0 +1,54 @@
+import * as v from 'valibot';
+import type { RatedToken, TokenChoice } from '../../../domain/playground/playground.ts';
+
+const rated = { token: v.string(), logprob: v.number(), bytes: v.nullable(v.array(v.number())) };
+
+/** Log-probabilities (natural logarithms) in a chat completion: one entry per token. */
+export const chatLogprobs = v.object({
+  content: v.array(v.object({ ...rated, top_logprobs: v.array(v.object(rated)) })),
+  refusal: v.null(),
+});
+
+/** Log-probabilities in a text completion: a list of each property. */
+export const textLogprobs = v.object({
+  tokens: v.array(v.string()),
+  token_logprobs: v.array(v.number()),
+  top_logprobs: v.array(v.record(v.string(), v.number())),
+  text_offset: v.array(v.number()),
+});
+
+const presentToken = ({ text, logprob, bytes }: RatedToken) => ({ token: text, logprob, bytes });
+
+export const presentChatLogprobs = (tokens: readonly TokenChoice[]): v.InferOutput<typeof chatLogprobs> => ({
+  content: tokens.map((token) => ({ ...presentToken(token), top_logprobs: token.top.map(presentToken) })),
+  refusal: null,
+});
+
+/** A token's text, or its bytes as OpenAI writes them where they are no complete text. */
+const nameOf = ({ text, bytes }: RatedToken): string =>
+  text.includes('\uFFFD')
+    ? `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`
+    : text;
+
+/** A byte that is not the first of its character in UTF-8. */
+const continues = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/**
+ * Presents the tokens of a text completion, in one or several parts. `text_offset` is the place in the text at which a
+ * token begins, in characters; `top_logprobs` always has the chosen token, which may not be among the most likely ones.
+ */
+export function createTextLogprobs() {
+  let characters = 0;
+  return (tokens: readonly TokenChoice[]): v.InferOutput<typeof textLogprobs> => ({
+    tokens: tokens.map(nameOf),
+    token_logprobs: tokens.map(({ logprob }) => logprob),
+    top_logprobs: tokens.map((token) =>
+      Object.fromEntries([...token.top, token].map((one) => [nameOf(one), one.logprob])),
+    ),
+    text_offset: tokens.map(({ bytes }) => {
+      const offset = continues(bytes[0]) ? Math.max(0, characters - 1) : characters;
+      characters += bytes.filter((byte) => !continues(byte)).length;
+      return offset;
+    }),
+  });
+}

@@ -1,0 +1,56 @@
+import * as v from 'valibot';
+import { jsonSchemaFaults, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
+import { or } from '../schemas.ts';
+
+/** The keys of a JSON pointer (RFC 6901). */
+const keysOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+const schema = v.pipe(
+  v.looseObject({}),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const input = dataset.value;
+    for (const { path, message } of jsonSchemaFaults(input)) {
+      const [first, ...others] = keysOf(path).map((key) => ({
+        type: 'unknown' as const,
+        origin: 'value' as const,
+        input,
+        key,
+        value: undefined,
+      }));
+      addIssue(first === undefined ? { message } : { message, path: [first, ...others] });
+    }
+  }),
+);
+
+/** What an answer must be. With a schema it is always valid, as OpenAI's `strict` has it. */
+export const responseFormat = v.variant('type', [
+  v.strictObject({ type: v.literal('text') }),
+  v.strictObject({ type: v.literal('json_object') }),
+  v.strictObject({
+    type: v.literal('json_schema'),
+    json_schema: v.strictObject({
+      name: v.pipe(
+        v.string(),
+        v.regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, underscores and hyphens'),
+      ),
+      description: or(v.string()),
+      strict: or(v.boolean()),
+      schema,
+    }),
+  }),
+]);
+
+/** The grammar of such an answer; text needs none. */
+export function grammarOf(
+  format: v.InferOutput<typeof responseFormat> | null | undefined,
+): PlaygroundRequest['grammar'] {
+  if (format?.type === 'json_object') return { kind: 'json' };
+  return format?.type === 'json_schema'
+    ? { kind: 'json-schema', schema: format.json_schema.schema }
+    : undefined;
+}

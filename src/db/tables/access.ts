@@ -1,0 +1,72 @@
+import type { Db } from '../open.ts';
+import { rememberRemovedKey } from './removed-keys.ts';
+
+/** An access key; `hash` is the SHA-256 of the whole key. */
+export interface AccessKeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly hash: Buffer;
+  readonly scope: string;
+  readonly createdAt: string;
+  readonly lastUsedAt: string | null;
+}
+
+/** A session of a browser; `hash` is the SHA-256 of its cookie's token. */
+export interface AccessSessionRow {
+  readonly hash: Buffer;
+  readonly keyId: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+}
+
+/** The access keys and their sessions. */
+export interface AccessStore {
+  insertKey(key: Omit<AccessKeyRow, 'lastUsedAt'>): void;
+  getKey(id: string): AccessKeyRow | null;
+  /** Newest first. */
+  listKeys(): AccessKeyRow[];
+  setLastUsed(id: string, time: string): void;
+  /** Removes a key and its sessions, also from what a backup restores. @returns whether there was one. */
+  removeKey(id: string): boolean;
+  insertSession(session: AccessSessionRow): void;
+  getSession(hash: Buffer): AccessSessionRow | null;
+  removeSession(hash: Buffer): void;
+  /** Removes the sessions that ended before `time`. */
+  removeEndedSessions(time: string): void;
+}
+
+export function createAccessStore(db: Db, databasePath: string): AccessStore {
+  const keyColumns = 'id, name, hash, scope, created_at AS createdAt, last_used_at AS lastUsedAt';
+  const insertKey = db.prepare(
+    `INSERT INTO access_keys (id, name, hash, scope, created_at) VALUES (@id, @name, @hash, @scope, @createdAt)`,
+  );
+  const getKey = db.prepare(`SELECT ${keyColumns} FROM access_keys WHERE id = ?`);
+  const listKeys = db.prepare(`SELECT ${keyColumns} FROM access_keys ORDER BY created_at DESC, rowid DESC`);
+  const setLastUsed = db.prepare('UPDATE access_keys SET last_used_at = ? WHERE id = ?');
+  const removeKey = db.prepare('DELETE FROM access_keys WHERE id = ?');
+  const insertSession = db.prepare(
+    `INSERT INTO access_sessions (hash, key_id, created_at, expires_at)
+     VALUES (@hash, @keyId, @createdAt, @expiresAt)`,
+  );
+  const getSession = db.prepare(
+    `SELECT hash, key_id AS keyId, created_at AS createdAt, expires_at AS expiresAt
+     FROM access_sessions WHERE hash = ?`,
+  );
+  const removeSession = db.prepare('DELETE FROM access_sessions WHERE hash = ?');
+  const removeEnded = db.prepare('DELETE FROM access_sessions WHERE expires_at < ?');
+  return {
+    insertKey: (key) => void insertKey.run(key),
+    getKey: (id) => (getKey.get(id) as AccessKeyRow | undefined) ?? null,
+    listKeys: () => listKeys.all() as AccessKeyRow[],
+    setLastUsed: (id, time) => void setLastUsed.run(time, id),
+    removeKey(id) {
+      const key = getKey.get(id) as AccessKeyRow | undefined;
+      if (key !== undefined) rememberRemovedKey(databasePath, key.hash);
+      return removeKey.run(id).changes > 0;
+    },
+    insertSession: (session) => void insertSession.run(session),
+    getSession: (hash) => (getSession.get(hash) as AccessSessionRow | undefined) ?? null,
+    removeSession: (hash) => void removeSession.run(hash),
+    removeEndedSessions: (time) => void removeEnded.run(time),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Description } from '../../../trainer/protocol.ts';
+
+/** The facts that decide how a model can be trained, and whether it can be converted to GGUF; `null` if unknown. */
+export interface ModelKind {
+  readonly architecture: string | null;
+  readonly modelType: string | null;
+  readonly isEncoderDecoder: boolean;
+  /** The `model_type` of the text part of a model that also sees or hears. */
+  readonly textType: string | null;
+  /** The architecture that llama.cpp's converter takes it for. */
+  readonly converted: string | null;
+  /** How its weights are stored quantized (`method_of` in trainer/model/quantized.py). */
+  readonly quantization: string | null;
+  /** The bits of weights that are stored and stay quantized by bitsandbytes. */
+  readonly bits: 4 | 8 | null;
+}
+
+type Config = Readonly<Record<string, unknown>>;
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+const firstOf = (value: unknown): string | null => textOf(Array.isArray(value) ? value[0] : null);
+const partOf = (value: unknown): Config | null =>
+  typeof value === 'object' && value !== null ? (value as Config) : null;
+
+/** Reads these facts from a `config.json`. */
+export function kindOf(config: Config): ModelKind {
+  const text = partOf(config.text_config);
+  const modelType = textOf(config.model_type);
+  const isEncoderDecoder = Boolean(config.is_encoder_decoder) || Boolean(text?.is_encoder_decoder);
+  // Older files of some models have the text's sizes beside those of the eyes.
+  const isPart = text !== null || partOf(config.vision_config) !== null;
+  const architecture = firstOf(config.architectures);
+  const stored = [config, text ?? {}]
+    .flatMap((part) => [part.quantization_config, part.compression_config])
+    .map(partOf)
+    .find((part) => part !== null);
+  const bits = stored?.load_in_4bit ? 4 : stored?.load_in_8bit ? 8 : null;
+  return {
+    architecture,
+    modelType,
+    isEncoderDecoder,
+    textType: isPart && !isEncoderDecoder ? (textOf(text?.model_type) ?? `${modelType}_text`) : null,
+    converted: firstOf(text?.architectures) ?? architecture,
+    quantization:
+      stored === undefined
+        ? null
+        : bits === null
+          ? (textOf(stored?.quant_method) ?? 'unknown')
+          : 'bitsandbytes',
+    bits,
+  };
+}
+
+/** A model of which nothing is known. */
+export const unknownKind: ModelKind = {
+  architecture: null,
+  modelType: null,
+  isEncoderDecoder: false,
+  textType: null,
+  converted: null,
+  quantization: null,
+  bits: null,
+};
+
+/**
+ * Why a model cannot be converted to GGUF, as far as known before loading it; the trainer decides (`verdict` in
+ * trainer/model/architectures.py).
+ * @param description its `export_architectures` are empty if llama.cpp's converter is missing.
+ */
+export function whyNoGguf(
+  { converted, quantization }: ModelKind,
+  description: Pick<Description, 'export_architectures' | 'quantizations'>,
+): string | null {
+  const { export_architectures: exportable, quantizations } = description;
+  if (converted !== null && exportable.length > 0 && !exportable.includes(converted))
+    return `llama.cpp cannot run the architecture ${converted}`;
+  return quantization === null || quantizations[quantization]?.merged
+    ? null
+    : `its weights are already quantized (${quantization})`;
+}

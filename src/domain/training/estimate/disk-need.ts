@@ -1,0 +1,99 @@
+import { type Quantization, quantizations } from '../../../contract/models/quantizations.ts';
+import type { Settings } from '../../../contract/settings.ts';
+import { type StepSettings, totalSteps } from './steps.ts';
+
+/** The settings that affect disk usage. */
+export type DiskSettings = StepSettings &
+  Pick<Settings, 'optim' | 'save_steps' | 'save_total_limit' | 'keep_best'>;
+
+/**
+ * What a run writes, per weight of its base model and per trained weight; the service estimates these numbers, and the
+ * trainer counts them. It is defined only here: the estimate and the check before a start use it, and the trainer
+ * receives it in the specification.
+ */
+export interface DiskNeed {
+  readonly checkpointsBytes: number;
+  readonly checkpointsPerTrainedWeight: number;
+  readonly exportPerWeight: number;
+  readonly exportPerTrainedWeight: number;
+  /** Kept free for the journal, the log and TensorBoard files. */
+  readonly spareBytes: number;
+}
+
+/** Trained weights are stored as float32. */
+const trainedBytes = 4;
+/** The parts of a checkpoint other than weights and optimizer state: random states, scheduler and so on. */
+const checkpointRestBytes = 2 ** 16;
+const spareBytes = 2 ** 26;
+
+/** The most checkpoints on disk at a time: those kept, the best one, and the one being written. */
+function checkpointsAtOnce(settings: DiskSettings, steps: number | null): number {
+  const { save_steps, save_total_limit } = settings;
+  // Without save_steps, checkpoints are saved by time, so their number is unknown.
+  const made = save_steps === null || steps === null ? save_total_limit : Math.floor(steps / save_steps) + 1;
+  return Math.min(made, save_total_limit) + (settings.keep_best ? 1 : 0) + 1;
+}
+
+/**
+ * @param stateBytes optimizer state per trained weight.
+ * @param run the strategy, and the number of rows in the dataset if known.
+ * @param made the GGUF types to make.
+ */
+export function diskNeed(
+  settings: DiskSettings,
+  stateBytes: number,
+  run: { readonly strategy: string; readonly rows: number | null },
+  made: readonly Quantization[],
+): DiskNeed {
+  const steps = run.rows === null ? null : totalSteps(settings, run.strategy, run.rows);
+  const checkpoints = checkpointsAtOnce(settings, steps);
+  return {
+    checkpointsBytes: checkpoints * checkpointRestBytes,
+    checkpointsPerTrainedWeight: checkpoints * (trainedBytes + stateBytes),
+    ...exportNeed(made),
+  };
+}
+
+/** What an export alone writes. @param made the GGUF types to make. */
+export function exportNeed(
+  made: readonly Quantization[],
+): Pick<DiskNeed, 'exportPerWeight' | 'exportPerTrainedWeight' | 'spareBytes'> {
+  const types = [...new Set(made)];
+  const between =
+    types.some((type) => !quantizations[type].direct) && !types.includes('F16')
+      ? quantizations.F16.bytesPerWeight
+      : 0;
+  return {
+    exportPerWeight: types.reduce((sum, type) => sum + quantizations[type].bytesPerWeight, between),
+    // The adapter, and its GGUF version.
+    exportPerTrainedWeight: types.length > 0 ? 2 * trainedBytes : trainedBytes,
+    spareBytes,
+  };
+}
+
+/** The size in bytes of each part. */
+export interface DiskBytes {
+  readonly downloadBytes: number;
+  readonly checkpointsBytes: number;
+  readonly exportBytes: number;
+  readonly spareBytes: number;
+  readonly totalBytes: number;
+}
+
+/** The bytes that a run writes for these numbers of weights; `downloadBytes` is for the base model. */
+export function diskBytes(
+  need: DiskNeed,
+  weights: number,
+  trained: number,
+  downloadBytes: number,
+): DiskBytes {
+  const checkpointsBytes = need.checkpointsBytes + need.checkpointsPerTrainedWeight * trained;
+  const exportBytes = need.exportPerWeight * weights + need.exportPerTrainedWeight * trained;
+  return {
+    downloadBytes,
+    checkpointsBytes,
+    exportBytes,
+    spareBytes: need.spareBytes,
+    totalBytes: downloadBytes + checkpointsBytes + exportBytes + need.spareBytes,
+  };
+}

@@ -1,0 +1,81 @@
+import type { RowShape } from '../../../contract/rows.ts';
+import type { Settings } from '../../../contract/settings.ts';
+
+/** The settings that affect the number of steps. */
+export type StepSettings = Pick<
+  Settings,
+  | 'num_train_epochs'
+  | 'max_steps'
+  | 'per_device_train_batch_size'
+  | 'gradient_accumulation_steps'
+  | 'eval_split'
+>;
+
+/** How many answers per prompt rlhf may compare: the first number that divides a step's rows. */
+export const answersPerPrompt = [4, 3, 2] as const;
+
+/** Rounds half to even, like Python's `round`. */
+function roundHalfEven(value: number): number {
+  const below = Math.floor(value);
+  const rest = value - below;
+  if (rest !== 0.5) return Math.round(value);
+  return below % 2 === 0 ? below : below + 1;
+}
+
+/** The number of rows held out for validation (trainer/data/steps.py, `held_out_rows`). */
+export function heldOutRows(rows: number, evalSplit: number): number {
+  if (evalSplit <= 0) return 0;
+  return Math.min(Math.max(1, roundHalfEven(rows * evalSplit)), rows - 1);
+}
+
+/**
+ * Whether a row of this shape may be trained as several sequences: a conversation that its template writes differently
+ * once it goes on, and a text that is longer than `max_seq_length`.
+ */
+export const mayBecomeSeveral = (shape: RowShape | null | undefined): boolean =>
+  shape === 'messages' || shape === 'text';
+
+/** The number of rows used for training. */
+export const trainingRows = (rows: number, evalSplit: number): number => rows - heldOutRows(rows, evalSplit);
+
+/** The number of prompts per step of rlhf, `null` if its rows cannot be divided evenly (`generations` there). */
+export function promptsPerStep(settings: StepSettings): number | null {
+  const batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps;
+  const answers = answersPerPrompt.find((count) => batch % count === 0);
+  return answers === undefined ? null : batch / answers;
+}
+
+/**
+ * How `workers` share a step: the micro-batch and the accumulation steps of each, or `null` if they cannot share it
+ * equally (trainer/data/steps.py, `share_of_step`).
+ */
+export function shareOfStep(
+  {
+    per_device_train_batch_size: size,
+    gradient_accumulation_steps: accumulation,
+  }: Pick<Settings, 'per_device_train_batch_size' | 'gradient_accumulation_steps'>,
+  workers: number,
+): { readonly size: number; readonly accumulation: number } | null {
+  const divided = commonDivisor(accumulation, workers);
+  const parts = workers / divided;
+  return size % parts === 0 ? { size: size / parts, accumulation: accumulation / divided } : null;
+}
+
+const commonDivisor = (one: number, other: number): number =>
+  other === 0 ? one : commonDivisor(other, one % other);
+
+/**
+ * The number of optimizer steps of a run, computed as the trainer does (trainer/data/steps.py, `planned`; a test
+ * compares the two). Skipped rows and packing reduce it; rows that become several sequences increase it.
+ */
+export function totalSteps(settings: StepSettings, strategy: string, rows: number): number {
+  const { max_steps, num_train_epochs, per_device_train_batch_size, gradient_accumulation_steps } = settings;
+  if (max_steps > 0) return max_steps;
+  const training = trainingRows(rows, settings.eval_split);
+  const prompts = strategy === 'rlhf' ? promptsPerStep(settings) : null;
+  const perEpoch =
+    prompts === null
+      ? Math.ceil(Math.ceil(training / per_device_train_batch_size) / gradient_accumulation_steps)
+      : Math.floor(training / prompts);
+  return Math.ceil(num_train_epochs * Math.max(1, perEpoch));
+}

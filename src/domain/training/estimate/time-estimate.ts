@@ -1,0 +1,151 @@
+import type { Settings } from '../../../contract/settings.ts';
+import { fixedShare, type StepTime } from './step-times.ts';
+import { trainingRows } from './steps.ts';
+
+/** What an earlier run of the same model took on this machine. */
+export interface TimedRun {
+  /** The job's ID in the API. */
+  readonly name: string;
+  readonly strategy: string;
+  readonly provider: string;
+  readonly settings: Settings;
+  readonly dataset: string;
+  readonly rows: number;
+  /** Rows that it validated on. */
+  readonly heldOutRows: number;
+  /** Steps so far, the seconds that they took without evaluations, and the tokens of their rows. */
+  readonly steps: number;
+  readonly stepSeconds: number;
+  readonly tokens: number;
+  /** Its latest steps, which are read only when asked for. */
+  readonly stepTimes: () => readonly StepTime[];
+  /** One evaluation of the rows that it validated on; `null` if there was none. */
+  readonly evaluationSeconds: number | null;
+  /** Before training, to save what was trained, and for the export; `null` if unknown. */
+  readonly prepareSeconds: number | null;
+  readonly savingSeconds: number | null;
+  readonly exportSeconds: number | null;
+}
+
+/** A run that has not been started. */
+export type PlannedRun = Pick<
+  TimedRun,
+  'strategy' | 'provider' | 'settings' | 'dataset' | 'rows' | 'heldOutRows' | 'steps'
+> & {
+  readonly hasExport: boolean;
+  /** The mean size of a row in a dataset, in bytes; `null` if the dataset is gone. */
+  readonly bytesPerRow: (dataset: string) => number | null;
+};
+
+/** How long a run will take, in seconds, and by which earlier run. */
+export interface TimeEstimate {
+  readonly totalSeconds: number;
+  readonly trainSeconds: number;
+  readonly prepareSeconds: number;
+  readonly exportSeconds: number;
+  readonly basis: string;
+  /** Whether the earlier run differed in more than the amount of work. */
+  readonly isRough: boolean;
+}
+
+/** The work of evaluating a row, in those of training on it: one pass of three (forward, and backward as two). */
+const evaluationShare = 1 / 3;
+
+/** Settings that change how long the same work takes. */
+const paceSettings = [
+  'use_4bit',
+  'use_8bit',
+  'bf16',
+  'fp16',
+  'gradient_checkpointing',
+  'packing',
+  'workers',
+] as const satisfies readonly (keyof Settings)[];
+
+const rowsPerStep = ({ per_device_train_batch_size, gradient_accumulation_steps }: Settings) =>
+  per_device_train_batch_size * gradient_accumulation_steps;
+
+/** How often a run evaluates: the base model, during training, and at the end. */
+function evaluations({ settings, rows, heldOutRows, steps }: PlannedRun): number {
+  if (heldOutRows === 0) return 0;
+  const { eval_steps, eval_split } = settings;
+  const ofEpoch = Math.max(1, trainingRows(rows, eval_split));
+  const during = eval_steps === null ? (steps * rowsPerStep(settings)) / ofEpoch : steps / eval_steps;
+  return 1 + Math.max(1, Math.floor(during));
+}
+
+/** How many batches go through the model. */
+const passes = ({ steps, settings }: Pick<TimedRun, 'steps' | 'settings'>) =>
+  steps * settings.gradient_accumulation_steps;
+
+const tokensPerRow = (run: TimedRun) => run.tokens / (run.steps * rowsPerStep(run.settings));
+
+/** How many tokens a row of the planned run has, by those of an earlier one. */
+function plannedTokensPerRow(run: TimedRun, { dataset, settings, bytesPerRow }: PlannedRun): number {
+  const [before, now] = [bytesPerRow(run.dataset), bytesPerRow(dataset)];
+  const ratio = run.dataset === dataset || before === null || now === null ? 1 : now / before;
+  const tokens = tokensPerRow(run) * ratio;
+  return settings.max_seq_length > 0 ? Math.min(tokens, settings.max_seq_length) : tokens;
+}
+
+/** How many of the things that change the pace differ. */
+const differences = (run: TimedRun, planned: PlannedRun) =>
+  paceSettings.filter((name) => run.settings[name] !== planned.settings[name]).length +
+  (run.strategy === planned.strategy ? 0 : 2) +
+  (run.provider === planned.provider ? 0 : 2);
+
+/** How far the rows of a step are from the planned ones: a step of few rows does less in the same time. */
+function distance(run: TimedRun, planned: PlannedRun): number {
+  const tokens = (settings: Settings, ofRow: number) => rowsPerStep(settings) * ofRow;
+  const [before, now] = [
+    tokens(run.settings, tokensPerRow(run)),
+    tokens(planned.settings, plannedTokensPerRow(run, planned)),
+  ];
+  return Math.abs(Math.log(now / before)) + differences(run, planned);
+}
+
+/** How long one evaluation of the planned run takes: as those of an earlier run, or else by the work of its rows. */
+function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, secondsPerToken: number): number {
+  const evaluated = told.find((run) => run.evaluationSeconds !== null && run.heldOutRows > 0);
+  const nearest = evaluated ?? (told[0] as TimedRun);
+  const tokens = planned.heldOutRows * plannedTokensPerRow(nearest, planned);
+  if (evaluated === undefined) return tokens * secondsPerToken * evaluationShare;
+  return ((evaluated.evaluationSeconds ?? 0) * tokens) / (evaluated.heldOutRows * tokensPerRow(evaluated));
+}
+
+/**
+ * Estimates how long a run takes from the earlier run of the same model that is most like it: of the time of its steps, the
+ * share that each batch takes however small it is grows with the batches, and the rest with the tokens. An evaluation,
+ * preparation, saving and export take what they took.
+ * @param runs newest first; those without a step tell nothing.
+ * @returns `null` if there is nothing to tell it by.
+ */
+export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): TimeEstimate | null {
+  const told = runs
+    .filter(({ steps, tokens, stepSeconds }) => steps > 0 && tokens > 0 && stepSeconds > 0)
+    .map((run) => ({ run, far: distance(run, planned) }))
+    .sort((one, other) => one.far - other.far)
+    .map(({ run }) => run);
+  const nearest = told[0];
+  if (nearest === undefined) return null;
+  const known = (of: 'prepareSeconds' | 'savingSeconds' | 'exportSeconds') =>
+    told.map((run) => run[of]).find((seconds) => seconds !== null) ?? 0;
+  const perToken = nearest.stepSeconds / nearest.tokens;
+  const tokens = planned.steps * rowsPerStep(planned.settings) * plannedTokensPerRow(nearest, planned);
+  const fixed = fixedShare(nearest.stepTimes());
+  const times = (fixed * passes(planned)) / passes(nearest) + ((1 - fixed) * tokens) / nearest.tokens;
+  const trainSeconds =
+    nearest.stepSeconds * times +
+    evaluations(planned) * evaluationSeconds(told, planned, perToken) +
+    known('savingSeconds');
+  const prepareSeconds = known('prepareSeconds');
+  const exportSeconds = planned.hasExport ? known('exportSeconds') : 0;
+  return {
+    totalSeconds: prepareSeconds + trainSeconds + exportSeconds,
+    trainSeconds,
+    prepareSeconds,
+    exportSeconds,
+    basis: nearest.name,
+    isRough: differences(nearest, planned) > 0,
+  };
+}

@@ -1,0 +1,102 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement, property, state } from 'lit/decorators.js';
+import type { Child } from '../../elements/child.ts';
+import { formatCount } from '../../elements/format.ts';
+import { matcher } from '../../elements/highlight.ts';
+import { asObject, cutText, messagesOf, rowFields, textOf } from './row-fields.ts';
+
+const cellLimit = 240;
+const fieldLimit = 12;
+
+/** Rows of a dataset as a table. A row's number shows its whole texts below it. */
+@customElement('hone-dataset-rows')
+export class DatasetRows extends LitElement {
+  @property({ attribute: false }) rows: readonly unknown[] = [];
+  /** The numbers of the rows, from 1. */
+  @property({ attribute: false }) numbers: readonly number[] = [];
+  @property() label = '';
+  /** Words to mark. */
+  @property() words = '';
+  @state() private _open: ReadonlySet<number> = new Set();
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
+    if (changed.has('rows')) this._open = new Set();
+  }
+
+  private _toggle(number: number): void {
+    const open = new Set(this._open);
+    if (!open.delete(number)) open.add(number);
+    this._open = open;
+  }
+
+  protected override render(): TemplateResult {
+    const found = matcher(this.words);
+    const objects = this.rows.map(asObject);
+    const fields = [...new Set(objects.flatMap((row) => Object.keys(row)))].slice(0, fieldLimit);
+    return html`<div class="scroll-box" tabindex="0" role="region" aria-label=${this.label}>
+      <table class="rows preview">
+        <thead>
+          <tr>
+            <th scope="col" class="right">#</th>
+            ${fields.map((field) => html`<th scope="col"><bdi>${field}</bdi></th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${objects.map((row, index) => this._row(row, this.numbers[index] ?? index + 1, fields, found))}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  private _row(
+    row: Record<string, unknown>,
+    number: number,
+    fields: readonly string[],
+    found: RegExp | null,
+  ): TemplateResult {
+    const isOpen = this._open.has(number);
+    return html`<tr>
+        <td class="right">
+          <button
+            type="button"
+            class="link tabular"
+            aria-label="Row ${number}"
+            aria-expanded=${isOpen}
+            @click=${() => this._toggle(number)}
+          >
+            ${formatCount(number)}
+          </button>
+        </td>
+        ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field], found)}</bdi></td>`)}
+      </tr>
+      ${
+        isOpen
+          ? html`<tr class="whole-row">
+              <td colspan=${fields.length + 1}>
+                ${rowFields(row, found)}
+              </td>
+            </tr>`
+          : nothing
+      }`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-dataset-rows': DatasetRows;
+  }
+}
+
+/** A value, cut to what a cell can show. */
+function cell(value: unknown, found: RegExp | null): Child {
+  const messages = messagesOf(value);
+  const text =
+    messages === null
+      ? textOf(value)
+      : messages.map(({ role, content }) => `${role}: ${textOf(content)}`).join(' · ');
+  return cutText(text, cellLimit, found);
+}

@@ -1,0 +1,77 @@
+import { html, type TemplateResult } from 'lit';
+import type { RowShape } from '../../../src/contract/rows.ts';
+import type { Import } from '../../api/types.ts';
+import { formatBytes } from '../../elements/format.ts';
+
+const containers: Readonly<Record<string, string>> = {
+  jsonl: 'JSONL',
+  json: 'JSON array',
+  csv: 'CSV',
+  tsv: 'TSV',
+  parquet: 'Parquet',
+};
+
+const shapes: Readonly<Record<string, string>> = {
+  alpaca: 'Alpaca rows',
+  sharegpt: 'ShareGPT conversations',
+  'prompt-completion': 'prompts with completions',
+  'openai-chat': 'OpenAI conversations',
+  'openai-preference': 'OpenAI preferences',
+  messages: 'conversations',
+  'input-output': 'inputs with outputs',
+  'question-answer': 'questions with answers in a context',
+  preference: 'preferences',
+  text: 'plain text',
+};
+
+const targets: Readonly<Record<RowShape, string>> = {
+  'input-output': 'Inputs with outputs',
+  'question-answer': 'Questions answered from a context',
+  preference: 'Preferences',
+  messages: 'Conversations',
+  text: 'Plain text',
+};
+
+/** A row shape as a choice. */
+export const targetName = (shape: string) => targets[shape as RowShape] ?? shape;
+
+/** The detected shape in words; `null` where columns are mapped. */
+export const detectedName = (shape: string | null) =>
+  shape === null || shape === 'columns' ? null : (shapes[shape] ?? shape);
+
+/** A source's format and size. */
+export function detectedFile(container: string | null, compression: string | null, bytes: number): string {
+  const format = containers[container ?? ''] ?? container ?? 'Unknown format';
+  return `${format}${compression === null ? '' : `, compressed with ${compression}`}${bytes > 0 ? `, ${formatBytes(bytes)}` : ''}.`;
+}
+
+/** What was detected, in one line. */
+export function detectedLine({ container, compression, shape, columns, source, mapping }: Import): string {
+  const file = detectedFile(container, compression, source.size_bytes);
+  const count = columns.length === 1 ? '1 column' : `${columns.length} columns`;
+  const detected = detectedName(shape);
+  if (detected !== null) return `${file} Detected: ${detected} (${count}).`;
+  return mapping === null
+    ? `${file} ${count} of no known format: choose which to use.`
+    : `${file} ${count}: check which are used.`;
+}
+
+const stateWords: Readonly<Record<Import['state'], string>> = {
+  reading: 'Reading',
+  proposed: 'Ready',
+  running: 'Importing',
+  completed: 'Completed',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+
+/** A coloured badge with the state of an import. */
+export const importBadge = (state: Import['state']): TemplateResult =>
+  html`<span class="badge" data-state=${state === 'proposed' ? 'queued' : state}>${stateWords[state]}</span>`;
+
+/** How much of a source is downloaded or read, in percent; `null` if that is not known. */
+export function importShare({ state, source, progress }: Import): number | null {
+  const { done_bytes: done, total_bytes: total } = progress;
+  const isCounted = state === 'running' || (source.kind === 'hub' && done < total);
+  return isCounted && total > 0 ? Math.min(100, (done / total) * 100) : null;
+}
