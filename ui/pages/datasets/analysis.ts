@@ -65,9 +65,9 @@ export class DatasetAnalysis extends LitElement {
       const result = await service.analyse(
         name,
         {
-          ...(text('model') === '' ? {} : { model_name: text('model') }),
-          ...(text('length') === '' || text('model') === '' ? {} : { max_seq_length: length }),
-          ...(text('validation') === '' ? {} : { validation_dataset: text('validation') }),
+          model_name: text('model') || undefined,
+          max_seq_length: text('length') === '' || text('model') === '' ? undefined : length,
+          validation_dataset: text('validation') || undefined,
         },
         asking.signal,
       );

@@ -114,9 +114,9 @@ export class ImportForm extends LitElement {
     this._error = null;
     try {
       await service.startImport(this.record.id, {
-        ...(mapping === null ? {} : { mapping }),
-        ...(name === '' ? {} : { name }),
-        ...(form.get('skip') === null ? {} : { skip_invalid: true }),
+        mapping,
+        name: name || undefined,
+        skip_invalid: form.get('skip') === null ? undefined : true,
       });
       this.dispatchEvent(new CustomEvent('changed'));
     } catch (error) {

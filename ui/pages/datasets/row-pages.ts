@@ -66,7 +66,7 @@ export class RowPages extends LitElement {
       const words = this._words;
       this._page = await service.dataset(
         this.name,
-        { from: this._row - 1, rows: pageRows, ...(words === '' ? {} : { search: words }) },
+        { from: this._row - 1, rows: pageRows, search: words || undefined },
         asking.signal,
       );
       this._shownWords = words;
