@@ -1,6 +1,6 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import type { GenerateResult, TokenChoice } from '../protocol/generation.ts';
-import { type Place, priorityOf } from './contexts.ts';
+import { priorityOf, type Slot } from './contexts.ts';
 import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
 import { choiceOf } from './logprobs.ts';
 import { createPromptLookup, type PromptLookup } from './prompt-lookup.ts';
@@ -34,14 +34,14 @@ export interface Question extends Sampling {
 
 /** A request that is being answered, step by step. */
 export interface Answering {
-  readonly place: Place;
+  readonly slot: Slot;
   /** Tokens of the prompt that are left to evaluate; 1 while the answer is generated. */
   left(): number;
   /**
-   * Takes over what another place has evaluated of the prompt, if that is much more than its own has.
+   * Takes over what another slot has evaluated of the prompt, if that is much more than its own has.
    * Only before its first step.
    */
-  copy(from: Place): Promise<void>;
+  copy(from: Slot): Promise<void>;
   /** How many tokens of the answer it would guess in the next step. */
   guesses(): number;
   /**
@@ -53,10 +53,10 @@ export interface Answering {
   end(): Promise<Answer>;
 }
 
-/** Begins an answer in a place, whose cached tokens are kept as far as the prompt begins with them. */
-export async function beginAnswer(place: Place, question: Question): Promise<Answering> {
+/** Begins an answer in a slot, whose cached tokens are kept as far as the prompt begins with them. */
+export async function beginAnswer(slot: Slot, question: Question): Promise<Answering> {
   const { prompt, limit, stream, signal, logprobs } = question;
-  const sequence: LlamaContextSequence = place.sequence;
+  const sequence: LlamaContextSequence = slot.sequence;
   // The last token must be evaluated again.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
 
@@ -69,12 +69,12 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
   let lookedUpTokens = 0;
   /** The tokens of the answer. */
   const before: Token[] = [];
-  const draws = createSampler(place, before, question);
+  const sampler = createSampler(slot, before, question);
   let guesses: PromptLookup | null = null;
   const guess = (most: number): Token[] => {
     // Room for the token before them, and for the last one of the answer, which is not evaluated.
-    const room = place.room.tokens - 2 - sequence.nextTokenIndex;
-    return guesses?.next(Math.min(most, limit - before.length - 1, room)) ?? [];
+    const free = slot.context.tokens - 2 - sequence.nextTokenIndex;
+    return guesses?.next(Math.min(most, limit - before.length - 1, free)) ?? [];
   };
   const show = (delta: string, isLast = false): void => {
     if (delta === '' && !(isLast && told < choices.length)) return;
@@ -97,7 +97,7 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
     }
     before.push(token);
     show(shown.text);
-    if (question.lookup && draws.guessable) {
+    if (question.lookup && sampler.guessable) {
       guesses ??= createPromptLookup(prompt);
       guesses.add(token);
     }
@@ -106,10 +106,10 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
   }
 
   return {
-    place,
+    slot,
     left: () => (before.length === 0 ? prompt.length - sequence.nextTokenIndex : 1),
-    async copy({ room, sequence: from }) {
-      if (room !== place.room || !canCopy(sequence)) return;
+    async copy({ context, sequence: from }) {
+      if (context !== slot.context || !canCopy(sequence)) return;
       const shared = from.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
       if (!isWorthCopying(shared, sequence.nextTokenIndex)) return;
       await copyTokens(from, sequence, shared);
@@ -120,11 +120,11 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
       const from = sequence.nextTokenIndex;
       if (before.length === 0 && from + count < prompt.length) {
         const part = prompt.slice(from, from + count);
-        await sequence.evaluateWithoutGeneratingNewTokens(part, { evaluationPriority: priorityOf(place) });
+        await sequence.evaluateWithoutGeneratingNewTokens(part, { evaluationPriority: priorityOf(slot) });
         return false;
       }
       const last = before.at(-1);
-      const { drawn, ended } = await draws.next(
+      const { drawn, ended } = await sampler.next(
         last === undefined ? prompt.slice(from) : [last],
         last === undefined ? [] : guess(most),
       );
@@ -138,7 +138,7 @@ export async function beginAnswer(place: Place, question: Question): Promise<Ans
       return ended;
     },
     async end() {
-      await draws.end();
+      await sampler.end();
       show(stream.end(), true);
       const durationMs = performance.now() - question.cameAt;
       return {

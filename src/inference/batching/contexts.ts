@@ -16,8 +16,8 @@ export interface Adapter {
 }
 
 /** A sequence of a context. It keeps the tokens of its last request, so that the next one evaluates only what differs. */
-export interface Place {
-  readonly room: Room;
+export interface Slot {
+  readonly context: Context;
   readonly sequence: LlamaContextSequence;
   /** Its number in the context, from 0. */
   readonly index: number;
@@ -25,13 +25,13 @@ export interface Place {
   usedAt: number;
 }
 
-/** A context with the places that are evaluated together. */
-export interface Room {
+/** A context with the slots that are evaluated together. */
+export interface Context {
   readonly adapters: string;
-  readonly context: LlamaContext;
-  /** The most tokens of each place. */
+  readonly native: LlamaContext;
+  /** The most tokens of each slot. */
   readonly tokens: number;
-  readonly places: Place[];
+  readonly slots: Slot[];
 }
 
 /** What the contexts of a model may take. */
@@ -50,43 +50,38 @@ export const aloneTokens = 8192;
 const besideTokens = 2048;
 /** Idle contexts of other adapters are kept as far as they take at most this share of the model's size. */
 const idleShare = 1 / 4;
-/** The least size of each place in a context for several requests, and the size of all of them. */
+/** The least size of each slot in a context for several requests, and the size of all of them. */
 const sharedTokens = 1024;
 const sharedCells = 16_384;
 /** The most contexts at a time. */
-const mostRooms = 8;
-/** Below this number of cached tokens, another place is as good: most prompts begin with the same tokens of a template. */
+const mostContexts = 8;
+/** Below this number of cached tokens, another slot is as good: most prompts begin with the same tokens of a template. */
 const worthTokens = 32;
 /** With so many cached tokens, a request among others is quicker in a context of its own. */
 const worthAlone = 256;
 
 /**
  * llama.cpp evaluates sequences of consecutive numbers together, so they are put into the batch in that order. The
- * priority of an item is the number of its place.
+ * priority of an item is the number of its slot.
  */
-const byPlace: CustomBatchingPrioritizationStrategy = ({ items }) =>
+const bySlot: CustomBatchingPrioritizationStrategy = ({ items }) =>
   [...items]
     .sort((one, other) => one.evaluationPriority - other.evaluationPriority)
     .map((item) => ({ item, processAmount: item.tokens.length }));
 
-/** The priority of a place's items in `byPlace`. */
-export const priorityOf = (place: Place) => place.index as EvaluationPriority;
+/** The priority of a slot's items in `bySlot`. */
+export const priorityOf = (slot: Slot) => slot.index as EvaluationPriority;
 
 export interface Contexts {
   /**
-   * A free place for a request, marked as busy: the one with the longest cached beginning of the prompt.
+   * A free slot for a request, marked as busy: the one with the longest cached beginning of the prompt.
    *
    * @param wanted tokens of the prompt and its answer
    * @param crowded whether other requests of the same adapters run or wait
    * @returns `null` if the request must wait for another one to end
    */
-  take(
-    adapters: readonly Adapter[],
-    prompt: Token[],
-    wanted: number,
-    crowded: boolean,
-  ): Promise<Place | null>;
-  release(place: Place): void;
+  take(adapters: readonly Adapter[], prompt: Token[], wanted: number, crowded: boolean): Promise<Slot | null>;
+  release(slot: Slot): void;
 }
 
 export function createContexts(
@@ -94,44 +89,44 @@ export function createContexts(
   model: LlamaModel,
   { longest, weights, perToken }: Size,
 ): Contexts {
-  let rooms: Room[] = [];
+  let contexts: Context[] = [];
   let clock = 0;
-  const isIdle = (room: Room) => room.places.every((place) => !place.busy);
-  const usedAt = (room: Room) => Math.max(...room.places.map((place) => place.usedAt));
-  const oldestOf = (some: readonly Room[]): Room | undefined =>
+  const isIdle = (context: Context) => context.slots.every((slot) => !slot.busy);
+  const usedAt = (context: Context) => Math.max(...context.slots.map((slot) => slot.usedAt));
+  const oldestOf = (some: readonly Context[]): Context | undefined =>
     [...some].sort((one, other) => usedAt(one) - usedAt(other))[0];
-  const bytesOf = (some: readonly Room[]) =>
-    some.reduce((sum, { tokens, places }) => sum + tokens * places.length * perToken, 0);
+  const bytesOf = (some: readonly Context[]) =>
+    some.reduce((sum, { tokens, slots }) => sum + tokens * slots.length * perToken, 0);
 
-  async function close(room: Room): Promise<void> {
-    rooms = rooms.filter((other) => other !== room);
-    await room.context.dispose();
+  async function close(context: Context): Promise<void> {
+    contexts = contexts.filter((other) => other !== context);
+    await context.native.dispose();
   }
 
   /** Opens a context, or `null` if there is no memory for it. */
-  async function open(adapters: readonly Adapter[], tokens: number, places: number): Promise<Room | null> {
+  async function open(adapters: readonly Adapter[], tokens: number, slots: number): Promise<Context | null> {
     const most = llama.maxThreads;
     // The binding keeps the smaller of the two permanently, and the training may end soon.
     llama.maxThreads = Math.max(most, llama.cpuMathCores);
     try {
-      const context = await model.createContext({
+      const native = await model.createContext({
         contextSize: tokens,
-        sequences: places,
-        batchSize: Math.min(tokens * places, promptChunkTokens),
+        sequences: slots,
+        batchSize: Math.min(tokens * slots, promptChunkTokens),
         threads: llama.cpuMathCores,
-        batching: { itemPrioritizationStrategy: byPlace },
+        batching: { itemPrioritizationStrategy: bySlot },
         ...(adapters.length === 0
           ? {}
           : { lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }),
       });
-      const room: Room = { adapters: JSON.stringify(adapters), context, tokens, places: [] };
-      for (let index = 0; index < places; index++) {
-        room.places.push({ room, sequence: context.getSequence(), index, busy: false, usedAt: 0 });
+      const context: Context = { adapters: JSON.stringify(adapters), native, tokens, slots: [] };
+      for (let index = 0; index < slots; index++) {
+        context.slots.push({ context, sequence: native.getSequence(), index, busy: false, usedAt: 0 });
       }
-      rooms.push(room);
-      return room;
+      contexts.push(context);
+      return context;
     } catch (error) {
-      if (rooms.length === 0 && places === 1) throw error;
+      if (contexts.length === 0 && slots === 1) throw error;
       return null;
     } finally {
       llama.maxThreads = most;
@@ -143,44 +138,46 @@ export function createContexts(
     adapters: readonly Adapter[],
     wanted: number,
     crowded: boolean,
-  ): Promise<Room | null> {
+  ): Promise<Context | null> {
     const key = JSON.stringify(adapters);
-    const others = rooms.filter((room) => room.adapters !== key);
+    const others = contexts.filter((context) => context.adapters !== key);
     const least = crowded ? sharedTokens : others.length > 0 ? besideTokens : aloneTokens;
     const tokens = Math.min(longest, Math.max(least, 2 ** Math.ceil(Math.log2(wanted))));
     const cells = crowded ? sharedCells : least;
-    const places = Math.max(1, Math.min(mostRunning, Math.floor(cells / tokens)));
-    const tooSmall = rooms.find((room) => room.adapters === key && room.tokens < tokens && isIdle(room));
+    const slots = Math.max(1, Math.min(mostRunning, Math.floor(cells / tokens)));
+    const tooSmall = contexts.find(
+      (context) => context.adapters === key && context.tokens < tokens && isIdle(context),
+    );
     if (tooSmall !== undefined && !crowded) await close(tooSmall);
-    while (rooms.length >= mostRooms) {
-      const oldest = oldestOf(rooms.filter(isIdle));
+    while (contexts.length >= mostContexts) {
+      const oldest = oldestOf(contexts.filter(isIdle));
       if (oldest === undefined) return null;
       await close(oldest);
     }
     for (;;) {
-      const idle = rooms.filter((room) => room.adapters !== key && isIdle(room));
+      const idle = contexts.filter((context) => context.adapters !== key && isIdle(context));
       const oldest = oldestOf(idle);
       if (oldest === undefined || bytesOf(idle) <= weights * idleShare) break;
       await close(oldest);
     }
-    const room = await open(adapters, tokens, places);
-    if (room !== null) return room;
-    for (const idle of rooms.filter(isIdle)) await close(idle);
+    const context = await open(adapters, tokens, slots);
+    if (context !== null) return context;
+    for (const idle of contexts.filter(isIdle)) await close(idle);
     // Without memory for more, the request waits until one that runs has ended.
-    return (await open(adapters, tokens, places)) ?? (rooms.length > 0 ? null : open(adapters, tokens, 1));
+    return (await open(adapters, tokens, slots)) ?? (contexts.length > 0 ? null : open(adapters, tokens, 1));
   }
 
-  /** The best of these places for a prompt. */
-  function best(places: readonly Place[], prompt: Token[]): { place: Place; cached: number } | undefined {
-    const ranked = places.map((place) => {
-      const cached = place.sequence.compareContextTokens(prompt).firstDifferentIndex;
-      const busy = place.room.places.filter((other) => other.busy);
-      const distance = Math.min(mostRunning, ...busy.map((other) => Math.abs(other.index - place.index)));
-      return { place, cached, worth: Math.floor(cached / worthTokens), distance };
+  /** The best of these slots for a prompt. */
+  function best(slots: readonly Slot[], prompt: Token[]): { slot: Slot; cached: number } | undefined {
+    const ranked = slots.map((slot) => {
+      const cached = slot.sequence.compareContextTokens(prompt).firstDifferentIndex;
+      const busy = slot.context.slots.filter((other) => other.busy);
+      const distance = Math.min(mostRunning, ...busy.map((other) => Math.abs(other.index - slot.index)));
+      return { slot, cached, worth: Math.floor(cached / worthTokens), distance };
     });
     ranked.sort(
       (one, other) =>
-        other.worth - one.worth || one.distance - other.distance || one.place.usedAt - other.place.usedAt,
+        other.worth - one.worth || one.distance - other.distance || one.slot.usedAt - other.slot.usedAt,
     );
     return ranked[0];
   }
@@ -188,35 +185,35 @@ export function createContexts(
   return {
     async take(adapters, prompt, wanted, crowded) {
       const key = JSON.stringify(adapters);
-      const free = rooms
-        .filter((room) => room.adapters === key && room.tokens >= Math.min(wanted, longest))
-        .flatMap((room) => room.places)
-        .filter((place) => !place.busy);
+      const free = contexts
+        .filter((context) => context.adapters === key && context.tokens >= Math.min(wanted, longest))
+        .flatMap((context) => context.slots)
+        .filter((slot) => !slot.busy);
       let chosen = best(free, prompt);
-      if (crowded && chosen?.place.room.places.length === 1 && chosen.cached < worthAlone) {
+      if (crowded && chosen?.slot.context.slots.length === 1 && chosen.cached < worthAlone) {
         const shared = best(
-          free.filter(({ room }) => room.places.length > 1),
+          free.filter(({ context }) => context.slots.length > 1),
           prompt,
         );
         chosen = shared ?? chosen;
         if (shared === undefined) {
-          chosen.place.busy = true;
-          const room = await openFor(adapters, wanted, true);
-          if (room !== null) {
-            chosen.place.busy = false;
-            chosen = best(room.places, prompt);
+          chosen.slot.busy = true;
+          const context = await openFor(adapters, wanted, true);
+          if (context !== null) {
+            chosen.slot.busy = false;
+            chosen = best(context.slots, prompt);
           }
         }
       }
-      const place = chosen?.place ?? (await openFor(adapters, wanted, crowded))?.places[0];
-      if (place === undefined) return null;
-      place.busy = true;
-      place.usedAt = ++clock;
-      return place;
+      const slot = chosen?.slot ?? (await openFor(adapters, wanted, crowded))?.slots[0];
+      if (slot === undefined) return null;
+      slot.busy = true;
+      slot.usedAt = ++clock;
+      return slot;
     },
-    release(place) {
-      place.busy = false;
-      place.usedAt = ++clock;
+    release(slot) {
+      slot.busy = false;
+      slot.usedAt = ++clock;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from 'node-llama-cpp';
-import { type Place, priorityOf } from './contexts.ts';
+import { priorityOf, type Slot } from './contexts.ts';
 
 /** A token of an answer; the probabilities are those it was drawn from, in descending order. */
 export interface Drawn {
@@ -28,12 +28,12 @@ export interface Sampling {
 }
 
 /** @param answer the tokens of the answer so far; the caller adds those that are drawn */
-export function createSampler(place: Place, answer: readonly Token[], question: Sampling): Sampler {
-  return question.hasGrammar ? drawByGrammar(place, answer, question) : drawFreely(place, answer, question);
+export function createSampler(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {
+  return question.hasGrammar ? drawByGrammar(slot, answer, question) : drawFreely(slot, answer, question);
 }
 
-function drawFreely(place: Place, answer: readonly Token[], question: Sampling): Sampler {
-  const { sequence } = place;
+function drawFreely(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {
+  const { sequence } = slot;
   const probabilities = question.logprobs !== null;
   const isEnd = (token: Token) => sequence.model.isEogToken(token);
   return {
@@ -56,7 +56,7 @@ function drawFreely(place: Place, answer: readonly Token[], question: Sampling):
           ...tokens.slice(0, -1),
           ...[tokens.at(-1) as Token, ...guesses].map((token, guessed) => drawnAfter(token, guessed)),
         ],
-        { evaluationPriority: priorityOf(place) },
+        { evaluationPriority: priorityOf(slot) },
       );
       const drawn: Drawn[] = [];
       for (const output of outputs.slice(tokens.length - 1)) {
@@ -77,16 +77,16 @@ function drawFreely(place: Place, answer: readonly Token[], question: Sampling):
   };
 }
 
-function drawByGrammar(place: Place, answer: readonly Token[], question: Sampling): Sampler {
+function drawByGrammar(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {
   let drawing: ReturnType<LlamaContextSequence['evaluateWithMetadata']> | undefined;
   return {
     guessable: false,
     async next(tokens) {
       // It evaluates by itself the token that it drew before.
-      drawing ??= place.sequence.evaluateWithMetadata(
+      drawing ??= slot.sequence.evaluateWithMetadata(
         tokens,
         { probabilities: question.logprobs !== null },
-        { ...question.sampling(answer), evaluationPriority: priorityOf(place) },
+        { ...question.sampling(answer), evaluationPriority: priorityOf(slot) },
       );
       const { done, value } = await drawing.next();
       return done ? { drawn: [], ended: true } : { drawn: [value as Drawn], ended: false };

@@ -1,6 +1,6 @@
 import { abortedResult } from '../protocol/generation.ts';
 import { type Answer, type Answering, beginAnswer, type Question } from './answering.ts';
-import type { Adapter, Contexts, Room } from './contexts.ts';
+import type { Adapter, Context, Contexts } from './contexts.ts';
 import { canCopy, isWorthCopying, sharedTokens } from './copying.ts';
 import { guessesEach, mostRunning, shareOf } from './shares.ts';
 
@@ -35,7 +35,7 @@ export interface Scheduler {
  * @param onStep called after each step
  */
 export function createScheduler(
-  rooms: Contexts,
+  pool: Contexts,
   prepare: (tokens: number, contexts: number) => () => void,
   onStep: () => void,
 ): Scheduler {
@@ -54,11 +54,11 @@ export function createScheduler(
 
   /** The one among these that evaluates the most of what a request would have to evaluate, too. */
   function aheadOf({ request, answering }: Running, earlier: readonly Running[]): Running['ahead'] {
-    const { room, sequence } = answering.place;
+    const { context, sequence } = answering.slot;
     if (!canCopy(sequence)) return null;
     let best: Running['ahead'] = null;
     for (const one of earlier) {
-      if (one.answering.place.room !== room) continue;
+      if (one.answering.slot.context !== context) continue;
       const tokens = Math.min(sharedTokens(one.request.prompt, request.prompt), request.prompt.length - 1);
       if (tokens > (best?.tokens ?? sequence.nextTokenIndex)) best = { one, tokens };
     }
@@ -69,14 +69,14 @@ export function createScheduler(
   async function follow(one: Running): Promise<void> {
     if (one.ahead === null) return;
     const { one: first, tokens } = one.ahead;
-    const { place } = first.answering;
+    const { slot } = first.answering;
     const isRunning = running.includes(first);
-    if (isRunning && place.sequence.nextTokenIndex < tokens) return;
-    await one.answering.copy(place);
+    if (isRunning && slot.sequence.nextTokenIndex < tokens) return;
+    await one.answering.copy(slot);
     one.ahead = isRunning ? null : aheadOf(one, running.slice(0, running.indexOf(one)));
   }
 
-  /** Gives places to those that wait, until there is none for the next. */
+  /** Gives slots to those that wait, until there is none for the next. */
   async function admit(): Promise<void> {
     while (running.length < mostRunning) {
       const next = nextWaiting();
@@ -86,23 +86,23 @@ export function createScheduler(
       const isSame = (other: Waiting) =>
         other !== next && JSON.stringify(other.request.adapters) === key && !other.request.signal.aborted;
       const crowded = [...running, ...waiting].some(isSame);
-      let place: Awaited<ReturnType<Contexts['take']>> = null;
+      let slot: Awaited<ReturnType<Contexts['take']>> = null;
       try {
         const { prompt, limit } = request;
-        place = await rooms.take(request.adapters, prompt, prompt.length + limit, crowded);
-        if (place === null) return;
+        slot = await pool.take(request.adapters, prompt, prompt.length + limit, crowded);
+        if (slot === null) return;
         // It may have been aborted in the meantime.
         if (!waiting.includes(next)) {
-          rooms.release(place);
+          pool.release(slot);
           continue;
         }
         waiting.splice(waiting.indexOf(next), 1);
-        const one: Running = { ...next, answering: await beginAnswer(place, request), ahead: null };
+        const one: Running = { ...next, answering: await beginAnswer(slot, request), ahead: null };
         one.ahead = aheadOf(one, running);
         running.push(one);
         request.onBegun();
       } catch (error) {
-        if (place !== null) rooms.release(place);
+        if (slot !== null) pool.release(slot);
         if (waiting.includes(next)) waiting.splice(waiting.indexOf(next), 1);
         next.reject(error);
       }
@@ -116,14 +116,14 @@ export function createScheduler(
     } catch (error) {
       one.reject(error);
     } finally {
-      rooms.release(one.answering.place);
+      pool.release(one.answering.slot);
     }
   }
   const end = (one: Running) => leave(one, async () => one.resolve(await one.answering.end()));
 
   /** After how many tokens of its prompt others can copy them. */
   function awaited(one: Running): number {
-    const known = one.answering.place.sequence.nextTokenIndex;
+    const known = one.answering.slot.sequence.nextTokenIndex;
     return Math.min(
       ...running.flatMap(({ ahead }) => (ahead?.one === one ? [Math.max(1, ahead.tokens - known)] : [])),
       Number.POSITIVE_INFINITY,
@@ -132,7 +132,7 @@ export function createScheduler(
 
   /** Evaluates one batch of a context, while `contexts`, this one included, evaluate theirs. */
   async function step(members: Running[], contexts: number): Promise<void> {
-    members.sort((one, other) => one.answering.place.index - other.answering.place.index);
+    members.sort((one, other) => one.answering.slot.index - other.answering.slot.index);
     const guesses = guessesEach(members.map(({ answering }) => answering.guesses()));
     const shares = shareOf(members.map((one) => Math.min(one.answering.left(), awaited(one))));
     const guessed = members.map(({ answering }) => Math.min(answering.guesses(), guesses));
@@ -156,8 +156,8 @@ export function createScheduler(
 
   async function work(): Promise<void> {
     /** The contexts in which a step is being evaluated: each goes on by itself. */
-    const stepping = new Map<Room, Promise<void>>();
-    const isStepping = ({ answering }: Running) => stepping.has(answering.place.room);
+    const stepping = new Map<Context, Promise<void>>();
+    const isStepping = ({ answering }: Running) => stepping.has(answering.slot.context);
     for (;;) {
       for (const one of running.filter(({ request }) => request.signal.aborted))
         if (!isStepping(one)) await end(one);
@@ -165,16 +165,16 @@ export function createScheduler(
       if (running.length === 0 && stepping.size === 0) return;
       for (const one of running.filter((other) => !isStepping(other)))
         await follow(one).catch((error) => leave(one, () => Promise.reject(error)));
-      const ready = new Map<Room, Running[]>();
+      const ready = new Map<Context, Running[]>();
       for (const one of running) {
         if (one.ahead !== null || isStepping(one)) continue;
-        const { room } = one.answering.place;
-        ready.set(room, [...(ready.get(room) ?? []), one]);
+        const { context } = one.answering.slot;
+        ready.set(context, [...(ready.get(context) ?? []), one]);
       }
       const contexts = ready.size + stepping.size;
-      for (const [room, members] of ready) {
-        const ended = step(members, contexts).finally(() => stepping.delete(room));
-        stepping.set(room, ended);
+      for (const [context, members] of ready) {
+        const ended = step(members, contexts).finally(() => stepping.delete(context));
+        stepping.set(context, ended);
       }
       if (stepping.size > 0) await Promise.race(stepping.values());
     }

@@ -71,15 +71,15 @@ function createLoadedModel(
   bytes: number,
   onStep: () => void,
 ): LoadedModel {
-  const pieces = createTokenBytes(file);
+  const tokenBytes = createTokenBytes(file);
   const encoder = new TextEncoder();
   const contextTokens = file.contextLength ?? unknownContextTokens;
   let trainingActive = false;
-  const crowding = createContention();
+  const contention = createContention();
   /** Sets the threads of the next step; the result is called when it has ended. */
   const prepare = (tokens: number, contexts = 1): (() => void) => {
     const began = performance.now();
-    const isContended = crowding.isContended(began);
+    const isContended = contention.isContended(began);
     const cores = llama.cpuMathCores;
     const threads = threadsFor({ bytes, tokens, contexts, cores, trainingActive, isContended });
     llama.maxThreads = threads;
@@ -89,11 +89,11 @@ function createLoadedModel(
     return () => {
       const now = performance.now();
       const { user, system } = process.cpuUsage(before);
-      crowding.add({ threads, wallMs: now - began, cpuMs: (user + system) / 1000 }, now);
+      contention.add({ threads, wallMs: now - began, cpuMs: (user + system) / 1000 }, now);
     };
   };
   const embeddings = createEmbeddings(llama, model, contextTokens, file.tokens.length, prepare, onStep);
-  const turns = createScheduler(
+  const scheduler = createScheduler(
     createContexts(llama, model, {
       longest: contextTokens,
       weights: bytes,
@@ -107,7 +107,8 @@ function createLoadedModel(
   /** A template, what this model's answers to it begin with, and the most tokens of both. */
   async function readUsed(path: string) {
     const template = await readTemplate(path);
-    const lead = pieces === null ? '' : leadingSpace(template, (text) => model.tokenize(text, true), pieces);
+    const lead =
+      tokenBytes === null ? '' : leadingSpace(template, (text) => model.tokenize(text, true), tokenBytes);
     return { template, lead, longest: Math.min(contextTokens, template.contextLength ?? contextTokens) };
   }
 
@@ -170,7 +171,7 @@ function createLoadedModel(
         ...order.stop,
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
-      return turns.answer({
+      return scheduler.answer({
         prompt,
         signal,
         onText,
@@ -187,7 +188,7 @@ function createLoadedModel(
         stopTokens: stopTokensOf(stops),
         stream: createTextStream(stops, isAnswer ? lead : ''),
         bytesOf: (token, before) =>
-          pieces?.(token) ?? encoder.encode(model.detokenize([token], false, before)),
+          tokenBytes?.(token) ?? encoder.encode(model.detokenize([token], false, before)),
       });
     },
   };

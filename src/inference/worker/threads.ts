@@ -14,7 +14,7 @@ interface Step {
   /** Physical cores. */
   readonly cores: number;
   readonly trainingActive: boolean;
-  /** Whether other processes use the cores (crowding.ts). */
+  /** Whether other processes use the cores (contention.ts). */
   readonly isContended?: boolean;
 }
 
