@@ -15,7 +15,7 @@ import peft  # noqa: F401 A training has it anyway.
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.fast import continuing
+from trainer.padding_free import continuing
 from trainer.training.generate import MAX_NEW_TOKENS, generate_answers
 
 # The batch of an evaluation by default.

@@ -1,7 +1,7 @@
 """A side of a training on a GPU: `python gpu_training.py PART,… SPEC`, or `python gpu_training.py script PROGRAM ARGUMENT…`.
 
 Imports everything, and begins when a line comes on standard input: sides are measured one after the other, but wait for
-their imports together. Ours is the trainer as the service starts it; each PART, of `MEASURED` in trainer/fast/allowed.py, is
+their imports together. Ours is the trainer as the service starts it; each PART, of `MEASURED` in trainer/kernels/allowed.py, is
 allowed on the GPU, where it may not be yet, and with `plain` nothing of ours is. Prints a JSON line: of each step the loss,
 the tokens and the time, and the most memory that tensors took and that torch reserved so far, in bytes.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from trainer import warm
-from trainer.fast import allowed
+from trainer.kernels import allowed
 from trainer.protocol.journal import Journal
 
 write = Journal.write

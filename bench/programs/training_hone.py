@@ -14,7 +14,7 @@ from operations import bytes_of_layers, operations_of
 from scripted_answers import Script, told_of_step
 from transformers import Trainer
 
-from trainer.fast.continuing import Draws
+from trainer.padding_free.continuing import Draws
 from trainer.protocol.journal import Journal
 from trainer.run import run
 

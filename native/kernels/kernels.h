@@ -1,7 +1,7 @@
 /**
  * @file
  * The kernels that a training on a processor calls instead of several of torch's operations, each of which
- * would be a pass over memory: `trainer/fast/kernels.py` loads them, and checks the sizes, types and labels
+ * would be a pass over memory: `trainer/kernels/native.py` loads them, and checks the sizes, types and labels
  * of every call, which are trusted here. Numbers are float32, or bfloat16, which is computed with in float32.
  * Nothing is allocated that outlives a call, and nothing is thrown.
  */

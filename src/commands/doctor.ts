@@ -22,12 +22,12 @@ const run = promisify(execFile);
 /** A matrix product on the training device. It detects a broken or mismatched build. */
 const matrixProduct = `
 import torch
-from trainer.fast import kernels
+from trainer.kernels import native
 device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 a = torch.arange(250_000, dtype=torch.float32, device=device).reshape(500, 500) / 250_000
 error = (a @ a - (a.double().cpu() @ a.double().cpu()).to(a)).abs().max().item() if device != "mps" else (a @ a - (a.cpu() @ a.cpu()).to(a)).abs().max().item()
 assert error < 1, error
-print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest error {error:.1e}; on a CPU {kernels.told()}")
+print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest error {error:.1e}; on a CPU {native.told()}")
 `;
 
 /**

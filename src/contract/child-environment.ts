@@ -15,7 +15,7 @@ const hardware = [
 
 /** Settings of the trainer and of its libraries. */
 const libraries = [
-  // Turns Hone's own ways to compute off (trainer/fast/allowed.py).
+  // Turns Hone's own ways to compute off (trainer/kernels/allowed.py).
   /^HONE_PLAIN$/,
   /^(PYTORCH|TORCH|TORCHINDUCTOR|TRITON|CUDNN|CUBLAS|CUBLASLT|NCCL|BNB|BITSANDBYTES|UNSLOTH|VECLIB|TQDM)_/,
   /^(HF_(HOME|HUB_CACHE|HUB_OFFLINE|XET_CACHE|DATASETS_CACHE|HUB_DISABLE_[A-Z_]+)|HUGGINGFACE_HUB_CACHE)$/,

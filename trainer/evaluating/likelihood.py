@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.data.encode import IGNORED
-from trainer.fast.logits import body_of, replaced_forward, with_states
-from trainer.fast.loss import LOGITS
+from trainer.kernels.logits import body_of, replaced_forward, with_states
+from trainer.kernels.loss import LOGITS
 
 # Most tokens of a batch of several rows, with its padding.
 BATCH_TOKENS = 2048

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.sequences import encoded_rows
-from trainer.fast.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
-from trainer.fast.layers import fuse_layers, restore_layers
-from trainer.fast.padding_free import make_padding_free, padding_free_trainer
+from trainer.kernels.layers import fuse_layers, restore_layers
 from trainer.model.hardware import choose
+from trainer.padding_free.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
+from trainer.padding_free.padding_free import make_padding_free, padding_free_trainer
 from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length
-from trainer.fast.flat_trainer import flat_trainer, rows_in
-from trainer.fast.length_groups import grouped_by_length, told
-from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.spans import Collate, first_position, make_spans_padding_free, span_loss
+from trainer.kernels.lora import fuse_lora_layers
 from trainer.model.hardware import choose
+from trainer.padding_free.flat_trainer import flat_trainer, rows_in
+from trainer.padding_free.length_groups import grouped_by_length, told
+from trainer.padding_free.spans import Collate, first_position, make_spans_padding_free, span_loss
 from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length, limit_words
-from trainer.fast.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
-from trainer.fast.flat_trainer import flat_trainer
-from trainer.fast.length_groups import grouped_by_length, told
-from trainer.fast.lora import fuse_lora_layers
+from trainer.kernels.lora import fuse_lora_layers
 from trainer.model.hardware import choose
+from trainer.padding_free.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
+from trainer.padding_free.flat_trainer import flat_trainer
+from trainer.padding_free.length_groups import grouped_by_length, told
 from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from trainer.fast import kernels
+from trainer.kernels import native
 from trainer.model import load_report, quantized, text_part
 from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable
@@ -88,7 +88,7 @@ class Standard:
             quantized.check_trainable(model)
             _keep_differentiable(model)
             if hardware.device == "cpu":
-                print(f"The processor computes {kernels.told()}.", flush=True)
+                print(f"The processor computes {native.told()}.", flush=True)
             return model
         except (ValueError, KeyError, RuntimeError) as error:
             if "out of memory" in str(error).lower() or isinstance(error, MemoryError):

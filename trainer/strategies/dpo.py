@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import preferences, rows
 from trainer.data.steps import steps_per_epoch, total_steps
 from trainer.families.causal import REFERENCE_ROWS
-from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
+from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit

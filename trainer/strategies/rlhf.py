@@ -14,8 +14,8 @@ from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
 from trainer.data.steps import GENERATIONS, generations, generations_of, prompts_per_step
 from trainer.families.causal import REFERENCE_ROWS
-from trainer.fast.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.model.hardware import choose
+from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.protocol.failures import Failure
 from trainer.training import generate
 from trainer.training.arguments import router_loss, training_arguments
@@ -125,7 +125,7 @@ class Rlhf:
 def _why_padded(job: Job, model: Any, training: Any, hardware: Hardware) -> str | None:
     """Switches `model` to attention without padding if answers then have the same log-probabilities, and if
     it continues prompts as the library does; why not, or None."""
-    from trainer.fast.continuing import why_not_continued
+    from trainer.padding_free.continuing import why_not_continued
 
     why = make_pairs_padding_free(model, training, hardware)
     if why is None:

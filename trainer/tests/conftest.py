@@ -10,7 +10,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import pytest
 
-from trainer.fast import kernels
+from trainer.kernels import native
 from trainer.tests import tiny
 from trainer.training import generate
 
@@ -104,7 +104,7 @@ def signals():
 def computed_by(request, monkeypatch):
     """Lets Hone's kernels compute, and then torch alone, as where they are not built."""
     if request.param == "torch":
-        monkeypatch.setattr(kernels, "library", lambda: None)
-    elif kernels.library() is None:
+        monkeypatch.setattr(native, "library", lambda: None)
+    elif native.library() is None:
         pytest.skip("the kernels are built where there is a compiler")
     return request.param

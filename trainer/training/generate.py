@@ -199,7 +199,7 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
 def generate_answers(job: Job, model: Any, prompts: list[Prompt], longest: int) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
     tokens."""
-    from trainer.fast.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
+    from trainer.padding_free.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
     ids = [prompt_ids(job, prompt) for prompt in prompts]

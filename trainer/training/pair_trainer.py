@@ -11,8 +11,8 @@ import torch
 from transformers import TrainerCallback
 from trl.models.utils import _ForwardRedirection
 
-from trainer.fast.pairs import answer_log_probabilities, collate
-from trainer.fast.trial import autocast
+from trainer.padding_free.pairs import answer_log_probabilities, collate
+from trainer.padding_free.trial import autocast
 from trainer.training.references import References
 from trainer.training.shared_batches import Blank
 

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from trainer.data.job import Job
-from trainer.fast.answers import token_log_probabilities
-from trainer.fast.continuing import Draws, continue_prompts
-from trainer.fast.trial import autocast
+from trainer.padding_free.answers import token_log_probabilities
+from trainer.padding_free.continuing import Draws, continue_prompts
+from trainer.padding_free.trial import autocast
 
 
 def policy_trainer(base: type, job: Job) -> type:

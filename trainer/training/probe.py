@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from trainer.data.lengths import longest
-from trainer.fast.trial import autocast
+from trainer.padding_free.trial import autocast
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.training.disk_budget import state_bytes

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
-from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards
-from trainer.fast.layers import fuse_layers
-from trainer.fast.trial import without_adapter
+from trainer.kernels.layers import fuse_layers
 from trainer.model import load_report, view
+from trainer.padding_free.answers import make_rewards_padding_free, padded_rewards, rewards
+from trainer.padding_free.trial import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from trainer.fast.answers import laid_out, rewards_of
-from trainer.fast.trial import autocast
+from trainer.padding_free.answers import laid_out, rewards_of
+from trainer.padding_free.trial import autocast
 
 
 class Collate:

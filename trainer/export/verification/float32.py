@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from trainer.fast.attention import NAME
-from trainer.fast.layers import as_the_library
-from trainer.fast.padding_free import set_attention
-from trainer.fast.trial import without_adapter
+from trainer.kernels.attention import NAME
+from trainer.kernels.layers import as_the_library
+from trainer.padding_free.padding_free import set_attention
+from trainer.padding_free.trial import without_adapter
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 from trainer.export.verification import reference
 from trainer.export.verification.float32 import in_float32
-from trainer.fast.layers import fuse_layers
+from trainer.kernels.layers import fuse_layers
 from trainer.tests import export_fixture
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from trainer.fast import allowed, attention, kernels
-from trainer.fast.layers import fuse_layers, unfuse_layers
-from trainer.fast.length_groups import told
-from trainer.fast.lora import fuse_lora_layers
+from trainer.kernels import allowed, attention, native
+from trainer.kernels.layers import fuse_layers, unfuse_layers
+from trainer.kernels.lora import fuse_lora_layers
+from trainer.padding_free.length_groups import told
 from trainer.tests import jobs
+from trainer.tests.padding_free.test_padding_free import some_model
 from trainer.tests.training.test_accumulation import QUESTIONS, model_without_dropout, rows_of
-from trainer.tests.training.test_fast import some_model
 
 # Kind, task and strategy.
 FAMILIES = {
@@ -72,11 +72,11 @@ def test_nothing_is_replaced_in_a_plain_run(monkeypatch):
     fuse_layers(model, "cpu")
     assert fuse_lora_layers(model, "cpu") == 0
     assert our_modules(model) == set()
-    assert kernels.library() is None
+    assert native.library() is None
     # It is read each time: a warm trainer gets its environment after its imports.
     monkeypatch.delenv("HONE_PLAIN")
     fuse_layers(model, "cpu")
-    assert "trainer.fast.gated" in our_modules(model)
+    assert "trainer.kernels.gated" in our_modules(model)
 
 
 @pytest.mark.parametrize(("device", "on"), [("cuda", {"logits of learned tokens"}), ("mps", set())])

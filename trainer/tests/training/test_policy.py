@@ -5,16 +5,21 @@ import copy
 import pytest
 import torch
 
-from trainer.fast import padding_free
-from trainer.fast.answers import make_rewards_padding_free, padded_rewards, rewards, token_log_probabilities
-from trainer.fast.continuing import drawn
-from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.pairs import make_pairs_padding_free
+from trainer.kernels.lora import fuse_lora_layers
 from trainer.model.hardware import Hardware
+from trainer.padding_free import padding_free
+from trainer.padding_free.answers import (
+    make_rewards_padding_free,
+    padded_rewards,
+    rewards,
+    token_log_probabilities,
+)
+from trainer.padding_free.continuing import drawn
+from trainer.padding_free.pairs import make_pairs_padding_free
 from trainer.tests import jobs, tiny
+from trainer.tests.padding_free.test_padding_free import PLAIN, gradients, some_model
+from trainer.tests.padding_free.test_pairs import some_pairs, told_of, uneven
 from trainer.tests.training.test_accumulation import model_without_dropout
-from trainer.tests.training.test_fast import PLAIN, gradients, some_model
-from trainer.tests.training.test_pairs import some_pairs, told_of, uneven
 from trainer.tests.training.test_preferences import pairs as texts
 
 HALF = Hardware("cpu", "bfloat16", None, False)

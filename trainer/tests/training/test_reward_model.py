@@ -5,13 +5,13 @@ import copy
 import pytest
 import torch
 
-from trainer.fast import padding_free
-from trainer.fast.answers import laid_out, make_rewards_padding_free, rewards_of
-from trainer.fast.lora import fuse_lora_layers
-from trainer.fast.shared_rows import LEAST_SHARED, grouped
+from trainer.kernels.lora import fuse_lora_layers
+from trainer.padding_free import padding_free
+from trainer.padding_free.answers import laid_out, make_rewards_padding_free, rewards_of
+from trainer.padding_free.shared_rows import LEAST_SHARED, grouped
 from trainer.tests import jobs, tiny
-from trainer.tests.training.test_fast import PLAIN, gradients
-from trainer.tests.training.test_pairs import some_pairs, told_of, uneven
+from trainer.tests.padding_free.test_padding_free import PLAIN, gradients
+from trainer.tests.padding_free.test_pairs import some_pairs, told_of, uneven
 from trainer.tests.training.test_policy import HALF, judge_of
 from trainer.tests.training.test_preferences import pairs as texts
 

@@ -40,8 +40,8 @@ export interface EstimateSettings {
   readonly targetExperts: boolean;
   readonly gradientCheckpointing: boolean;
   /**
-   * Whether logits are computed in parts, for labelled tokens only (trainer/fast/loss.py); on a CPU rows then are one
-   * sequence without padding, and so is all else (trainer/fast/parts.py).
+   * Whether logits are computed in parts, for labelled tokens only (trainer/kernels/loss.py); on a CPU rows then are one
+   * sequence without padding, and so is all else (trainer/padding_free/parts.py).
    */
   readonly paddingFree: boolean;
   readonly disk: DiskNeed;
@@ -74,10 +74,10 @@ const fusedElements = 9;
 /** Most models on the hub are stored in 16 bits. */
 const downloadBytesPerWeight = 2;
 
-/** `TOKENS` in trainer/fast/parts.py. */
+/** `TOKENS` in trainer/padding_free/parts.py. */
 const partTokens = 1280;
 
-/** Logits computed at a time (`LOGITS` in trainer/fast/loss.py), with copies as computed, as float32 and as probabilities. */
+/** Logits computed at a time (`LOGITS` in trainer/kernels/loss.py), with copies as computed, as float32 and as probabilities. */
 const logitsPartBytes = 2 ** 23 * (4 + 4 + 4);
 /** The same on a CPU, of each word of the vocabulary (`ROWS` there), with one copy. */
 const logitsBytesOfWord = 192 * (4 + 4);

@@ -1,0 +1,193 @@
+"""Linear layers of a decoder's block that have the same input, computed together.
+
+Queries, keys and values are one pass over their input backward, and so are both halves of a gated
+feed-forward layer, which keeps neither its activation nor the product for the backward pass, but computes
+them again.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import MethodType
+from typing import Any
+
+from trainer.kernels import lora, native
+from trainer.kernels.low_rank import (
+    Constants,
+    gradients_of,
+    joined_down,
+    kept_of,
+    layers_kept,
+    layers_of,
+    outputs_of,
+    shaped,
+)
+
+# Names of layers with the same input in attention, and of a gated feed-forward layer.
+SAME_INPUT = ("q_proj", "k_proj", "v_proj")
+GATED = ("gate_proj", "up_proj", "down_proj")
+
+
+def fuse_same_inputs(model: Any) -> None:
+    """Lets the plain LoRA layers of `model` that have the same input compute together."""
+    plain = set(lora.plain_lora_layers(model))
+    for module in model.modules():
+        group = [getattr(module, name, None) for name in SAME_INPUT]
+        if all(layer in plain for layer in group):
+            earlier = vars(group[0]).get("together")
+            if earlier is not None:
+                earlier.hook.remove()
+            # The attention ends before all of them are called where it shares another's keys and values, or
+            # runs out of memory.
+            together = _Together(group, module.register_forward_hook(_forget, always_call=True))
+            for layer in group:
+                layer.together = together
+                layer.forward = MethodType(_first if layer is group[0] else _other, layer)
+        layers = [getattr(module, name, None) for name in GATED]
+        if all(layer in plain for layer in layers) and _gates(module, layers):
+            module.forward = MethodType(forward, module)
+
+
+class _Together:
+    """Layers that are called one after the other with the same input `x`: the first computes for all, and
+    `waiting` has what the others have not returned yet. `hook` forgets that when their attention ends."""
+
+    def __init__(self, layers: list[Any], hook: Any) -> None:
+        self.layers = layers
+        self.hook = hook
+        self.x: Any = None
+        self.waiting: dict[Any, Any] = {}
+        self.apart = False
+
+    def forget(self) -> None:
+        """Frees what was computed for layers that were not called, and the graph behind it."""
+        self.x = None
+        self.waiting.clear()
+
+
+def _forget(attention: Any, *_: Any) -> None:
+    """Ends the computation of the layers of `attention`, also when it failed."""
+    getattr(attention, SAME_INPUT[0]).together.forget()
+
+
+def _first(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The output of the first layer of a group for `x`."""
+    group = self.together
+    others = group.layers[1:]
+    usable = not (group.apart or args or kwargs or lora.replaced(others))
+    if not usable or not all(map(lora.adds_low_rank, group.layers)):
+        return lora.forward(self, x, *args, **kwargs)
+    answer, *found = lora.together(group.layers, x)
+    group.x, group.waiting = x, dict(zip(others, found, strict=True))
+    return answer
+
+
+def _other(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The output of another layer of a group for `x`."""
+    group = self.together
+    answer = group.waiting.pop(self, None)
+    if answer is not None and x is group.x:
+        if not group.waiting:
+            group.x = None
+        return answer
+    if answer is not None:
+        # This attention does not give them the same, as that to an encoder's output.
+        group.apart = True
+        group.forget()
+    return lora.forward(self, x, *args, **kwargs)
+
+
+def _gates(module: Any, layers: list[Any]) -> bool:
+    """Whether the module, which has no other parts, is down(SiLU(gate(x)) * up(x))."""
+    import torch
+
+    others = [part for name, part in module.named_children() if name not in GATED]
+    if len(others) != 1 or type(others[0]).__name__ not in ("SiLU", "SiLUActivation"):
+        return False
+    base = layers[0].base_layer
+    if base.weight.device.type != "cpu" or not all(map(lora.adds_low_rank, layers)):
+        return False
+    made = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 3, base.in_features, generator=made).to(lora.type_of(layers[0]))
+    try:
+        with torch.no_grad():
+            expected, found = type(module).forward(module, x), forward(module, x)
+    except (TypeError, RuntimeError, AttributeError):
+        return False
+    # The same operations in the same order.
+    return expected.shape == found.shape and torch.allclose(expected, found, rtol=1e-3)
+
+
+def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The output of a gated feed-forward layer for `x`; as its class computes it where a part does more."""
+    import torch
+
+    layers = [getattr(self, name) for name in GATED]
+    if args or kwargs or lora.replaced(layers):
+        return type(self).forward(self, x, *args, **kwargs)
+    if all(map(lora.is_disabled, layers)) and not torch.is_grad_enabled():
+        # Rounds as below, so that a reference is what an adapter of zeros gives.
+        gate, up, down = (layer.base_layer for layer in layers)
+        x = x.to(lora.type_of(layers[0]))
+        return down(_product(gate(x), up(x)))
+    if not all(map(lora.adds_low_rank, layers)):
+        return type(self).forward(self, x, *args, **kwargs)
+    tensors, constants = lora.tensors_of(layers)
+    return gated_class().apply(x.to(lora.type_of(layers[0])), constants, *tensors)
+
+
+@lru_cache(maxsize=1)
+def gated_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class Gated(torch.autograd.Function):
+        """`apply(x, constants, *tensors)`: down(SiLU(gate(x)) * up(x)), with gradients of x and of every
+        A and B; `tensors` are those of gate, up and down as `LowRank` takes them."""
+
+        @staticmethod
+        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+            *pair, last = layers_of(tensors, constants)
+            rows, down = x.reshape(-1, x.shape[-1]), joined_down(pair)
+            low, (gate, up) = outputs_of(rows, pair, down)
+            low_last, (answer,) = outputs_of(_product(gate, up), [last], last.down)
+            kept = kept_of([*pair, last])
+            context.save_for_backward(rows, low, down, gate, up, low_last, *kept)
+            context.constants, context.shape = constants, x.shape
+            return shaped(answer, x.shape)
+
+        @staticmethod
+        def backward(context: Any, upper: Any) -> Any:
+            rows, low, down, gate, up, low_last, *kept = context.saved_tensors
+            *pair, last = layers_kept(kept, context.constants)
+            product = _product(gate, up)
+            of_product, of_last = gradients_of(
+                product, low_last, [last], last.down, [upper.reshape(-1, upper.shape[-1])], True
+            )
+            of_gate, of_up = _gradients(gate, up, of_product, product)
+            wanted = context.needs_input_grad[0]
+            of_rows, of_pair = gradients_of(rows, low, pair, down, [of_gate, of_up], wanted)
+            return None if of_rows is None else of_rows.view(context.shape), None, *of_pair, *of_last
+
+    return Gated
+
+
+def _product(gate: Any, up: Any) -> Any:
+    """SiLU(gate) * up."""
+    import torch
+
+    if native.computes(gate, up):
+        return native.gate(gate, up)
+    return torch.nn.functional.silu(gate).mul_(up)
+
+
+def _gradients(gate: Any, up: Any, of_product: Any, unused: Any) -> tuple[Any, Any]:
+    """The gradients of both from that of their `_product`; it and `unused`, of the same shape, may be
+    overwritten."""
+    import torch
+
+    if native.computes(gate, up, of_product):
+        return native.gate_gradients(gate, up, of_product, unused)
+    of_up = torch.nn.functional.silu(gate).mul_(of_product)
+    of_gate = torch.mul(of_product, up, out=unused)
+    return torch.ops.aten.silu_backward.grad_input(of_gate, gate, grad_input=of_gate), of_up

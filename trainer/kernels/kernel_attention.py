@@ -1,0 +1,40 @@
+"""Attention row by row with Hone's own kernel, forward and backward, for a CPU.
+
+It keeps no scores for the backward pass, and computes those of bfloat16 in float32: closer to what float32
+gives than products of matrices with torch.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from trainer.kernels.native import Attention
+from trainer.kernels.row_attention import Kind, Row
+
+# The keys that a row shares with none.
+NONE = slice(0, 0)
+
+
+@lru_cache(maxsize=1)
+def kernel_attention_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class KernelAttention(torch.autograd.Function):
+        """`apply(query, key, value, rows, kind)`: as RowAttention without a bias, of a `plain` kind."""
+
+        @staticmethod
+        def forward(context: Any, query: Any, key: Any, value: Any, rows: list[Row], kind: Kind) -> Any:
+            parts = [(row.queries, row.keys[0] if len(row.keys) == 2 else NONE, row.keys[-1]) for row in rows]
+            context.others = parts, kind.causal, kind.scaling
+            answer, sums = Attention(query, key, value, *context.others).forward()
+            context.save_for_backward(query, key, value, answer, sums)
+            return answer
+
+        @staticmethod
+        def backward(context: Any, upper: Any) -> Any:
+            *given, answer, sums = context.saved_tensors
+            return *Attention(*given, *context.others).backward(answer, sums, upper), None, None
+
+    return KernelAttention

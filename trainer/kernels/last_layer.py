@@ -1,0 +1,79 @@
+"""The last layer of a decoder, computed only for the tokens whose states are used: those that predict learned
+tokens. Of the others it needs keys and values."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from trainer.kernels import gated, lora
+from trainer.kernels.row_attention import Row
+
+
+class Used:
+    """What the parts of a last layer share: `places`, the tokens whose states are used in the pass that is
+    computed now, ascending, or None where all are."""
+
+    def __init__(self) -> None:
+        self.places: Any = None
+
+
+def narrow_last_layer(model: Any) -> None:
+    """Lets the last layer of `model` compute only what is used of it where `attend` is told what that is.
+
+    Only layers with fused parts that end with a feed-forward layer, each token for itself, are changed. What
+    they give for other tokens is of no use.
+    """
+    import torch
+
+    for module in model.modules():
+        layers = getattr(module, "layers", None)
+        if not isinstance(layers, torch.nn.ModuleList) or len(layers) == 0:
+            continue
+        attention, feed_forward = (getattr(layers[-1], name, None) for name in ("self_attn", "mlp"))
+        output = getattr(attention, "o_proj", None)
+        if _forward_of(output) is not lora.forward or _forward_of(feed_forward) is not gated.forward:
+            continue
+        attention.used = output.used = feed_forward.used = Used()
+        output.forward = MethodType(_output, output)
+        feed_forward.forward = MethodType(_feed_forward, feed_forward)
+
+
+def _forward_of(module: Any) -> Any:
+    """The function that replaces the forward pass of `module`, if any."""
+    return getattr(vars(module).get("forward"), "__func__", None) if module is not None else None
+
+
+def is_narrow(inner: Any) -> bool:
+    """Whether a layer of `inner` is narrowed."""
+    return any(_forward_of(module) is _feed_forward for module in inner.modules())
+
+
+def used_queries(rows: list[Row], places: list[int]) -> list[Row]:
+    """`rows` without the queries before the first of `places`, ascending, in each; without rows that have
+    none."""
+    found = []
+    for row in rows:
+        at = bisect_left(places, row.queries.start)
+        if at < len(places) and places[at] < row.queries.stop:
+            found.append(Row(slice(places[at], row.queries.stop), row.keys))
+    return found
+
+
+def _output(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    return _at(self.used.places, lora.forward, self, x, *args, **kwargs)
+
+
+def _feed_forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    places, self.used.places = self.used.places, None
+    return _at(places, gated.forward, self, x, *args, **kwargs)
+
+
+def _at(places: Any, forward: Callable[..., Any], module: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `forward` makes of the tokens at `places` of `x` (1, tokens, size), and 0 for the others."""
+    if places is None:
+        return forward(module, x, *args, **kwargs)
+    found = forward(module, x[:, places], *args, **kwargs)
+    return found.new_zeros(*x.shape[:-1], found.shape[-1]).index_copy(1, places, found)

@@ -1,0 +1,120 @@
+"""LoRA's linear layers with fewer passes over memory: the low-rank part is added in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MethodType
+from typing import Any
+
+from trainer.kernels.allowed import why_not
+from trainer.kernels.low_rank import Constants, low_rank_class
+
+
+def fuse_lora_layers(model: Any, device: str) -> int:
+    """Replaces the forward pass of every plain LoRA layer of `model`, where that is allowed on the `device`
+    that it trains on; returns how many it replaced.
+
+    Layers with weights in 8 bits or transposed ones, several adapters or a variant of LoRA keep the
+    library's.
+    """
+    count = 0
+    if why_not("fused layers", device) is not None:
+        return count
+    for module in plain_lora_layers(model):
+        module.forward = MethodType(forward, module)
+        count += 1
+    return count
+
+
+def plain_lora_layers(model: Any) -> Iterator[Any]:
+    """The LoRA layers of `model` that are linear, with one adapter of the usual kind and without its bias;
+    on a CPU their weights may be in 4 bits."""
+    import torch
+    from peft.tuners.lora.layer import Linear, ParamWrapper
+
+    for module in model.modules():
+        # A linear layer may also be trained by its weight.
+        wrapped = type(module) is Linear or (
+            type(module) is ParamWrapper and module.parameter_name == "weight"
+        )
+        plain = wrapped and type(module.base_layer) is torch.nn.Linear
+        if not (plain or _is_in_four_bits(module)):
+            continue
+        if list(module.lora_A) == ["default"] and not module.lora_variant:
+            biased = module.lora_A["default"].bias is not None or module.lora_B["default"].bias is not None
+            if not biased:
+                yield module
+
+
+def _is_in_four_bits(module: Any) -> bool:
+    """Whether `module` is PEFT's layer for a weight in 4 bits, on a CPU, that computes in the type that it
+    was quantized from. By its names: importing the classes takes bitsandbytes."""
+    base = getattr(module, "base_layer", None)
+    if (type(module).__name__, type(base).__name__) != ("Linear4bit", "Linear4bit"):
+        return False
+    quantization = quantization_of(base)
+    # On some processors bitsandbytes can pack weights in another order, for answers alone.
+    if quantization is None or getattr(quantization, "packing_format_for_cpu", False):
+        return False
+    return base.weight.device.type == "cpu" and base.compute_dtype == quantization.dtype
+
+
+def quantization_of(base: Any) -> Any:
+    """The state of the quantization of a linear layer's weight in 4 bits; None of other weights."""
+    return getattr(base.weight, "quant_state", None)
+
+
+def type_of(module: Any) -> Any:
+    """The type that a plain LoRA layer multiplies in."""
+    quantization = quantization_of(module.base_layer)
+    return module.base_layer.weight.dtype if quantization is None else quantization.dtype
+
+
+def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The layer's output for `x`; the library's when the adapter is disabled, merged or has dropout."""
+    if not adds_low_rank(self) or args or kwargs:
+        return type(self).forward(self, x, *args, **kwargs)
+    return together([self], x)[0]
+
+
+def adds_low_rank(module: Any) -> bool:
+    """Whether a plain LoRA layer now adds its low-rank part and does nothing else."""
+    import torch
+
+    dropout = module.lora_dropout["default"]
+    drops = module.training and isinstance(dropout, torch.nn.Dropout) and dropout.p > 0
+    return not (module.disable_adapters or module.merged or drops)
+
+
+def is_disabled(module: Any) -> bool:
+    """Whether the adapter of a plain LoRA layer, which has no dropout, is disabled for now."""
+    import torch
+
+    return module.disable_adapters and not isinstance(module.lora_dropout["default"], torch.nn.Dropout)
+
+
+def replaced(modules: list[Any]) -> bool:
+    """Whether something else than their forward pass here is to be called now, as within `few_rows`."""
+    return any(not isinstance(vars(module).get("forward"), MethodType) for module in modules)
+
+
+def together(modules: list[Any], x: Any) -> tuple[Any, ...]:
+    """What each of `modules`, plain LoRA layers that `adds_low_rank`, makes of the same `x`."""
+    given, constants = tensors_of(modules)
+    return low_rank_class().apply(x.to(type_of(modules[0])), constants, *given)
+
+
+def tensors_of(modules: list[Any]) -> tuple[list[Any], tuple[Constants, ...]]:
+    """Their tensors as `low_rank_class` takes them, and what they have besides."""
+    given = []
+    for module in modules:
+        base = module.base_layer
+        given += [
+            base.weight,
+            base.bias,
+            module.lora_A["default"].weight,
+            module.lora_B["default"].weight,
+        ]
+    return given, tuple(
+        Constants(module.scaling["default"], quantization_of(module.base_layer)) for module in modules
+    )

@@ -1,0 +1,289 @@
+"""The loss, or the log-probabilities, of the labelled tokens only, with gradients computed in the same pass.
+
+With a large vocabulary the logits are most of a small model's work. Here those of the prompt are not
+computed, and those of the answer are computed once, in chunks; autograd would keep all of them or compute
+them twice. The output layer must be frozen: it gets no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from trainer.kernels import native
+from trainer.kernels.logits import logits_of
+
+# Logits of a chunk: 32 MiB as float32.
+LOGITS = 1 << 23
+# On a CPU, the most rows of a chunk: enough for a quick product of matrices. Of 32 to 511, 128 to 256 took
+# least time with 16,000 words.
+ROWS = 192
+# On a CPU, the logits of a block: 4 MiB as float32, which stays in its cache between passes over it.
+BLOCK = 1 << 20
+
+
+class _Told(NamedTuple):
+    """What the logits `softcap(scale * (hidden @ weight.T + bias))` of the rows at `place` say of their
+    labels, each (rows) in float32: the label's logit `chosen`, and what rounding has `lost` of it (None where
+    it took nothing or that is not known); the logarithm of the `sum` of exponentials; the `mean` of the
+    logits, and that `expected` by the softmax (both None unless asked for); and whether the label is the
+    `likeliest`, of equal ones the first, 1 or 0."""
+
+    place: slice
+    chosen: Any
+    lost: Any
+    sum: Any
+    mean: Any
+    expected: Any
+    likeliest: Any
+
+    def log_share(self) -> Any:
+        """The log-probabilities, with what rounding has lost of the label's logit put back into both that and
+        the sum: of all logits, its error alone is not averaged."""
+        found = self.chosen - self.sum
+        if self.lost is None:
+            return found
+        return found + self.lost - (found.exp() * self.lost.expm1()).log1p()
+
+
+class _Rows:
+    """The rows of `hidden` with their `labels`, multiplied chunk by chunk in memory that the next one uses
+    again. Iterating gives what is told of a chunk or a part of it.
+
+    With `gradient`, like `hidden`, that of the hidden states is written to it, where that of the logits is
+    `sign` times the softmax less 1 at the label. With `every` means are told.
+    """
+
+    def __init__(
+        self,
+        hidden: Any,
+        weight: Any,
+        bias: Any,
+        scale: float,
+        softcap: float | None,
+        labels: Any,
+        gradient: Any = None,
+        sign: float = 0.0,
+        every: bool = False,
+    ) -> None:
+        self.given = hidden, weight, bias
+        self.scale, self.softcap, self.labels = scale, softcap, labels
+        self.gradient, self.sign, self.every = gradient, sign if gradient is not None else 0.0, every
+
+    def __iter__(self) -> Iterator[_Told]:
+        import torch
+
+        hidden, weight, bias = self.given
+        labels, words = self.labels, weight.shape[0]
+        most = ROWS if weight.device.type == "cpu" else LOGITS
+        size = max(1, min(LOGITS // words, most, len(labels)))
+        memory = torch.empty((size, words), dtype=weight.dtype, device=weight.device)
+        told = self._by_kernel if self._has_kernel(memory) else self._by_torch
+        for start in range(0, len(labels), size):
+            rows = slice(start, min(start + size, len(labels)))
+            product = memory[: rows.stop - start]
+            torch.mm(hidden[rows].to(weight.dtype), weight.t(), out=product)
+            if bias is not None:
+                product += bias
+            yield from told(product, rows)
+            if self.gradient is not None:
+                self.gradient[rows] = product @ weight
+
+    def _has_kernel(self, product: Any) -> bool:
+        return self.scale == 1.0 and self.softcap is None and native.computes(product)
+
+    def _by_kernel(self, product: Any, rows: slice) -> Iterator[_Told]:
+        chosen, *others = native.softmax(product, self.labels[rows], self.sign)
+        yield _Told(rows, chosen, self._lost(rows, chosen), *others)
+
+    def _by_torch(self, product: Any, rows: slice) -> Iterator[_Told]:
+        """A few rows at a time on a CPU."""
+        on_cpu, words = product.device.type == "cpu", product.shape[1]
+        size = max(1, min(BLOCK // words, len(product))) if on_cpu else len(product)
+        for first in range(0, len(product), size):
+            part = product[first : first + size]
+            yield self._of_block(part, slice(rows.start + first, rows.start + first + len(part)))
+
+    def _of_block(self, product: Any, place: slice) -> _Told:
+        import torch
+
+        labels, scale, softcap = self.labels[place, None], self.scale, self.softcap
+        logits, slope = product.float(), None
+        if scale != 1.0:
+            logits *= scale
+        if softcap is not None:
+            torch.tanh(logits.div_(softcap), out=logits)
+            slope = 1 - logits * logits
+            logits *= softcap
+        largest, chosen = logits.amax(-1, keepdim=True), logits.gather(1, labels)
+        likeliest = largest == chosen
+        # The place of the largest takes much longer to find than its value.
+        (some,) = likeliest[:, 0].nonzero(as_tuple=True)
+        likeliest[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
+        mean = logits.mean(-1) if self.every else None
+        kept = logits.clone() if self.every else None
+        shares = torch.softmax(logits, -1, out=logits)
+        # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
+        total = (largest - shares.amax(-1, keepdim=True).log())[:, 0]
+        expected = torch.bmm(shares[:, None], kept[:, :, None])[:, 0, 0] if self.every else None
+        if self.sign != 0.0:
+            upper = shares.scatter_add_(1, labels, torch.full_like(largest, -1.0)).mul_(self.sign * scale)
+            if slope is not None:
+                upper *= slope
+            if upper.data_ptr() != product.data_ptr():
+                product.copy_(upper)
+        chosen = chosen[:, 0]
+        lost = self._lost(place, chosen)
+        return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
+
+    def _lost(self, place: slice, chosen: Any) -> Any:
+        """What rounding took from the labels' logits."""
+        import torch
+
+        hidden, weight, bias = self.given
+        if weight.dtype == torch.float32 or self.scale != 1.0 or self.softcap is not None:
+            return None
+        labels = self.labels[place]
+        exact = torch.einsum("th,th->t", hidden[place].float(), weight[labels].float())
+        if bias is not None:
+            exact += bias[labels]
+        return exact - chosen
+
+
+@lru_cache(maxsize=1)
+def labelled_loss_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class LabelledLoss(torch.autograd.Function):
+        """`apply(hidden, weight, bias, scale, softcap, labels, count)`: cross entropy of the logits
+        `softcap(scale * (hidden @ weight.T + bias))` summed over the tokens and divided by `count`, and how
+        many tokens were predicted correctly. hidden (tokens, size), weight (vocabulary, size)."""
+
+        @staticmethod
+        def forward(
+            context: Any,
+            hidden: Any,
+            weight: Any,
+            bias: Any,
+            scale: float,
+            softcap: float | None,
+            labels: Any,
+            count: Any,
+        ) -> Any:
+            gradient = torch.empty_like(hidden)
+            total = torch.zeros((), dtype=torch.float32, device=hidden.device)
+            correct = torch.zeros((), dtype=torch.float32, device=hidden.device)
+            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, 1.0):
+                total -= rows.log_share().sum()
+                correct += rows.likeliest.sum()
+            context.save_for_backward(gradient)
+            context.count = count
+            correct = correct.long()
+            context.mark_non_differentiable(correct)
+            return total / count, correct
+
+        @staticmethod
+        def backward(context: Any, upper: Any, _: Any) -> Any:
+            (gradient,) = context.saved_tensors
+            return (gradient * (upper / context.count), None, None, None, None, None, None)
+
+    return LabelledLoss
+
+
+@lru_cache(maxsize=1)
+def log_probability_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class LogProbability(torch.autograd.Function):
+        """`apply(hidden, weight, bias, scale, softcap, labels)`: the log-probability of each label by the
+        logits `softcap(scale * (hidden @ weight.T + bias))`, float32 (tokens); and figures without a
+        gradient (3, tokens): the entropies, the means of the logits, and whether each label is the likeliest.
+        hidden (tokens, size), weight (vocabulary, size)."""
+
+        @staticmethod
+        def forward(
+            context: Any,
+            hidden: Any,
+            weight: Any,
+            bias: Any,
+            scale: float,
+            softcap: float | None,
+            labels: Any,
+        ) -> Any:
+            wanted = context.needs_input_grad[0]
+            gradient = torch.empty_like(hidden) if wanted else None
+            found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
+            figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
+            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
+                found[rows.place] = rows.log_share()
+                entropy = rows.sum - rows.expected
+                figures[:, rows.place] = torch.stack([entropy, rows.mean, rows.likeliest])
+            context.save_for_backward(gradient)
+            context.mark_non_differentiable(figures)
+            return found, figures
+
+        @staticmethod
+        def backward(context: Any, upper: Any, _: Any) -> Any:
+            (gradient,) = context.saved_tensors
+            return (gradient * upper[:, None].to(gradient.dtype), None, None, None, None, None)
+
+    return LogProbability
+
+
+def labelled_loss(inner: Any, hidden: Any, labels: Any, count: Any) -> tuple[Any, Any]:
+    """The loss of `labels` after `hidden` (tokens, size) by the output layer of the model `inner`, summed and
+    divided by `count`, and how many of them are the likeliest tokens."""
+    import torch
+
+    if has_frozen_head(inner):
+        head, (before, after, softcap) = inner.get_output_embeddings(), logits_of(inner)
+        hidden = hidden if before == 1.0 else hidden * before
+        return labelled_loss_class().apply(hidden, head.weight, head.bias, after, softcap, labels, count)
+    logits = all_logits(inner, hidden)
+    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / count
+    return loss, (logits.argmax(-1) == labels).sum()
+
+
+def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True) -> tuple[Any, Any]:
+    """The log-probability of each of `labels` after `hidden` (tokens, size), by the output layer of the model
+    `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None."""
+    import torch
+
+    if has_frozen_head(inner):
+        head, (before, after, softcap) = inner.get_output_embeddings(), logits_of(inner)
+        hidden = hidden if before == 1.0 else hidden * before
+        given = head.weight, head.bias, after, softcap, labels
+        if figures or hidden.requires_grad:
+            return log_probability_class().apply(hidden, *given)
+        found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
+        for rows in _Rows(hidden, *given):
+            found[rows.place] = rows.log_share()
+        return found, None
+    logits = all_logits(inner, hidden)
+    every = logits.log_softmax(-1)
+    found = every.gather(1, labels[:, None])[:, 0]
+    if not figures:
+        return found, None
+    with torch.no_grad():
+        entropy = -(every.exp() * every).sum(-1)
+        told = torch.stack([entropy, logits.mean(-1), (logits.argmax(-1) == labels).float()])
+    return found, told
+
+
+def all_logits(inner: Any, hidden: Any) -> Any:
+    """The logits of every token of the vocabulary after `hidden` (tokens, size), by the output layer of the
+    model `inner`, as float32."""
+    logits = logits_of(inner)
+    hidden = hidden if logits.before == 1.0 else hidden * logits.before
+    return logits.of(inner.get_output_embeddings()(hidden))
+
+
+def has_frozen_head(inner: Any) -> bool:
+    """Whether the output layer of `inner` is a plain linear layer that is not trained."""
+    import torch
+
+    head = inner.get_output_embeddings()
+    return type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters())

@@ -1,0 +1,177 @@
+"""Products of rows with the frozen weights and the LoRA of one layer, or of several with the same input.
+
+The low-rank part is added in place, and that of several layers is one product with all of their A. A weight
+in 4 bits is dequantized for each product: only the 4 bits are kept for the backward pass.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from trainer.kernels import native
+
+
+class Constants(NamedTuple):
+    """What a layer has besides tensors: `scaling` of the product of A and B, and the state of the
+    quantization of a weight in 4 bits, otherwise None."""
+
+    scaling: float
+    quantization: Any
+
+
+class Layer(NamedTuple):
+    """A linear layer and its LoRA: weight (out, in), which may be in 4 bits, bias, A (rank, in) and B (out,
+    rank), in the type that it computes in."""
+
+    weight: Any
+    bias: Any
+    down: Any
+    up: Any
+    constants: Constants
+
+    def matrix(self) -> Any:
+        """The weight as a matrix to multiply with."""
+        return dequantized(self.weight, self.constants.quantization)
+
+
+def dequantized(weight: Any, quantization: Any) -> Any:
+    """`weight`, dequantized where it is in 4 bits."""
+    if quantization is None:
+        return weight
+    from bitsandbytes.functional import dequantize_4bit
+
+    return dequantize_4bit(weight, quantization)
+
+
+def layers_of(tensors: tuple[Any, ...], constants: tuple[Constants, ...]) -> list[Layer]:
+    """The layers whose `tensors` follow each other, four of each, with A and B in the type that the weight
+    is multiplied in."""
+    found = []
+    for at, others in enumerate(constants):
+        weight, bias, down, up = tensors[4 * at : 4 * at + 4]
+        dtype = weight.dtype if others.quantization is None else others.quantization.dtype
+        bias = None if bias is None else bias.to(dtype)
+        found.append(Layer(weight, bias, down.to(dtype), up.to(dtype), others))
+    return found
+
+
+def kept_of(layers: list[Layer]) -> list[Any]:
+    """What the backward pass of `layers` needs of them."""
+    return [part for layer in layers for part in (layer.weight, layer.down, layer.up)]
+
+
+def layers_kept(kept: list[Any], constants: tuple[Constants, ...]) -> list[Layer]:
+    """The layers, without bias, that `kept_of` comes from."""
+    weights, downs, ups = kept[0::3], kept[1::3], kept[2::3]
+    return [Layer(weight, None, *rest) for weight, *rest in zip(weights, downs, ups, constants, strict=True)]
+
+
+def joined_down(layers: list[Layer]) -> Any:
+    """The A of all `layers`, one below the other."""
+    import torch
+
+    return layers[0].down if len(layers) == 1 else torch.cat([layer.down for layer in layers])
+
+
+def outputs_of(rows: Any, layers: list[Layer], down: Any) -> tuple[Any, list[Any]]:
+    """`rows` A' with all A as `joined_down` has them, and what each layer makes of `rows`."""
+    import torch
+
+    by_kernel = _by_kernel(rows, layers)
+    if by_kernel:
+        low = rows.new_empty(len(rows), len(down))
+        native.down(rows, down, True, 1.0, low)
+    else:
+        low = rows @ down.t()
+    found = []
+    for layer, part in zip(layers, _parts(low, layers), strict=True):
+        answer = torch.nn.functional.linear(rows, layer.matrix(), layer.bias)
+        if by_kernel:
+            native.add_up(answer, part, layer.up, True, layer.constants.scaling)
+        else:
+            answer.addmm_(part, layer.up.t(), alpha=layer.constants.scaling)
+        found.append(answer)
+    return low, found
+
+
+def _by_kernel(rows: Any, layers: list[Layer]) -> bool:
+    """Whether Hone's kernels compute the low-rank part of `layers` for `rows`."""
+    ranks = [layer.down.shape[0] for layer in layers]
+    plain = all(layer.down.is_contiguous() and layer.up.is_contiguous() for layer in layers)
+    return plain and native.multiplies(rows, ranks, *[layer.up.shape[0] for layer in layers])
+
+
+def gradients_of(
+    rows: Any, low: Any, layers: list[Layer], down: Any, uppers: list[Any], wanted: bool
+) -> tuple[Any, list[Any]]:
+    """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
+    takes the tensors of layers, theirs."""
+    low_upper = low.new_empty(low.shape)
+    by_kernel = _by_kernel(rows, layers) and all(upper.is_contiguous() for upper in uppers)
+    of_rows = None
+    found: list[Any] = []
+    every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
+    for layer, upper, part, part_upper in every:
+        scaling = layer.constants.scaling
+        if by_kernel:
+            native.down(upper, layer.up, False, scaling, part_upper)
+            of_up = native.gradient(part, upper, True, scaling)
+        else:
+            part_upper.copy_(upper @ layer.up).mul_(scaling)
+            of_up = (upper.t() @ part).float().mul_(scaling)
+        if wanted:
+            matrix = layer.matrix()
+            of_rows = upper @ matrix if of_rows is None else of_rows.addmm_(upper, matrix)
+        found += [None, None, None, of_up]
+    of_down = native.gradient(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
+    if wanted and by_kernel:
+        native.add_up(of_rows, low_upper, down, False, 1.0)
+    elif wanted:
+        of_rows.addmm_(low_upper, down)
+    found[2::4] = of_down.split([layer.down.shape[0] for layer in layers])
+    return of_rows, found
+
+
+def shaped(rows: Any, shape: Any) -> Any:
+    """`rows` (rows, out) with the `shape` of the input but for its last dimension. No view, which models may
+    not change in place when an autograd function returns it."""
+    import torch
+
+    return torch.ops.aten._unsafe_view(rows, (*shape[:-1], rows.shape[-1]))
+
+
+def _parts(low: Any, layers: list[Layer]) -> tuple[Any, ...]:
+    """The columns of `low` that belong to each layer."""
+    return low.split([layer.down.shape[0] for layer in layers], dim=1)
+
+
+@lru_cache(maxsize=1)
+def low_rank_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class LowRank(torch.autograd.Function):
+        """`apply(x, constants, *tensors)`: for each of the layers x W' + b + scaling x A' B', with gradients
+        of x, A and B; x (…, in), of each layer `tensors` has W, b, A and B. Computes in W's type, as autocast
+        would, or in the type that W was quantized from."""
+
+        @staticmethod
+        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+            layers = layers_of(tensors, constants)
+            rows, down = x.reshape(-1, x.shape[-1]), joined_down(layers)
+            low, answers = outputs_of(rows, layers, down)
+            kept = kept_of(layers)
+            context.save_for_backward(rows, low, down, *kept)
+            context.constants, context.shape = constants, x.shape
+            return tuple(shaped(answer, x.shape) for answer in answers)
+
+        @staticmethod
+        def backward(context: Any, *uppers: Any) -> Any:
+            rows, low, down, *kept = context.saved_tensors
+            layers = layers_kept(kept, context.constants)
+            flat = [upper.reshape(-1, upper.shape[-1]) for upper in uppers]
+            of_rows, others = gradients_of(rows, low, layers, down, flat, context.needs_input_grad[0])
+            return None if of_rows is None else of_rows.view(context.shape), None, *others
+
+    return LowRank

@@ -1,0 +1,107 @@
+"""Root mean square norms that keep only their input, and are a few passes over it, for a CPU."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import MethodType
+from typing import Any
+
+from trainer.kernels import native
+
+# Rows and relative difference of the test whether a norm is computed alike.
+TRIED_ROWS = 4
+TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+
+
+def fuse_norms(model: Any) -> None:
+    """Replaces the forward pass of every root mean square norm of `model` whose weight is frozen, if ours
+    gives the same."""
+    for module in model.modules():
+        if not type(module).__name__.endswith("RMSNorm") or "forward" in vars(module):
+            continue
+        weight = getattr(module, "weight", None)
+        epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
+        if weight is None or weight.ndim != 1 or weight.requires_grad or not isinstance(epsilon, float):
+            continue
+        if weight.device.type != "cpu" or list(module.parameters()) != [weight]:
+            continue
+        for added in (0.0, 1.0):
+            module.forward = MethodType(_forward(added, epsilon), module)
+            if _alike(module):
+                break
+            del module.forward
+
+
+def _alike(module: Any) -> bool:
+    """Whether the norm gives what its class gives."""
+    import torch
+
+    weight = module.weight
+    # Independent of the random numbers of the training; small enough that the epsilon counts.
+    made = torch.Generator().manual_seed(0)
+    rows = torch.randn(TRIED_ROWS, len(weight), generator=made)
+    rows *= torch.tensor([[1.0], [3.0], [0.1], [1e-3]])
+    rows = rows.to(weight.dtype)
+    bound = TOLERANCE.get(str(weight.dtype).removeprefix("torch."), 0.0)
+    try:
+        with torch.no_grad():
+            expected, found = type(module).forward(module, rows), module.forward(rows)
+        # As close as rounding explains: of an element, or of what is added in its row.
+        same = expected.dtype == found.dtype and expected.shape == found.shape
+        return same and torch.allclose(found.float(), expected.float(), rtol=bound, atol=bound * 1e-2)
+    except (TypeError, RuntimeError, AttributeError):
+        return False
+
+
+def _forward(added: float, epsilon: float) -> Any:
+    """The forward pass of a norm whose weight counts with `added`."""
+
+    def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The norm of `x`; as its class computes it with anything else."""
+        if args or kwargs or self.weight.requires_grad or x.device.type != "cpu":
+            return type(self).forward(self, x, *args, **kwargs)
+        return norm_class().apply(x, self.weight, added, epsilon)
+
+    return forward
+
+
+@lru_cache(maxsize=1)
+def norm_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class Norm(torch.autograd.Function):
+        """`apply(x, weight, added, epsilon)`: x / sqrt(mean(x²) + epsilon) * (weight + added) over the last
+        dimension, with the gradient of x. Computes in float32."""
+
+        @staticmethod
+        def forward(context: Any, x: Any, weight: Any, added: float, epsilon: float) -> Any:
+            context.added = added
+            context.by_kernel = x.is_contiguous() and native.computes(x, weight)
+            if context.by_kernel:
+                answer, factor = native.norm(x, weight, added, epsilon)
+                context.save_for_backward(x, weight, factor)
+                return answer
+            wide = x.float()
+            factor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True).square_()
+            factor.div_(x.shape[-1]).add_(epsilon).rsqrt_()
+            wide = wide * factor if wide is x else wide.mul_(factor)
+            # Where the weight is not added to, the library rounds before it multiplies.
+            if added == 0.0:
+                answer = wide.to(x.dtype) * weight
+            else:
+                answer = wide.mul_(weight.float() + added).to(x.dtype)
+            context.save_for_backward(x, weight, factor)
+            return answer
+
+        @staticmethod
+        def backward(context: Any, upper: Any) -> Any:
+            x, weight, factor = context.saved_tensors
+            if context.by_kernel:
+                return native.norm_gradient(x, weight, context.added, factor, upper), None, None, None
+            upper = upper.float() * (weight.float() + context.added)
+            wide = x.float()
+            shares = (upper * wide).mean(-1, keepdim=True).mul_(factor).mul_(factor)
+            return upper.addcmul_(wide, shares, value=-1.0).mul_(factor).to(x.dtype), None, None, None
+
+    return Norm

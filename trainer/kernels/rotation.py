@@ -1,0 +1,79 @@
+"""Queries and keys, rotated by their positions in one pass, for a CPU."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import FunctionType, MethodType
+from typing import Any
+
+from trainer.kernels import native
+
+# What transformers' decoders call it.
+NAME = "apply_rotary_pos_emb"
+
+
+def fuse_rotations(model: Any) -> None:
+    """Lets the attention layers of `model` whose classes call the usual rotation call ours, if it gives the
+    same: some models rotate other places of a head."""
+    if native.library() is None:
+        return
+    for module in model.modules():
+        forward = type(module).forward
+        if not isinstance(forward, FunctionType) or NAME not in forward.__code__.co_names:
+            continue
+        usual = forward.__globals__.get(NAME)
+        if "forward" not in vars(module) and _is_usual(usual):
+            module.forward = MethodType(_calling(forward, usual), module)
+
+
+@lru_cache(maxsize=8)
+def _calling(forward: FunctionType, usual: Any) -> FunctionType:
+    """`forward`, which calls our rotation instead of the `usual` one."""
+
+    def rotated(q: Any, k: Any, cos: Any, sin: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if args or kwargs or not all(native.rotates(part, cos, sin) for part in (q, k)):
+            return usual(q, k, cos, sin, *args, **kwargs)
+        return rotation_class().apply(q, cos, sin), rotation_class().apply(k, cos, sin)
+
+    names = {**forward.__globals__, NAME: rotated}
+    found = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    found.__kwdefaults__, found.__module__ = forward.__kwdefaults__, __name__
+    return found
+
+
+@lru_cache(maxsize=8)
+def _is_usual(usual: Any) -> bool:
+    """Whether `usual` rotates as ours does."""
+    import torch
+
+    made = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, heads, 3, 32, generator=made) for heads in (2, 1))
+    cos, sin = (torch.randn(1, 3, 32, generator=made) for _ in range(2))
+    try:
+        expected = usual(q, k, cos, sin)
+        found = [native.rotation(part, cos, sin, False) for part in (q, k)]
+        return all(torch.allclose(*pair, rtol=1e-5, atol=1e-6) for pair in zip(found, expected, strict=True))
+    except (TypeError, RuntimeError, ValueError, AttributeError):
+        return False
+
+
+@lru_cache(maxsize=1)
+def rotation_class() -> type:
+    """The autograd function, in a function because its base needs torch."""
+    import torch
+
+    class Rotation(torch.autograd.Function):
+        """`apply(x, cosines, sines)`: as `native.rotation`, with the gradient of x."""
+
+        @staticmethod
+        def forward(context: Any, x: Any, cosines: Any, sines: Any) -> Any:
+            context.save_for_backward(cosines, sines)
+            return native.rotation(x, cosines, sines, False)
+
+        @staticmethod
+        def backward(context: Any, upper: Any) -> Any:
+            if upper.stride(3) != 1:
+                upper = upper.contiguous()
+            return native.rotation(upper, *context.saved_tensors, True), None, None
+
+    return Rotation

@@ -1,0 +1,1 @@
+"""Rows that are laid out and computed without padding, with the results of padded rows."""

@@ -1,0 +1,356 @@
+"""Hone's kernels compute what torch computes, with every instruction set that this processor has."""
+
+import ctypes
+
+import pytest
+import torch
+
+from trainer.kernels import native
+from trainer.kernels.attention import _by_kernel, _rows
+from trainer.kernels.kernel_attention import kernel_attention_class
+from trainer.kernels.layers import as_the_library
+from trainer.kernels.loss import labelled_loss_class, log_probability_class
+from trainer.kernels.low_rank import Constants, low_rank_class
+from trainer.kernels.norm import norm_class
+from trainer.kernels.rotation import _is_usual, fuse_rotations, rotation_class
+from trainer.kernels.row_attention import Kind
+from trainer.tests.padding_free.test_padding_free import adapted
+from trainer.tests.tiny import build_model, build_tokenizer
+
+LIBRARY = native.library()
+# Rows of one token, of several blocks and of whole vectors. The last but one continues 7 tokens of the third.
+LENGTHS = [1, 57, 20, 3, 48]
+SHARED = [0, 0, 0, 7, 0]
+NEAR = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.bfloat16: {"rtol": 3e-2, "atol": 3e-2}}
+
+
+def instruction_sets():
+    """The numbers of those that this processor has."""
+    found = [at for at in range(8) if LIBRARY is not None and LIBRARY.hone_use(at) is not None]
+    if found:
+        LIBRARY.hone_use(0)
+    return found
+
+
+SETS = instruction_sets()
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native addon is built where there is a compiler")
+
+
+@pytest.fixture(params=SETS)
+def instructions(request):
+    """Uses one instruction set after another."""
+    yield LIBRARY.hone_use(request.param)
+    LIBRARY.hone_use(0)
+
+
+@pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def dtype(request):
+    return request.param
+
+
+def near(found, expected, dtype):
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours.float(), theirs.float(), **NEAR[dtype])
+
+
+def test_a_library_of_another_version_is_not_used(monkeypatch):
+    class Larger(ctypes.Structure):
+        _fields_ = (("more", ctypes.c_int64 * 40),)
+
+    assert LIBRARY.hone_layout() == native.layout()
+    monkeypatch.setattr(native, "STRUCTURES", (*native.STRUCTURES[:-1], Larger))
+    native._loaded.cache_clear()
+    try:
+        assert native.library() is None
+    finally:
+        native._loaded.cache_clear()
+        monkeypatch.undo()
+    assert native.library() is not None
+
+
+def test_the_best_set_is_used():
+    names = [LIBRARY.hone_use(at) for at in SETS]
+    LIBRARY.hone_use(0)
+    assert LIBRARY.hone_kernels() == names[0]
+    assert names[-1] == b"base"
+
+
+@pytest.mark.parametrize("size", [16, 64, 80])
+@pytest.mark.parametrize(("causal", "shared"), [(True, False), (True, True), (False, False)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_attention_is_that_of_each_row_alone(instructions, dtype, size, causal, shared, threads):
+    torch.manual_seed(0)
+    tokens, kind = sum(LENGTHS), Kind(0.2, causal, None, 0.0)
+    rows = _rows(LENGTHS, None, SHARED if shared else None)
+    # Heads lie beside each other, as linear layers give them.
+    given = [torch.randn(1, tokens, heads, size).to(dtype).transpose(1, 2) for heads in (4, 2, 2)]
+    found = []
+    before = torch.get_num_threads()
+    for way in (
+        lambda *parts: kernel_attention_class().apply(*parts, rows, kind),
+        lambda *parts: _by_kernel(*(part.float() for part in parts), None, rows, kind),
+    ):
+        parts = [part.clone().requires_grad_() for part in given]
+        assert native.attends(*parts)
+        torch.set_num_threads(threads)
+        try:
+            answer = way(*parts)
+            weight = torch.linspace(-1, 1, answer.numel()).view_as(answer).to(answer.dtype)
+            found.append((answer, *torch.autograd.grad((answer * weight).sum(), parts)))
+        finally:
+            torch.set_num_threads(before)
+    near(*found, dtype)
+
+
+def test_queries_attend_to_the_keys_of_other_rows(instructions):
+    torch.manual_seed(0)
+    lengths, sources, kind = [5, 30], [40, 3], Kind(0.25, False, None, 0.0)
+    rows = _rows(lengths, sources)
+    shapes = ((1, 4, 35, 16), (1, 4, 43, 16), (1, 4, 43, 16))
+    given = [torch.randn(shape).requires_grad_() for shape in shapes]
+    ways = kernel_attention_class().apply(*given, rows, kind), _by_kernel(*given, None, rows, kind)
+    near(*[(way, *torch.autograd.grad(way.sin().sum(), given)) for way in ways], torch.float32)
+
+
+def test_rows_whose_first_one_is_asked_nothing_are_computed(instructions):
+    torch.manual_seed(0)
+    given = [torch.randn(1, heads, 30, 16) for heads in (4, 2, 2)]
+    kind, rows = Kind(0.25, True, None, 0.0), _rows([20, 10], None, [0, 7])
+    whole = kernel_attention_class().apply(*given, rows, kind)
+    part = kernel_attention_class().apply(*given, rows[1:], kind)
+    assert torch.equal(part[:, 20:], whole[:, 20:])
+
+
+def test_queries_of_no_row_have_no_gradient(instructions):
+    torch.manual_seed(0)
+    given = [torch.randn(1, heads, 40, 16).requires_grad_() for heads in (4, 2, 2)]
+    # The first 30 tokens of a row of 40 are asked nothing.
+    rows = [type(_rows([40], None)[0])(slice(30, 40), (slice(0, 40),))]
+    kind = Kind(0.25, True, None, 0.0)
+    answer = kernel_attention_class().apply(*given, rows, kind)[:, 30:]
+    whole = _by_kernel(*given, None, _rows([40], None), kind)[:, 30:]
+    found, expected = (torch.autograd.grad(way.sin().sum(), given) for way in (answer, whole))
+    near((answer, *found), (whole, *expected), torch.float32)
+    assert not found[0][:, :, :30].any()
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 3 * 2**14 + 5])
+def test_a_gate_is_silu_times_the_other_half(instructions, dtype, count):
+    torch.manual_seed(0)
+    gates, ups, upper = (torch.randn(count).mul(3).to(dtype) for _ in range(3))
+    active = torch.nn.functional.silu(gates)
+    expected = active * ups, torch.ops.aten.silu_backward(upper * ups, gates), active * upper
+    product = native.gate(gates, ups)
+    of_gates, of_ups = native.gate_gradients(gates, ups, upper.clone(), torch.empty_like(gates))
+    if dtype == torch.bfloat16:
+        # Rounded where torch rounds.
+        assert float((product != expected[0]).float().mean()) < 1e-3
+        assert float((of_ups != expected[2]).float().mean()) < 1e-3
+    near((product, of_gates, of_ups), expected, dtype)
+
+
+@pytest.mark.parametrize("size", [5, 64, 200])
+@pytest.mark.parametrize("added", [0.0, 1.0])
+def test_a_norm_is_that_of_torch(instructions, dtype, size, added, monkeypatch):
+    torch.manual_seed(0)
+    x, weight, upper = (torch.randn(*shape).to(dtype) for shape in ((2, 9, size), (size,), (2, 9, size)))
+    found = []
+    for has_kernels in (True, False):
+        monkeypatch.setattr(native, "computes", lambda *_, has_kernels=has_kernels: has_kernels)
+        given = x.clone().requires_grad_()
+        answer = norm_class().apply(given, weight, added, 1e-5)
+        found.append((answer, *torch.autograd.grad(answer, given, upper)))
+    near(*found, dtype)
+
+
+@pytest.mark.parametrize("size", [32, 128])
+def test_a_rotation_is_the_library_s(instructions, dtype, size):
+    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+    torch.manual_seed(0)
+    query, key = (torch.randn(1, 7, heads, size).to(dtype).transpose(1, 2) for heads in (4, 2))
+    # Those of the halves differ, so that none is mistaken for the other.
+    cosines, sines = (torch.randn(1, 7, size).to(dtype) for _ in range(2))
+    found = []
+    for way in (
+        lambda *parts: [rotation_class().apply(part, cosines, sines) for part in parts],
+        lambda *parts: apply_rotary_pos_emb(*parts, cosines, sines),
+    ):
+        parts = [part.clone().requires_grad_() for part in (query, key)]
+        answers = way(*parts)
+        weights = [torch.linspace(-1, 1, part.numel()).view_as(part).to(dtype) for part in parts]
+        total = sum((answer * weight).sum() for answer, weight in zip(answers, weights, strict=True))
+        found.append((*answers, *torch.autograd.grad(total, parts)))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_only_the_usual_rotation_is_replaced():
+    from transformers.models.glm import modeling_glm
+    from transformers.models.gpt_neox import modeling_gpt_neox
+    from transformers.models.llama import modeling_llama
+
+    # That of GLM rotates neighbours, that of GPT-NeoX a part of a head.
+    kinds = modeling_llama, modeling_glm, modeling_gpt_neox
+    usual = [_is_usual(kind.apply_rotary_pos_emb) for kind in kinds]
+    assert usual[:2] == [True, False]
+    model = adapted(build_model("llama", build_tokenizer()))
+    fuse_rotations(model)
+    layers = [module for module in model.modules() if type(module).__name__ == "LlamaAttention"]
+    assert layers and all("forward" in vars(layer) for layer in layers)
+    ids = torch.arange(12)[None]
+    found = model(ids).logits
+    with as_the_library(model):
+        assert not any("forward" in vars(layer) for layer in layers)
+        torch.testing.assert_close(found, model(ids).logits, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("words", [3, 64, 1001])
+def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, words, monkeypatch):
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(50, 24).to(dtype), torch.randn(words, 24).to(dtype)
+    labels, bias = torch.randint(0, words, (50,)), torch.randn(words).to(dtype)
+    computes, found = native.computes, []
+    for has_kernels in (True, False):
+        monkeypatch.setattr(native, "computes", computes if has_kernels else lambda *_: False)
+        given = hidden.clone().requires_grad_()
+        loss, correct = labelled_loss_class().apply(given, weight, bias, 1.0, None, labels, 50)
+        (of_loss,) = torch.autograd.grad(loss, given)
+        said, figures = log_probability_class().apply(given, weight, bias, 1.0, None, labels)
+        (of_said,) = torch.autograd.grad(said.sum(), given)
+        found.append((loss, correct, of_loss, said, figures, of_said))
+    near(*found, dtype)
+
+
+def test_of_equal_logits_the_first_is_the_likeliest(instructions):
+    logits = torch.tensor([[1.0, 2.0, 2.0], [3.0, 2.0, 3.0]])
+    told = native.softmax(logits.clone(), torch.tensor([1, 2]), 0.0)
+    assert told[4].tolist() == [1.0, 0.0]
+    torch.testing.assert_close(told[1], logits.logsumexp(-1))
+
+
+def test_what_is_no_number_stays_none(instructions, dtype):
+    nan = torch.full((1, 32), float("nan"), dtype=dtype)
+    ones = torch.ones_like(nan)
+    assert native.gate(nan, ones).isnan().all()
+    assert native.norm(nan, ones[0], 0.0, 1e-5)[0].isnan().all()
+    assert native.softmax(nan.clone(), torch.tensor([0]), 0.0)[1].isnan().all()
+    given = [nan.view(1, 1, 2, 16)] * 3
+    assert (
+        native.Attention(*given, [(slice(0, 2), slice(0, 0), slice(0, 2))], True, 0.25)
+        .forward()[0]
+        .isnan()
+        .all()
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("tokens", "size", "outputs"), [(0, 32, 48), (1, 32, 48), (131, 64, 272), (96, 528, 16)]
+)
+def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
+    rows, upper = (torch.randn(tokens, width).bfloat16() for width in (size, outputs))
+    # A part of the low-rank products of several layers.
+    low, found = torch.randn(tokens, 48).bfloat16()[:, 16:32], torch.zeros(tokens, 48).bfloat16()
+    small, large = torch.randn(16, size).bfloat16(), torch.randn(outputs, 16).bfloat16()
+    if not native.multiplies(rows, [16], outputs):
+        assert LIBRARY.hone_kernels() != b"avx512_bf16"
+        pytest.skip("this processor does not multiply bfloat16 with AVX-512")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        answer, of_rows = upper.clone(), rows.clone()
+        native.down(rows, small, True, 1.0, found[:, :16])
+        native.down(upper, large, False, 0.5, found[:, 32:])
+        native.add_up(answer, low, large, True, 2.0)
+        native.add_up(of_rows, low, small, False, 1.0)
+        of_large, of_small = native.gradient(low, upper, True, 2.0), native.gradient(low, rows, False, 1.0)
+    finally:
+        torch.set_num_threads(before)
+    rows, upper, low, small, large = (part.float() for part in (rows, upper, low, small, large))
+    rounded = {"rtol": 1e-2, "atol": 1e-2}
+    torch.testing.assert_close(found[:, :16].float(), rows @ small.t(), **rounded)
+    torch.testing.assert_close(found[:, 32:].float(), upper @ large * 0.5, **rounded)
+    assert not found[:, 16:32].any()
+    torch.testing.assert_close(answer.float(), upper + 2 * low @ large.t(), **rounded)
+    torch.testing.assert_close(of_rows.float(), rows + low @ small, **rounded)
+    # Gradients are not rounded.
+    torch.testing.assert_close(of_large, 2 * upper.t() @ low, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(of_small, low.t() @ rows, rtol=1e-5, atol=1e-4)
+
+
+def test_layers_of_a_low_rank_have_the_same_gradients_with_torch(computed_by):
+    torch.manual_seed(0)
+    x = torch.randn(2, 21, 64).bfloat16().requires_grad_()
+    layers = [[torch.randn(outputs, 64) / 8, None, torch.randn(16, 64) / 8] for outputs in (32, 96)]
+    tensors = [*layers[0], torch.randn(32, 16), *layers[1], torch.randn(96, 16)]
+    weights = [part if part is None else part.bfloat16() for part in tensors]
+    adapters = [weights[at].float().requires_grad_() for at in (2, 3, 6, 7)]
+    weights[2:4], weights[6:8] = adapters[:2], adapters[2:]
+    answers = low_rank_class().apply(x, (Constants(2.0, None),) * 2, *weights)
+    found = torch.autograd.grad(sum(answer.float().sin().sum() for answer in answers), [x, *adapters])
+    wide = x.detach().float().requires_grad_()
+    exact = [
+        wide @ weights[at].float().t() + 2 * wide @ weights[at + 2].t() @ weights[at + 3].t() for at in (0, 4)
+    ]
+    expected = torch.autograd.grad(sum(answer.sin().sum() for answer in exact), [wide, *adapters])
+    for ours, theirs in zip(found, expected, strict=True):
+        similar = torch.nn.functional.cosine_similarity(ours.float().flatten(), theirs.flatten(), 0)
+        assert similar > 0.999 and float(ours.float().norm() / theirs.norm()) == pytest.approx(1, rel=2e-2)
+
+
+@pytest.mark.parametrize("label", [-100, -1, 7, 2**40])
+def test_a_label_that_the_model_does_not_have_is_refused(label):
+    logits = torch.randn(2, 7)
+    before = logits.clone()
+    with pytest.raises(IndexError, match="none of the model's 7 tokens"):
+        native.softmax(logits, torch.tensor([0, label]), 1.0)
+    assert torch.equal(logits, before)
+
+
+def test_sizes_that_do_not_fit_are_refused_as_torch_refuses_them():
+    ones, half = torch.ones, torch.bfloat16
+    whole, part = slice(0, 4), slice(0, 0)
+    given = [ones(1, heads, 4, 16) for heads in (4, 2, 2)]
+    for wrong in (
+        lambda: native.gate(ones(16), ones(17)),
+        lambda: native.gate(ones(4, 4), ones(4, 4).t()),
+        lambda: native.gate_gradients(ones(16), ones(16), ones(15), ones(16)),
+        lambda: native.norm(ones(2, 32), ones(16), 0.0, 1e-5),
+        lambda: native.norm_gradient(ones(2, 32), ones(32), 0.0, ones(2, 1), ones(1, 32)),
+        lambda: native.rotation(ones(1, 2, 4, 32), ones(1, 3, 32), ones(1, 3, 32), False),
+        lambda: native.softmax(ones(2, 7), torch.tensor([0]), 0.0),
+        lambda: native.Attention(*given, [(whole, part, slice(1, 5))], True, 1.0),
+        lambda: native.Attention(*given, [(slice(0, 5), part, whole)], False, 1.0),
+        lambda: native.Attention(*given, [(whole, part, slice(0, 3))], True, 1.0),
+        lambda: native.Attention(*given[:2], ones(1, 2, 5, 16), [(whole, part, whole)], True, 1.0),
+        lambda: native.Attention(ones(1, 3, 4, 16), *given[1:], [(whole, part, whole)], True, 1.0),
+        lambda: native.down(
+            ones(2, 32, dtype=half), ones(16, 48, dtype=half), True, 1.0, ones(2, 16, dtype=half)
+        ),
+        lambda: native.add_up(
+            ones(2, 48, dtype=half), ones(2, 16, dtype=half), ones(32, 48, dtype=half), False, 1.0
+        ),
+        lambda: native.gradient(ones(2, 16, dtype=half), ones(3, 32, dtype=half), False, 1.0),
+        lambda: native.gradient(ones(2, 16, dtype=half), ones(2, 32), False, 1.0),
+    ):
+        with pytest.raises(RuntimeError, match="do not fit together"):
+            wrong()
+
+
+def test_other_products_of_low_rank_are_left_to_torch():
+    rows = torch.ones(4, 32).bfloat16()
+    assert not native.multiplies(rows, [8], 32)
+    assert not native.multiplies(rows, [16], 20)
+    assert not native.multiplies(rows.t(), [16], 32)
+    assert not native.multiplies(rows.float(), [16], 32)
+
+
+def test_other_tensors_are_left_to_torch():
+    half = torch.ones(1, 2, 4, 16, dtype=torch.float16)
+    assert not native.computes(half)
+    mixed = [torch.ones(1, 2, 4, 16), torch.ones(1, 2, 4, 16), torch.ones(1, 2, 4, 16, dtype=torch.bfloat16)]
+    assert not native.attends(*mixed)
+    assert not native.attends(*[torch.ones(1, 2, 4, 20)] * 3)
+    assert not native.attends(*[torch.ones(1, 2, 16, 4).transpose(2, 3)] * 3)
+    assert native.attends(*[torch.ones(1, 2, 4, 16)] * 3)
