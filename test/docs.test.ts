@@ -1,4 +1,4 @@
-/** Links in the documentation have a target. */
+/** Links in the documentation have a target, and files have what it says of them. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -42,6 +42,19 @@ test('every relative link of a Markdown page has a target', () => {
     }
   }
   assert.equal(broken, []);
+});
+
+test('the files that reach into a library have the names that docs/releasing.md tells', () => {
+  const [, table = ''] = read('docs/releasing.md').split('### What reaches into a library');
+  const rows = [...table.matchAll(/^\| [^|]+ \| ((?:trainer|src)\/[^|]+) \| (.+) \|$/gm)];
+  assert.ok(rows.length > 20);
+  for (const [, files = '', names = ''] of rows) {
+    for (const file of files.split(', ')) {
+      const text = read(file);
+      for (const [, name = ''] of names.matchAll(/`(\w+)`/g))
+        assert.ok(text.includes(name), `${file}: ${name}`);
+    }
+  }
 });
 
 test.run();
