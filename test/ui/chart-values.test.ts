@@ -123,7 +123,9 @@ test('a range leaves out a few far values, and no others', () => {
   assert.equal(rangeOf(noisy), { low: 1, high: 1.9 });
   assert.equal(rangeOf([90, ...noisy]), { low: 1, high: 1.9 }, 'an early value');
   assert.equal(rangeOf([...noisy, -50]), { low: 1, high: 1.9 }, 'a late, low value');
-  assert.equal(rangeOf([90, 1, 2, 1.5, 1.2, 1.1]), { low: 1, high: 2 }, 'of a few values');
+  assert.equal(rangeOf([90, 1, 2, 1.5, 1.2, 1.1]), { low: 1, high: 90 }, 'a short run is shown whole');
+  assert.equal(rangeOf([90, ...noisy.slice(0, 28)]).high, 90, 'of 29 values, too');
+  assert.equal(rangeOf([90, ...noisy.slice(0, 29)]).high, 1.9);
   const falling = noisy.map((_, step) => 3 * Math.exp(-step / 30));
   assert.is(rangeOf(falling).high, 3, 'a usual curve is whole');
   assert.equal(rangeOf([5, 5, 5, 5, 90]), { low: 5, high: 90 }, 'of equal values nothing is known');

@@ -3,8 +3,8 @@ import type { Values } from './smoothing.ts';
 /** A value this many widths of the middle 90 % away from it is an outlier. */
 const reach = 1.5;
 const tail = 0.05;
-/** Fewer values have no outliers. */
-const fewest = 4;
+/** Of fewer values none is left out: each may be what one looks for, and all can be seen. */
+const fewest = 30;
 /** Of more values, about this many are looked at: enough for quantiles, and quick. */
 const sampled = 1024;
 
