@@ -313,6 +313,31 @@ test('a run and a dataset that are deleted on their pages are asked for no more,
   );
 });
 
+test('the page of results says when its address names no evaluation', async () => {
+  const { page, faults } = await openPage(service.url, '/training/evaluations/results');
+  await sees(page, 'This address names no evaluation');
+  await page.getByRole('link', { name: 'All evaluations' }).click();
+  await page.waitForURL(/\/training\/evaluations$/);
+  assert.equal(faults, []);
+});
+
+test('the menu of columns is closed by Escape and by a click elsewhere, not by its own', async () => {
+  const { page, faults } = await openPage(service.url, '/training/runs');
+  const opener = page.locator('summary', { hasText: 'Columns' });
+  const box = page.getByLabel('Notes');
+  await opener.click();
+  await page.getByText('Notes', { exact: true }).click();
+  assert.ok(await box.isChecked());
+  await page.keyboard.press('Escape');
+  await box.waitFor({ state: 'hidden' });
+  assert.ok(await opener.evaluate((element) => element === document.activeElement));
+  await opener.click();
+  await box.uncheck();
+  await page.getByRole('heading', { name: 'Runs' }).first().click();
+  await box.waitFor({ state: 'hidden' });
+  assert.equal(faults, []);
+});
+
 test('of a run that does not exist, nothing is asked but whether it does', async () => {
   const { page } = await openPage(service.url, '/nowhere');
   const failed = failuresOf(page);

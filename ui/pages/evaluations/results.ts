@@ -84,19 +84,20 @@ export class EvaluationResults extends LitElement {
 
   protected override render(): TemplateResult {
     const { value, error } = this._found.value;
+    const all = html`<a href="/training/evaluations">All evaluations</a>`;
     return html`<div class="page">
       ${trainingTabs('/training/evaluations', true)}
       <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
       ${
-        error?.status === 404
-          ? html`<section class="card">
-              ${empty(error.message, html`<a href="/training/evaluations">All evaluations</a>`)}
-            </section>`
-          : value !== null
-            ? this._body(value)
-            : error !== null
-              ? serviceErrorPanel('Could not load the evaluation', error)
-              : html`<section class="card tall">${skeleton(8)}</section>`
+        this._ids.length === 0
+          ? html`<section class="card">${empty('This address names no evaluation', all)}</section>`
+          : error?.status === 404
+            ? html`<section class="card">${empty(error.message, all)}</section>`
+            : value !== null
+              ? this._body(value)
+              : error !== null
+                ? serviceErrorPanel('Could not load the evaluation', error)
+                : html`<section class="card tall">${skeleton(8)}</section>`
       }
     </div>`;
   }

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Facets } from '../../api/types.ts';
 import type { Child } from '../../elements/child.ts';
 import { checkField } from '../../elements/fields.ts';
+import { menu } from '../../elements/menu.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 
 /** A column of a list, besides that of the names. */
@@ -46,20 +47,18 @@ export class ChosenColumns<C extends ListColumn<never>> {
       writeStored(this.#key, next);
       changed();
     };
-    return html`<details class="menu">
-      <summary class="button small">Columns</summary>
-      <fieldset class="menu-body">
-        <legend class="off-screen">Columns</legend>
-        ${this.#all.map(({ key, name }) =>
-          checkField(name, shown.includes(key), (on) =>
-            keep(this.#all.map((one) => one.key).filter((one) => (one === key ? on : shown.includes(one)))),
-          ),
-        )}
-        <button type="button" class="link" ?disabled=${this.#chosen === null} @click=${() => keep(null)}>
-          Usual columns
-        </button>
-      </fieldset>
-    </details>`;
+    const boxes = html`<fieldset class="menu-body">
+      <legend class="off-screen">Columns</legend>
+      ${this.#all.map(({ key, name }) =>
+        checkField(name, shown.includes(key), (on) =>
+          keep(this.#all.map((one) => one.key).filter((one) => (one === key ? on : shown.includes(one)))),
+        ),
+      )}
+      <button type="button" class="link" ?disabled=${this.#chosen === null} @click=${() => keep(null)}>
+        Usual columns
+      </button>
+    </fieldset>`;
+    return menu('Columns', boxes);
   }
 }
 
