@@ -38,6 +38,8 @@ class Fork:
             os.dup2(write, 1)
             os.close(write)
             sys.stdout = os.fdopen(1, "w", encoding="utf-8")
+            # The parent may only note it, as a run does.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             die_with(parent, signal.SIGTERM)
             code = work()
             sys.stdout.flush()
