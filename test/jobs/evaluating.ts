@@ -19,7 +19,7 @@ export async function score(service: TestService, request: object): Promise<Json
 }
 
 /** Trains to the end. @returns the completed job. */
-export async function train(service: TestService, request: object): Promise<Json> {
+export async function train(service: TestService, request: object, timeoutMs = 600_000): Promise<Json> {
   const { status, body } = await service.call('POST', '/api/finetune/start_training', request);
   assert.is(status, 200, JSON.stringify(body));
   const job = await until(
@@ -28,7 +28,7 @@ export async function train(service: TestService, request: object): Promise<Json
       return now.ended_at === null ? null : now;
     },
     'the training has ended',
-    600_000,
+    timeoutMs,
   );
   assert.is(job.state, 'completed', JSON.stringify(job.error));
   return job;
