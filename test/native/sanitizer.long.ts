@@ -45,7 +45,7 @@ if (process.platform === 'linux') {
   }
 
   test("the tests of the trainer's kernels are clean under the sanitizers", () => {
-    const tests = join('trainer', 'tests', 'training', 'test_kernels.py');
+    const tests = join('trainer', 'tests', 'kernels', 'test_kernels.py');
     const ran = spawnSync(join(root, 'trainer', '.venv', 'bin', 'python'), ['-m', 'pytest', tests], {
       cwd: root,
       encoding: 'utf8',
