@@ -106,5 +106,6 @@ def computed_by(request, monkeypatch):
     if request.param == "torch":
         monkeypatch.setattr(native, "library", lambda: None)
     elif native.library() is None:
+        # Without a compiler, torch computes everything, which the other parameter tests.
         pytest.skip("the kernels are built where there is a compiler")
     return request.param

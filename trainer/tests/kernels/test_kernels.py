@@ -255,6 +255,7 @@ def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
     small, large = torch.randn(16, size).bfloat16(), torch.randn(outputs, 16).bfloat16()
     if not native.multiplies(rows, [16], outputs):
         assert LIBRARY.hone_kernels() != b"avx512_bf16"
+        # These kernels are compiled for AVX-512 BF16 alone; elsewhere torch computes the products.
         pytest.skip("this processor does not multiply bfloat16 with AVX-512")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)

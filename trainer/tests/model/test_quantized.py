@@ -168,6 +168,7 @@ def test_mxfp4_becomes_full_precision(tmp_path):
 )
 def test_what_cannot_be_loaded_is_refused_with_what_is_lacking(models, tmp_path, method, code, words):
     if quantized.PACKAGES.get(method) and quantized.why_not(method) is None:
+        # Then the library loads such a model, and there is nothing to refuse.
         pytest.skip("its packages are installed")
     model = shutil.copytree(models("llama"), tmp_path / "model")
     configured(model, quantization_config={"quant_method": method, "bits": 4})
