@@ -24,22 +24,30 @@ class Fork:
         self.returncode: int | None = None
         read, write = os.pipe()
         parent = os.getpid()
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._become(work, parent, read, write)
+        # The fork begins with its parent's handler, which in a run only notes the signal. One that comes this early
+        # waits until the fork has the default.
+        earlier = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                self._become(work, parent, read, write, earlier)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
         os.close(write)
         self.stdout = os.fdopen(read, "rb")
 
     @staticmethod
-    def _become(work: Callable[[], int], parent: int, read: int, write: int) -> None:
+    def _become(
+        work: Callable[[], int], parent: int, read: int, write: int, mask: set[signal.Signals]
+    ) -> None:
         code = 1
         try:
             os.close(read)
             os.dup2(write, 1)
             os.close(write)
             sys.stdout = os.fdopen(1, "w", encoding="utf-8")
-            # The parent may only note it, as a run does.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             die_with(parent, signal.SIGTERM)
             code = work()
             sys.stdout.flush()

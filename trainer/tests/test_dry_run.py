@@ -154,6 +154,8 @@ def test_a_stop_ends_the_trial(base: Path, tmp_path: Path) -> None:
 
 
 def test_a_fork_is_followed_like_a_process() -> None:
+    # A run only notes it; a fork ends by it, however early it comes.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     heard: list[str] = []
     assert node_tools.follow(Fork(lambda: print("one\ntwo") or 3), heard.append, lambda: None) == 3
     assert heard == ["one", "two"]
@@ -165,6 +167,11 @@ def test_a_fork_is_followed_like_a_process() -> None:
     with pytest.raises(Stopped):
         node_tools.follow(fork, heard.append, stop)
     assert fork.poll() == -signal.SIGTERM
+    for _ in range(20):
+        fork = Fork(lambda: time.sleep(600) or 0)
+        fork.terminate()
+        assert fork.wait(60) == -signal.SIGTERM
+        fork.stdout.close()
 
 
 def stored(**shapes: tuple[int, ...]) -> dict[str, StoredTensor]:
