@@ -18,8 +18,9 @@ SMALL_VOCABULARY = 1024
 LONGEST = 512
 # Positions of all sequences together.
 POSITIONS = 512
-# Logits that are computed at a time, 512 MiB in float32.
-LOGITS = 1 << 27
+# What is computed at a time, so that it takes no more memory than a step did: tokens, and logits (256 MiB).
+TOKENS = 1024
+LOGITS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -171,10 +172,11 @@ def _choose(rows: list[tuple[list[int], list[int] | None]]) -> list[tuple[list[i
 def _groups(
     rows: list[tuple[list[int], list[int]]], vocabulary: int
 ) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """Rows of similar length whose padded batch has at most LOGITS logits."""
+    """Rows of similar length whose padded batch has at most TOKENS tokens and LOGITS logits."""
+    most = min(TOKENS, LOGITS // vocabulary)
     group: list[tuple[list[int], list[int]]] = []
     for row in sorted(rows, key=lambda row: len(row[0])):
-        if group and (len(group) + 1) * len(row[0]) * vocabulary > LOGITS:
+        if group and (len(group) + 1) * len(row[0]) > most:
             yield group
             group = []
         group.append(row)
