@@ -24,8 +24,8 @@ class Fork:
         self.returncode: int | None = None
         read, write = os.pipe()
         parent = os.getpid()
-        # The fork begins with its parent's handler, which in a run only notes the signal. One that comes this early
-        # waits until the fork has the default.
+        # The fork begins with the handler of its parent, which in a run only notes the signal. One that comes
+        # early waits until the fork has the default.
         earlier = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         try:
             self.pid = os.fork()
