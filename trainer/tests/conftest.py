@@ -9,10 +9,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import pytest
+from tqdm import tqdm
 
+from trainer import preload
 from trainer.kernels import native
 from trainer.tests import tiny
 from trainer.training import generate
+
+# Numpy, Arrow, tokenizers and tqdm start threads otherwise. Without any, this process can be forked where a
+# warm trainer would be, instead of starting one that imports the libraries, for ten seconds of CPU time.
+os.environ.update(preload.SINGLE_THREADED, TOKENIZERS_PARALLELISM="false")
+tqdm.monitor_interval = 0
 
 
 @pytest.fixture(scope="session")
