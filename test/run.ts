@@ -101,6 +101,7 @@ function linters(): Job[] {
     lint('tsc', node, [module('typescript', 'bin', 'tsc'), '--noEmit', '-p', root]),
     lint('ruff', python, ['-m', 'ruff', 'check', 'trainer']),
     lint('ruff-format', python, ['-m', 'ruff', 'format', '--check', 'trainer']),
+    lint('mypy', python, ['-m', 'mypy', '--config-file', 'trainer/pyproject.toml']),
     lint('clang-format', join(bin, 'clang-format'), ['--dry-run', '--Werror', ...cpp]),
     lint('workflows', python, githubSchema('workflows', '.github/workflows')),
     lint('issue-forms', python, githubSchema('issue-forms', '.github/ISSUE_TEMPLATE')),

@@ -115,7 +115,7 @@ def main(argv: list[str]) -> int:
         return 0
     if arguments.verb in ("preview", "lengths"):
         # Tokenizers need no torch, but transformers imports it with them if it is there: 4 s and 650 MB.
-        sys.modules["torch"] = None  # type: ignore[assignment]
+        sys.modules["torch"] = None
     if arguments.verb == "preview":
         from trainer.preview import preview as show
 
@@ -139,9 +139,9 @@ def main(argv: list[str]) -> int:
 
         return export_again(arguments.spec, arguments.folder, arguments.types, make_base)
     if arguments.verb == "base":
-        from trainer.export.base_note import describe
+        from trainer.export.base_note import describe as describe_base
 
-        return describe(arguments.spec, arguments.template, arguments.trained)
+        return describe_base(arguments.spec, arguments.template, arguments.trained)
     if arguments.verb == "answer":
         from trainer.answering.main import answer
 

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,7 @@ def spare(spec: Spec, config: dict[str, Any]) -> None:
         sys.meta_path.insert(0, _Deferral())
     for name in unused:
         # Python's way to say that there is no such module.
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+        sys.modules.setdefault(name, None)
     import torch
 
     # The libraries then import nothing for trainings of several processes.
@@ -147,7 +148,7 @@ class _Deferral:
         return None
 
 
-class _Later:
+class _Later(Loader):
     """Leaves a module that `loader` would execute to be executed later."""
 
     def __init__(self, loader: Any) -> None:
@@ -162,7 +163,7 @@ class _Later:
         module.__spec__.loader = module.__loader__ = self.loader
 
 
-class _There:
+class _There(Loader):
     """Loads a module that was imported meanwhile."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

@@ -5,14 +5,26 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, overload
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.data.job import Provider, Strategy, Task
+
+Kind = Literal["task", "strategy", "provider"]
 
 FOLDERS = {"task": "tasks", "strategy": "strategies", "provider": "providers"}
 
 
-def find_all(kind: str) -> dict[str, type]:
+@overload
+def find_all(kind: Literal["task"]) -> dict[str, type[Task]]: ...
+@overload
+def find_all(kind: Literal["strategy"]) -> dict[str, type[Strategy]]: ...
+@overload
+def find_all(kind: Literal["provider"]) -> dict[str, type[Provider]]: ...
+def find_all(kind: Kind) -> Mapping[str, type]:
     """Every class of `kind` (`task`, `strategy`, `provider`) by its wire name, without importing torch."""
     package = importlib.import_module(f"trainer.{FOLDERS[kind]}")
     found: dict[str, type] = {}
@@ -24,7 +36,13 @@ def find_all(kind: str) -> dict[str, type]:
     return dict(sorted(found.items(), key=lambda entry: getattr(entry[1], "order", 99)))
 
 
-def create(kind: str, name: str) -> Any:
+@overload
+def create(kind: Literal["task"], name: str) -> Task: ...
+@overload
+def create(kind: Literal["strategy"], name: str) -> Strategy: ...
+@overload
+def create(kind: Literal["provider"], name: str) -> Provider: ...
+def create(kind: Kind, name: str) -> object:
     """An instance of the `kind` called `name`; Failure `unsupported` lists the known names."""
     known = find_all(kind)
     if name not in known:

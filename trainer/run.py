@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +32,9 @@ from trainer.protocol.rank import WorkerLost
 from trainer.protocol.stop import Stop, Stopped
 from trainer.registry import create
 from trainer.work import TRAINED, save_artifacts, train
+
+if TYPE_CHECKING:
+    from trainer.protocol.context import WritesLines
 
 # Log lines in the evidence of an unexpected failure.
 LOG_LINES = 20
@@ -304,7 +308,7 @@ def _refuse(spec_path: str, error: Exception) -> int:
     return _fail(Journal(folder), failure)
 
 
-def _fail(journal: Journal, failure: Failure) -> int:
+def _fail(journal: WritesLines, failure: Failure) -> int:
     """Writes `failed`; on a full disk only the exit status reports the failure."""
     try:
         journal.write("failed", **failure.fields())

@@ -8,27 +8,52 @@ import { mayBeNull, type Setting, settingNames, settings } from '../contract/set
 /** The generated file from which the trainer reads the shared facts, relative to the root of the repository. */
 export const contractPath = 'trainer/protocol/contract.json';
 
-const kinds: Readonly<Record<Setting['kind'], string>> = {
-  integer: 'integer',
-  number: 'number',
-  switch: 'boolean',
-  choice: 'text',
-  text: 'text',
-  names: 'list',
-  lines: 'list',
+/** The generated file with the trainer's class of the settings, relative to the root of the repository. */
+export const settingsPath = 'trainer/protocol/settings.py';
+
+const pythonTypes: Readonly<Record<Setting['kind'], string>> = {
+  integer: 'int',
+  number: 'float',
+  switch: 'bool',
+  choice: 'str',
+  text: 'str',
+  names: 'list[str]',
+  lines: 'list[str]',
 };
 
-function settingOf(setting: Setting) {
-  const kind = kinds[setting.kind] + (mayBeNull(setting) ? '?' : '');
-  return 'before' in setting ? { kind, before: setting.before } : { kind };
+/** A text, a number or a boolean in Python. */
+function literal(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  return JSON.stringify(value);
 }
+
+/** A field of `Settings`; null means that the trainer chooses by what the machine has. */
+function fieldOf(name: string, setting: Setting): string {
+  const type = pythonTypes[setting.kind] + (mayBeNull(setting) ? ' | None' : '');
+  return `    ${name}: ${type}${'before' in setting ? ` = ${literal(setting.before)}` : ''}\n`;
+}
+
+const settingsHead = `"""The training request's own fields. \`npm run generate\` writes this file from \`src/contract/\`."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The training request's own fields. One with a default may be absent: some job folders are older."""
+
+`;
+
+/** The content of `trainer/protocol/settings.py`, generated from `src/contract/`. */
+export const settingsText = (): string =>
+  settingsHead + settingNames.map((name) => fieldOf(name, settings[name])).join('');
 
 /** The content of `trainer/protocol/contract.json`, generated from `src/contract/`. */
 export const contractText = (): string =>
   `${JSON.stringify(
     {
       protocol: protocolVersion,
-      settings: Object.fromEntries(settingNames.map((name) => [name, settingOf(settings[name])])),
       rows: rowShapes,
       journal: journalLines,
       quantizations: Object.fromEntries(

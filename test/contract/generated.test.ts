@@ -4,13 +4,14 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Setting, settingNames, settings } from '../../src/contract/settings.ts';
 import { generatedBlocks, withBlocks } from '../../src/generated-docs.ts';
-import { contractPath, contractText } from '../../src/trainer/contract-file.ts';
+import { contractPath, contractText, settingsPath, settingsText } from '../../src/trainer/contract-file.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-test('the file that the trainer reads is what src/contract says; `npm run generate` writes it anew', () => {
+test('the files that the trainer reads are what src/contract says; `npm run generate` writes them anew', () => {
   assert.fixture(read(contractPath), contractText());
+  assert.fixture(read(settingsPath), settingsText());
 });
 
 test('the generated parts of docs/ are what src/contract says; `npm run generate` writes them anew', () => {

@@ -351,7 +351,11 @@ class _Steps:
     """A heartbeat that counts."""
 
     def __init__(self, step: Callable[[], None]) -> None:
-        self.beat = step
+        self._step = step
+
+    def beat(self) -> None:
+        """A step."""
+        self._step()
 
 
 def _base_directory(spec: Spec) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trainer.data import conversations, pairs
 from trainer.data.template import Template
@@ -13,20 +13,96 @@ from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
 from trainer.protocol.rank import Rank
 
+if TYPE_CHECKING:
+    from peft import LoraConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from trainer.model.hardware import Hardware
+
+
+class Task(Protocol):
+    """What every class in `tasks/` has. `score` is only called where there is something `scored`."""
+
+    name: str
+    label: str
+    description: str
+    row_shapes: tuple[str, ...]
+    families: tuple[str, ...]
+    metrics: tuple[str, ...]
+    scored: tuple[str, ...]
+    best: tuple[str, bool]
+
+    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+        """The conversation of a row."""
+
+    def score(self, answers: list[str], references: list[str]) -> dict[str, float]:
+        """The figures of `scored`."""
+
+
+class Strategy(Protocol):
+    """What every class in `strategies/` has. One may have a `best` of its own, as a Task has."""
+
+    name: str
+    label: str
+    description: str
+    row_shape: str | None
+    families: tuple[str, ...]
+    tasks: tuple[str, ...]
+    providers: tuple[str, ...]
+
+    def train(self, job: Job) -> dict[str, Any]:
+        """Trains to the end or to a stop."""
+
+
+class Adapted(Protocol):
+    """What LoRA's configuration is chosen by."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def config(self) -> dict[str, Any]: ...
+    @property
+    def model_dir(self) -> Path | None: ...
+
+
+class Provider(Protocol):
+    """What every class in `providers/` has; its methods are documented in `providers/standard.py`."""
+
+    name: str
+    label: str
+    description: str
+    own_kernels: bool
+    absence: tuple[str, str]
+
+    def availability(self) -> tuple[bool, str | None]: ...
+    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None: ...
+    def prepare(self, job: Job) -> None: ...
+    def tokenizer(self, job: Job) -> PreTrainedTokenizerBase: ...
+    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> PreTrainedModel: ...
+    def adapt(
+        self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> PreTrainedModel: ...
+    def adapt_for_pairs(
+        self, job: Job, model: PreTrainedModel
+    ) -> tuple[PreTrainedModel, LoraConfig | None]: ...
+    def lora(
+        self, job: Adapted, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> LoraConfig: ...
+
 
 @dataclass
 class Job(JobContext):
     """One training: its context, its parts, and what is known of the model so far."""
 
-    task: Any
-    strategy: Any
-    provider: Any
+    task: Task
+    strategy: Strategy
+    provider: Provider
     resume: Checkpoint | None
     model_dir: Path | None = None
     reward_dir: Path | None = None
     config: dict[str, Any] = field(default_factory=dict)
     family: str = "causal"
-    tokenizer: Any = None
+    tokenizer: PreTrainedTokenizerBase | None = None
     template: Template | None = None
     rank: Rank = field(default_factory=Rank)
     # How often workers of this run were lost.

@@ -71,7 +71,7 @@ def _compiled(described: str) -> tuple[re.Pattern[str] | None, Any]:
     from tokenizers import Regex, normalizers
 
     value = json.loads(described)
-    made = []
+    made: list[normalizers.Normalizer] = []
     for step in value["steps"]:
         if step["type"] == "Strip":
             made.append(normalizers.Strip(left=step["strip_left"], right=step["strip_right"]))

@@ -22,7 +22,7 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     `bad_dataset_row` when none is left.
     """
 
-    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    def produce(batch: list[dict[str, Any]]) -> list[rows.Produced]:
         (_, chosen), (prompts, rejected) = (
             answers_of(job, batch, answer) for answer in ("chosen", "rejected")
         )

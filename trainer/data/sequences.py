@@ -28,7 +28,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
 
     columns = {"input_ids": "ints", "labels": "ints", "prompt_tokens": "int", "total_tokens": "int"}
     template = job.template
-    key = [job.shape, job.task.name, template.chat_template, template.stop, template.thinking]
+    key: list[object] = [job.shape, job.task.name, template.chat_template, template.stop, template.thinking]
     key.append(len(job.tokenizer))
     dataset, left_out = rows.build_dataset(job, "rows", columns, produce, key)
     if len(dataset) == 0:

@@ -316,7 +316,7 @@ def _compile(text: str) -> Any:
     class Generation(Extension):
         """Reads `{% generation %}`, which marks answers for other trainers and changes no text."""
 
-        tags = frozenset({"generation"})
+        tags = {"generation"}  # noqa: RUF012, as its base declares it
 
         def parse(self, parser: Any) -> Any:
             next(parser.stream)

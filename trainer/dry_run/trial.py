@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data.template import Template
 from trainer.dry_run.cut import Cut
@@ -29,6 +28,9 @@ from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.registry import create
 
+if TYPE_CHECKING:
+    from trainer.protocol.settings import Settings
+
 # Tokens of the sequences whose next tokens are compared: a wrong rotation shows with distance.
 LENGTHS = (24, 80, 140, 200)
 # The likeliest next tokens, whose log-probabilities are compared.
@@ -41,6 +43,13 @@ SAME_TOKENS = 0.9
 # How much the adapter's second factors differ from zero, so that a merge in a wrong place shows.
 NOISE = 0.02
 WITHOUT = "Set export to none to train the model without a GGUF."
+
+
+@dataclass(frozen=True)
+class _Adapted:
+    settings: Settings
+    config: dict[str, Any]
+    model_dir: Path
 
 
 @dataclass
@@ -74,7 +83,7 @@ class Trial:
         load = text_part.loader(config, "AutoModelForCausalLM")
         folder = self._cut_model(self.part.config(config))
         base = load(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True)
-        job = SimpleNamespace(settings=self.spec.settings, config=config, model_dir=folder)
+        job = _Adapted(self.spec.settings, config, folder)
         model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
         model.eval()
         # Of all positions, the logits of a large vocabulary would take most of the time.

@@ -30,7 +30,7 @@ POLL_SECONDS = 0.05
 
 
 def train(
-    job: Job, work: Callable[[Job], dict[str, Any]], lose: Callable[[WorkerLost], None]
+    job: Job, work: Callable[[Job], dict[str, Any]], lose: Callable[[Exception], None]
 ) -> dict[str, Any]:
     """What `work` returns at rank 0, with as many ranks as the job has workers.
 
@@ -147,7 +147,7 @@ class Siblings:
     def _ended_badly(self) -> dict[int, int]:
         return {number: code for number, code in self.poll().items() if code != 0}
 
-    def watch(self, lose: Callable[[WorkerLost], None]) -> None:
+    def watch(self, lose: Callable[[Exception], None]) -> None:
         """Starts a thread that calls `lose` when rank 0 goes on long after another rank ended badly."""
 
         def watch() -> None:
@@ -160,7 +160,7 @@ class Siblings:
 
         threading.Thread(target=watch, daemon=True).start()
 
-    def _lose(self, lose: Callable[[WorkerLost], None]) -> None:
+    def _lose(self, lose: Callable[[Exception], None]) -> None:
         try:
             self.blame(None)
         except Exception as error:

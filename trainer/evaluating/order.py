@@ -12,7 +12,7 @@ from trainer.protocol.contracts import Strict
 NAME = "evaluate.json"
 
 
-class Order(Strict):
+class Order(Strict, frozen=True):
     """`adapter` is the folder of a PEFT adapter, None to score the base model; `template` the file with the
     prompt template of its training, None for the model's own. The results of the first `kept_rows` rows are
     kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +153,7 @@ def _score_answers(
     return answer_figures(every)
 
 
-def _tell_cut_prompts(job: Job, prompts: list[generate.Prompt], results: list[RowResult]) -> None:
+def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: list[RowResult]) -> None:
     """Warns of prompts that leave no room for an answer."""
     room = job.template.context_length
     cut = [

@@ -35,7 +35,7 @@ def export_again(spec_path: str, folder: str, types: str, find_base: Callable[[J
     after `{"failed": …}` when nothing could be tried, CANCELLED after SIGTERM. Nothing partial is left.
     """
     try:
-        again = Again.open(read_spec(spec_path), Path(folder), types)
+        again = Again.of(read_spec(spec_path), Path(folder), types)
     except Exception as error:
         _print({"failed": logged(error).fields()})
         return 1
@@ -80,7 +80,7 @@ class Again(JobContext):
     model: Path
 
     @classmethod
-    def open(cls, spec: Spec, model: Path, types: str) -> Again:
+    def of(cls, spec: Spec, model: Path, types: str) -> Again:
         """Makes the folder; Failure when `model` is no model's folder, or when a type is unknown."""
         if not (model / "adapter").is_dir():
             raise Failure("internal", f"There is no adapter in {model}.", "Train the model again.")
@@ -95,7 +95,7 @@ class Again(JobContext):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         spec = msgspec.structs.replace(spec, job_dir=str(folder), export=Export(quantizations))
-        return cls(spec, Lines(), NoHeartbeat(), stop, model.resolve())  # type: ignore[arg-type]
+        return cls(spec, Lines(), NoHeartbeat(), stop, model.resolve())
 
     @property
     def artifacts(self) -> Path:

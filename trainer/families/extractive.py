@@ -18,7 +18,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import PromptAnswers
+from trainer.training.generate import PromptAnswers, contents
 from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
@@ -82,7 +82,7 @@ def train(job: Job) -> dict[str, Any]:
         job,
         trainer,
         held_out,
-        lambda prompts, _: find_answers(job, trainer.model, [p[-1]["content"] for p in prompts], length),
+        lambda prompts, _: find_answers(job, trainer.model, contents(prompts), length),
     )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
@@ -137,7 +137,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     length = choose_length(job, token_counts(job) if job.settings.max_seq_length <= 0 else ())
     typed = "token_type_ids" in job.tokenizer.model_input_names
 
-    def produce(batch: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    def produce(batch: list[dict[str, Any]]) -> list[rows.Produced]:
         return [_window(job, row, length, typed) for row in batch]
 
     columns = {"input_ids": "ints", "start_positions": "int", "end_positions": "int", "total_tokens": "int"}

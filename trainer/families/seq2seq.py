@@ -15,7 +15,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion
+from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion, contents
 from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
@@ -66,9 +66,7 @@ def train(job: Job) -> dict[str, Any]:
         job,
         trainer,
         held_out,
-        lambda prompts, most: generate_answers(
-            job, trainer.model, [p[-1]["content"] for p in prompts], length, most
-        ),
+        lambda prompts, most: generate_answers(job, trainer.model, contents(prompts), length, most),
     )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)
@@ -78,7 +76,7 @@ def train(job: Job) -> dict[str, Any]:
 def encoded_rows(job: Job) -> tuple[Any, int]:
     """The job's rows as `input_ids` and `labels`, truncated to the maximum length, which is returned too."""
 
-    def tokens(job_rows: list[dict[str, Any]], length: int | None) -> list[dict[str, Any]]:
+    def tokens(job_rows: list[dict[str, Any]], length: int | None) -> list[rows.Produced]:
         conversations = [job.messages(row) for row in job_rows]
         cut = {"truncation": length is not None, "max_length": length}
         sources = job.tokenizer([turns[0]["content"] for turns in conversations], **cut).input_ids

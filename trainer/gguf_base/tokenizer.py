@@ -237,15 +237,15 @@ def _post_processor(
 
 def _model_proto(header: Header, tokens: list[str], types: list[int]) -> bytes:
     """SentencePiece's own file, which the converter reads: its pieces and scores are those of the GGUF."""
-    from sentencepiece import sentencepiece_model_pb2 as schema
+    from sentencepiece import sentencepiece_model_pb2 as messages
 
-    proto = schema.ModelProto()
+    proto = messages.ModelProto()
     for token, kind, score in zip(tokens, types, _scores(header, tokens), strict=True):
         # The converter writes the spaces of defined tokens as spaces.
         piece = token.replace(" ", "▁") if kind == USER_DEFINED else token
         proto.pieces.add(piece=piece, score=score, type=kind)
     trainer = proto.trainer_spec
-    trainer.model_type = schema.TrainerSpec.BPE
+    trainer.model_type = messages.TrainerSpec.BPE
     trainer.vocab_size = len(tokens)
     trainer.byte_fallback = BYTE in types
     for name, (field, default) in SPECIAL.items():

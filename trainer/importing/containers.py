@@ -154,7 +154,7 @@ class _Window:
     def next(self) -> str:
         """The next character that is no white space, or nothing at the end."""
         while True:
-            self.move(JSON_SPACE.match(self.text, self.at).end())  # type: ignore[union-attr]
+            self.move(JSON_SPACE.match(self.text, self.at).end())
             if self.at < len(self.text):
                 return self.text[self.at]
             if self.ended:
@@ -311,7 +311,7 @@ def csv_header(source: Source) -> list[str]:
     """The names of the columns. @raises Fault where two are the same."""
     with source.text() as file:
         try:
-            values = next((values for values in _csv_reader(source, file) if values), [])
+            values: list[str] = next((values for values in _csv_reader(source, file) if values), [])
         except csv.Error as error:
             raise _bad_csv(1, error) from None
     # The first column of a table that pandas saved has no name.

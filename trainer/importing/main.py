@@ -87,6 +87,7 @@ class _Import:
             raise Fault("The file has no rows.")
         if not rows:
             number, bad = head[0]
+            assert isinstance(bad, BadRow)
             raise Fault(self._place(source, number, bad.message), number)
         columns = list(dict.fromkeys(name for row in rows for name in row))
         mapping = self.request.mapping
@@ -168,11 +169,10 @@ class _Import:
         self.problems += 1
         self.skipped += self.request.skip_invalid
         if self.problems <= TOLD_PROBLEMS:
-            known = isinstance(error, BadRow)
-            message = (
-                error.message if known else "has half of a surrogate pair, which is no character; remove it"
-            )
-            column = error.column if known else None
+            if isinstance(error, BadRow):
+                message, column = error.message, error.column
+            else:
+                message, column = "has half of a surrogate pair, which is no character; remove it", None
             self.tell("problem", line=number, column=column, message=self._place(source, number, message))
 
     def _place(self, source: Source, number: int, message: str) -> str:
@@ -228,15 +228,15 @@ def _shown(value: Any, levels: int = SHOWN_LEVELS) -> Any:
     if isinstance(value, dict):
         return {_shown(str(name)): _shown(one, levels - 1) for name, one in islice(value.items(), 64)}
     if isinstance(value, list):
-        more = ["…"] if len(value) > SHOWN_ITEMS else []
-        return [_shown(one, levels - 1) for one in value[:SHOWN_ITEMS]] + more
+        items = [_shown(one, levels - 1) for one in value[:SHOWN_ITEMS]]
+        return [*items, "…"] if len(value) > SHOWN_ITEMS else items
     return f"({len(value):,} bytes)" if isinstance(value, bytes) else str(value)[:SHOWN_CHARACTERS]
 
 
 def main() -> int:
     """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was told."""
     # To make a list of a column, pyarrow imports pandas if there is one, which takes 60 MB and 0.4 s.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    sys.modules.setdefault("pandas", None)
     work = _Import(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
     try:
         work.run()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.kernels import lora, native
 from trainer.kernels.low_rank import (
@@ -22,6 +22,9 @@ from trainer.kernels.low_rank import (
     outputs_of,
     shaped,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 # Names of layers with the same input in attention, and of a gated feed-forward layer.
 SAME_INPUT = ("q_proj", "k_proj", "v_proj")
@@ -137,7 +140,7 @@ def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def gated_class() -> type:
+def gated_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

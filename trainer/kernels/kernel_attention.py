@@ -7,17 +7,20 @@ gives than products of matrices with torch.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.kernels.native import Attention
 from trainer.kernels.row_attention import Kind, Row
+
+if TYPE_CHECKING:
+    import torch
 
 # The keys that a row shares with none.
 NONE = slice(0, 0)
 
 
 @lru_cache(maxsize=1)
-def kernel_attention_class() -> type:
+def kernel_attention_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.kernels import native
 from trainer.kernels.logits import logits_of
+
+if TYPE_CHECKING:
+    import torch
 
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
@@ -152,7 +155,7 @@ class _Rows:
 
 
 @lru_cache(maxsize=1)
-def labelled_loss_class() -> type:
+def labelled_loss_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 
@@ -193,7 +196,7 @@ def labelled_loss_class() -> type:
 
 
 @lru_cache(maxsize=1)
-def log_probability_class() -> type:
+def log_probability_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

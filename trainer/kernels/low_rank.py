@@ -7,9 +7,12 @@ in 4 bits is dequantized for each product: only the 4 bits are kept for the back
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.kernels import native
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Constants(NamedTuple):
@@ -147,7 +150,7 @@ def _parts(low: Any, layers: list[Layer]) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=1)
-def low_rank_class() -> type:
+def low_rank_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

@@ -23,9 +23,12 @@ from ctypes import (
 )
 from functools import lru_cache, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.kernels.allowed import PLAIN, is_plain
+
+if TYPE_CHECKING:
+    from _ctypes import _CDataType
 
 ROOT = Path(__file__).parents[2]
 # `HONE_NATIVE_BUILD` names another build folder, as for the addon.
@@ -35,65 +38,80 @@ FILE = ROOT / os.environ.get("HONE_NATIVE_BUILD", "build/native") / "Release" / 
 HEAD = 16
 
 
+def _named(kind: type[_CDataType], *names: str) -> list[tuple[str, type[_CDataType]]]:
+    """Fields of one type."""
+    return [(name, kind) for name in names]
+
+
 class _Row(Structure):
     """`HoneRow` of native/kernels/kernels.h, as are the others by their names."""
 
-    _fields_ = [
-        (name, c_int64) for name in ("first_query", "queries", "first_shared", "shared", "first_own", "own")
-    ]
+    _fields_ = _named(c_int64, "first_query", "queries", "first_shared", "shared", "first_own", "own")
 
 
 class _Attention(Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("query", "key", "value")],
-        *[(f"{name}_step", c_int64) for name in ("query", "query_head", "key", "key_head")],
-        *[(f"{name}_step", c_int64) for name in ("value", "value_head")],
-        *[("answer", c_void_p), ("sums", c_void_p), ("rows", POINTER(_Row)), ("row_count", c_int64)],
-        *[(name, c_int32) for name in ("heads", "groups", "size", "causal")],
-        *[("scaling", c_float), ("type", c_int32), ("threads", c_int32)],
-        *[(name, c_void_p) for name in ("upper", "query_gradient", "key_gradient", "value_gradient")],
+        *_named(c_void_p, "query", "key", "value"),
+        *_named(c_int64, "query_step", "query_head_step", "key_step", "key_head_step"),
+        *_named(c_int64, "value_step", "value_head_step"),
+        *_named(c_void_p, "answer", "sums"),
+        *_named(POINTER(_Row), "rows"),
+        *_named(c_int64, "row_count"),
+        *_named(c_int32, "heads", "groups", "size", "causal"),
+        *_named(c_float, "scaling"),
+        *_named(c_int32, "type", "threads"),
+        *_named(c_void_p, "upper", "query_gradient", "key_gradient", "value_gradient"),
     ]
 
 
 class _Gate(Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("gate", "up", "product", "gate_gradient")],
-        *[("count", c_int64), ("type", c_int32), ("threads", c_int32)],
+        *_named(c_void_p, "gate", "up", "product", "gate_gradient"),
+        *_named(c_int64, "count"),
+        *_named(c_int32, "type", "threads"),
     ]
 
 
 class _LowRank(Structure):
     _fields_ = [
-        *[("left", c_void_p), ("left_step", c_int64), ("right", c_void_p)],
-        *[("answer", c_void_p), ("answer_step", c_int64)],
-        *[(name, c_int64) for name in ("rows", "rank", "columns")],
-        *[("scaling", c_float), ("transposed", c_int32), ("threads", c_int32)],
+        *_named(c_void_p, "left"),
+        *_named(c_int64, "left_step"),
+        *_named(c_void_p, "right"),
+        *_named(c_void_p, "answer"),
+        *_named(c_int64, "answer_step"),
+        *_named(c_int64, "rows", "rank", "columns"),
+        *_named(c_float, "scaling"),
+        *_named(c_int32, "transposed", "threads"),
     ]
 
 
 class _Norm(Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("x", "weight", "factors", "answer", "upper")],
-        *[("rows", c_int64), ("size", c_int64), ("added", c_float), ("epsilon", c_float)],
-        *[("type", c_int32), ("threads", c_int32)],
+        *_named(c_void_p, "x", "weight", "factors", "answer", "upper"),
+        *_named(c_int64, "rows", "size"),
+        *_named(c_float, "added", "epsilon"),
+        *_named(c_int32, "type", "threads"),
     ]
 
 
 class _Rotation(Structure):
     _fields_ = [
-        *[("x", c_void_p), ("step", c_int64), ("head_step", c_int64)],
-        *[(name, c_void_p) for name in ("cosines", "sines", "answer")],
-        *[("tokens", c_int64), ("heads", c_int32), ("size", c_int32), ("backward", c_int32)],
-        *[("type", c_int32), ("threads", c_int32)],
+        *_named(c_void_p, "x"),
+        *_named(c_int64, "step", "head_step"),
+        *_named(c_void_p, "cosines", "sines", "answer"),
+        *_named(c_int64, "tokens"),
+        *_named(c_int32, "heads", "size", "backward"),
+        *_named(c_int32, "type", "threads"),
     ]
 
 
 class _Softmax(Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("logits", "labels")],
-        *[(name, c_void_p) for name in ("chosen", "sum", "mean", "expected", "likeliest")],
-        *[("rows", c_int64), ("words", c_int64)],
-        *[("sign", c_float), ("type", c_int32), ("threads", c_int32)],
+        *_named(c_void_p, "logits", "labels"),
+        *_named(c_void_p, "chosen", "sum", "mean", "expected", "likeliest"),
+        *_named(c_int64, "rows", "words"),
+        *_named(c_float, "sign"),
+        *_named(c_int32, "type", "threads"),
     ]
 
 
@@ -222,8 +240,8 @@ class Attention:
             torch.zeros(1, part.shape[2], part.shape[1], part.shape[3]) for part in self.given[1:]
         )
         self._call(1, answer, sums, upper, of_query, of_key, of_value)
-        every = (of_query, of_key, of_value)
-        return tuple(part.to(answer.dtype).transpose(1, 2) for part in every)
+        found = [part.to(answer.dtype).transpose(1, 2) for part in (of_query, of_key, of_value)]
+        return found[0], found[1], found[2]
 
     def _call(self, backward: int, answer: Any, sums: Any, *others: Any) -> None:
         query, key = self.given[:2]

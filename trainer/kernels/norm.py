@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.kernels import native
+
+if TYPE_CHECKING:
+    import torch
 
 # Rows and relative difference of the test whether a norm is computed alike.
 TRIED_ROWS = 4
@@ -66,7 +69,7 @@ def _forward(added: float, epsilon: float) -> Any:
 
 
 @lru_cache(maxsize=1)
-def norm_class() -> type:
+def norm_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.kernels import native
+
+if TYPE_CHECKING:
+    import torch
 
 # What transformers' decoders call it.
 NAME = "apply_rotary_pos_emb"
@@ -58,7 +61,7 @@ def _is_usual(usual: Any) -> bool:
 
 
 @lru_cache(maxsize=1)
-def rotation_class() -> type:
+def rotation_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 
@@ -74,6 +77,7 @@ def rotation_class() -> type:
         def backward(context: Any, upper: Any) -> Any:
             if upper.stride(3) != 1:
                 upper = upper.contiguous()
-            return native.rotation(upper, *context.saved_tensors, True), None, None
+            cosines, sines = context.saved_tensors
+            return native.rotation(upper, cosines, sines, True), None, None
 
     return Rotation

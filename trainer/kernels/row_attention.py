@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 # Queries whose scores are computed at once. Of keys that follow them, causal attention computes no scores.
 BLOCK = 128
@@ -46,7 +49,7 @@ class Kind:
 
 
 @lru_cache(maxsize=1)
-def row_attention_class() -> type:
+def row_attention_class() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

@@ -35,8 +35,9 @@ def registrations(converter_dir: Path) -> dict[str, str]:
     """The converter's table from architecture to module, read from its source without running it."""
     source = (Path(converter_dir) / "conversion" / "__init__.py").read_text("utf-8")
     for node in ast.parse(source).body:
-        target = node.target if isinstance(node, ast.AnnAssign) else None
-        if isinstance(target, ast.Name) and target.id == "TEXT_MODEL_MAP":
+        if not isinstance(node, ast.AnnAssign) or node.value is None:
+            continue
+        if isinstance(node.target, ast.Name) and node.target.id == "TEXT_MODEL_MAP":
             return ast.literal_eval(node.value)
     raise ValueError(f"The converter in {converter_dir} has no table of text models.")
 

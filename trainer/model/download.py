@@ -131,7 +131,7 @@ def go_offline() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
     hub = sys.modules.get("huggingface_hub.constants")
     if hub is not None:
-        hub.HF_HUB_OFFLINE = True
+        vars(hub)["HF_HUB_OFFLINE"] = True
 
 
 def _progress_class(job: JobContext) -> type:

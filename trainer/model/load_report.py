@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from trainer.model import text_part
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
 
 # Tensors that a message names.
 NAMED = 3
@@ -119,19 +122,25 @@ def _predicts_further(name: str, config: dict[str, Any]) -> bool:
     )
 
 
-def _own_names(kind: type, settings: Any, config: dict[str, Any]) -> set[str] | None:
+def _own_names(
+    kind: type[PreTrainedModel], settings: PretrainedConfig, config: dict[str, Any]
+) -> set[str] | None:
     """The names of the tensors of the class that the files were saved from; None where it is `kind` itself or
     not known."""
     import torch
     import transformers
 
     own = getattr(transformers, (config.get("architectures") or [""])[0], None)
-    if own is None or own is kind or not isinstance(own, type):
-        return None
-    if not issubclass(own, transformers.PreTrainedModel) or not isinstance(settings, own.config_class):
+    if own is None or own is kind or not _is_model(own) or not isinstance(settings, own.config_class):
         return None
     with torch.device("meta"):
         return {_plain(name, own.base_model_prefix) for name in own(settings).state_dict()}
+
+
+def _is_model(kind: object) -> TypeGuard[type[PreTrainedModel]]:
+    import transformers
+
+    return isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
 
 
 def _plain(name: str, prefix: str) -> str:

@@ -60,9 +60,9 @@ def sources(model: Any, config: dict[str, Any], stored: dict[str, tuple[int, ...
                 if shapes.get(part) == (rows, *stored[tensor][1:]):
                     found[part] = [Part(tensor, number * rows, 0, rows)]
         elif made.operations in ([], ["Concatenate"]):
-            rows = [sum(stored[tensor][:1]) for tensor in made.tensors]
-            if shapes.get(weight) == (sum(rows), *stored[made.tensors[0]][1:]):
-                found[weight] = _below_each_other(made.tensors, rows)
+            counts = [sum(stored[tensor][:1]) for tensor in made.tensors]
+            if shapes.get(weight) == (sum(counts), *stored[made.tensors[0]][1:]):
+                found[weight] = _below_each_other(made.tensors, counts)
     return found
 
 

@@ -45,6 +45,7 @@ def tokenizer_config(value: Any) -> dict[str, Any]:
     and chat templates."""
     reduced: dict[str, Any] = {}
     for name, field in (value if isinstance(value, dict) else {}).items():
+        found: object
         if name.endswith("_token"):
             # `add_bos_token` is a switch, `bos_token` a token.
             found = field if field is None or isinstance(field, bool) else _token(field)

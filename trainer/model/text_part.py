@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedModel
 
 # Where a checkpoint of a whole model keeps its text part, with or without the whole's own `model.` before.
 INNER = r"^(?:model\.)?(?:language_model|text_model)\."
@@ -133,10 +136,10 @@ def is_left_out(model: Any, tensor: str) -> bool:
     return not tensor.startswith(tuple(own))
 
 
-def _without_other_parts(whole: type) -> type:
+def _without_other_parts(whole: type[PreTrainedModel]) -> type[PreTrainedModel]:
     """The class `whole` whose models have none of the modules beside their decoder."""
 
-    def __init__(self: Any, config: Any) -> None:
+    def __init__(self: PreTrainedModel, config: PretrainedConfig) -> None:
         whole.__init__(self, config)
         decoder = self.get_decoder()
         for name, child in list(self.base_model.named_children()):
@@ -168,7 +171,11 @@ def _tables() -> _Tables:
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             pairs = [
-                [item.value for item in pair.elts if isinstance(item, ast.Constant)]
+                [
+                    item.value
+                    for item in pair.elts
+                    if isinstance(item, ast.Constant) and isinstance(item.value, str)
+                ]
                 for pair in ast.walk(node.value)
                 if isinstance(pair, ast.Tuple)
             ]

@@ -117,6 +117,7 @@ def balance_batches(loader: Any, per_step: int, rows: Rows) -> Any:
     sampler = getattr(sampler, "batch_sampler", sampler)
     if type(sampler) is not BatchSampler:
         raise TypeError(f"the trainer makes batches with {type(sampler).__name__}")
+    # Its class changes, as the loader holds on to it.
     sampler.__class__ = BalancedBatches
-    sampler.per_step, sampler.rows = per_step, rows
+    vars(sampler).update(per_step=per_step, rows=rows)
     return loader

@@ -6,7 +6,7 @@ Imports torch and transformers; import it inside functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -19,6 +19,9 @@ from trainer.padding_free.kept_rows import KeptRows
 from trainer.padding_free.padding_free import row_states, why_padded
 from trainer.padding_free.shared_rows import SharedRows
 from trainer.padding_free.trial import without_adapter
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Most tokens of prompts in a pass; on a CPU, more take more memory and no less time.
 PASS_TOKENS = {"cpu": 256, "gpu": 4096}
@@ -235,7 +238,7 @@ def _continued(model: Any, prompts: list[list[int]]) -> Any:
     forced = _forced(prompts)
     # Rows leave one after the other.
     most = [TRIED_STEPS - at % 2 for at in range(len(prompts))]
-    told = [[] for _ in prompts]
+    told: list[list[Tensor]] = [[] for _ in prompts]
 
     def choose(logits: Any, rows: list[int]) -> Any:
         tokens = [forced[row][len(told[row])] for row in rows]

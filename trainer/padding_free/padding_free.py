@@ -155,7 +155,9 @@ def padding_free_trainer(base: type) -> type:
     """A subclass of the library's SFT trainer with the padding-free loss. It takes the batches that the
     collator makes with `padding_free`: `input_ids`, `labels` and `position_ids` (1, tokens)."""
 
-    class PaddingFreeTrainer(labelled_trainer(base, padding_free_loss)):
+    labelled: type = labelled_trainer(base, padding_free_loss)
+
+    class PaddingFreeTrainer(labelled):
         """Balances the batches of a step."""
 
         def _get_dataloader(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:

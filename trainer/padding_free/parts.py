@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 # The most tokens of a part. With 32 rows of 3,000 tokens in all, a training took 1.67 GB in parts and 4.0
 # undivided, and as long as far as could be told. Parts of 512 and 1,024 made batches of 1,000 tokens slower.
@@ -65,7 +68,7 @@ def _added(total: Any, found: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _with_gradients() -> type:
+def _with_gradients() -> type[torch.autograd.Function]:
     """The autograd function, in a function because its base needs torch."""
     import torch
 

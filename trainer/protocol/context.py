@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from trainer.protocol.contracts import Spec
 from trainer.protocol.heartbeat import Heartbeat
@@ -17,14 +17,38 @@ from trainer.protocol.stop import Stop
 REPORT_SECONDS = 0.25
 
 
+class WritesLines(Protocol):
+    """A journal, or what takes its lines."""
+
+    def write(self, type: str, **fields: Any) -> None:
+        """Takes a line."""
+
+
+class Beats(Protocol):
+    """A heartbeat, or what counts the beats."""
+
+    def beat(self) -> None:
+        """A sign of life."""
+
+
+class Stops(Protocol):
+    """What knows of stop requests."""
+
+    def reason(self) -> str | None:
+        """`stop`, `signal` or None."""
+
+    def raise_if_requested(self) -> None:
+        """Raises Stopped when a stop was requested."""
+
+
 @dataclass
 class JobContext:
     """One job as every part of the trainer sees it."""
 
     spec: Spec
-    journal: Journal
-    heartbeat: Heartbeat
-    stop: Stop
+    journal: WritesLines
+    heartbeat: Beats
+    stop: Stops
 
     @classmethod
     def open(cls, spec: Spec) -> JobContext:

@@ -1,7 +1,7 @@
 """The trainer's side of the contract: the job specification and the lines of the journal.
 
-`contract.json` is made of the service's `src/contract/` (`npm run generate`). `test/contract/` holds a golden
-specification and journal; the tests of both languages read them.
+`contract.json` and `settings.py` are made of the service's `src/contract/` (`npm run generate`).
+`test/contract/` holds a golden specification and journal; the tests of both languages read them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from trainer.protocol.settings import Settings
 
 CONTRACT: dict[str, Any] = json.loads((Path(__file__).parent / "contract.json").read_text(encoding="utf-8"))
 PROTOCOL: int = CONTRACT["protocol"]
@@ -23,14 +25,6 @@ DIRECT_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].ite
 # Architectures of GGUF files that can be a base, by llama.cpp's name: transformers' model type and class.
 GGUF_ARCHITECTURES: dict[str, dict[str, str]] = CONTRACT["gguf_architectures"]
 
-# Kinds of values of settings.
-SETTING_TYPES: dict[str, Any] = {
-    "integer": int,
-    "number": float,
-    "boolean": bool,
-    "text": str,
-    "list": list[str],
-}
 # Kinds of values of journal lines, as Python has them.
 LINE_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -52,7 +46,7 @@ class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the specification. A field with a default may be absent: some job folders are older."""
 
 
-class Adapter(Strict):
+class Adapter(Strict, frozen=True):
     """The folder of an adapter that is merged into its base before the training. `base` is `owner/name` on
     the hub, or a directory, which `base_path` is then, too."""
 
@@ -61,7 +55,7 @@ class Adapter(Strict):
     base_path: str | None
 
 
-class Model(Strict):
+class Model(Strict, frozen=True):
     """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local.
     `gguf` is the GGUF file, and `adapter` the adapter, that the directory is made of, if it is."""
 
@@ -71,7 +65,7 @@ class Model(Strict):
     adapter: Adapter | None = None
 
 
-class DatasetFile(Strict):
+class DatasetFile(Strict, frozen=True):
     """The job's own copy of the rows, one JSON object a line; `shape` is one of ROW_SHAPES, None in older job
     folders: that of the strategy or the task."""
 
@@ -81,25 +75,7 @@ class DatasetFile(Strict):
     shape: str | None = None
 
 
-def _setting(name: str, row: dict[str, Any]) -> tuple[Any, ...]:
-    """A field of `Settings`; null means that the trainer chooses by what the machine has."""
-    kind = SETTING_TYPES[row["kind"].rstrip("?")]
-    kind = kind | None if row["kind"].endswith("?") else kind
-    return (name, kind, row["before"]) if "before" in row else (name, kind)
-
-
-Settings = msgspec.defstruct(
-    "Settings",
-    [_setting(name, row) for name, row in CONTRACT["settings"].items()],
-    bases=(Strict,),
-    kw_only=True,
-    frozen=True,
-    forbid_unknown_fields=True,
-)
-Settings.__doc__ = "The training request's own fields."
-
-
-class Export(Strict):
+class Export(Strict, frozen=True):
     """The GGUF files to make. Where nobody asked for them (`required` is false), a model that llama.cpp
     cannot run is trained without."""
 
@@ -107,7 +83,7 @@ class Export(Strict):
     required: bool = True
 
 
-class Disk(Strict):
+class Disk(Strict, frozen=True):
     """What the run writes, by the weights of the base model and those that are trained, as the service worked
     it out; the trainer has their exact numbers."""
 
@@ -118,7 +94,7 @@ class Disk(Strict):
     spare_bytes: float
 
 
-class Tools(Strict):
+class Tools(Strict, frozen=True):
     """Argument vectors of the programs that reach llama.cpp and the playground's renderer, and the folder of
     llama.cpp's converter. `bases` is the folder for what is known of base models."""
 
@@ -129,7 +105,7 @@ class Tools(Strict):
     bases: str | None = None
 
 
-class Spec(Strict):
+class Spec(Strict, frozen=True):
     """One job, complete."""
 
     protocol: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -188,6 +188,11 @@ class PromptAnswers:
         return asked
 
 
+def contents(prompts: Iterable[Prompt]) -> list[str]:
+    """The text of each prompt: its last message."""
+    return [prompt if isinstance(prompt, str) else prompt[-1]["content"] for prompt in prompts]
+
+
 def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
     """The token ids of a prompt, as the playground would send it."""
     tokenizer = job.tokenizer
@@ -196,7 +201,7 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
     return [*first, *tokenizer(text, add_special_tokens=False).input_ids]
 
 
-def generate_answers(job: Job, model: Any, prompts: list[Prompt], longest: int) -> list[str]:
+def generate_answers(job: Job, model: Any, prompts: Sequence[Prompt], longest: int) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
     tokens."""
     from trainer.padding_free.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued

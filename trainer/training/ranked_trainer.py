@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,9 @@ def ranked_trainer(base: type, job: Job) -> type:
 
     class RankedTrainer(base):
         """One of the ranks of `job`."""
+
+        data_collator: Callable[..., Any]
+        current_flos: float
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)

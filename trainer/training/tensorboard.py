@@ -25,7 +25,11 @@ class TensorBoardLog:
         from torch.utils.tensorboard.summary import hparams
 
         self._writer = SummaryWriter(spec.tensorboard_dir, purge_step=step + 1 if step else None)
-        values = {"task": spec.task, "strategy": spec.strategy, "provider": spec.provider}
+        values: dict[str, bool | int | float | str] = {
+            "task": spec.task,
+            "strategy": spec.strategy,
+            "provider": spec.provider,
+        }
         values.update(model=spec.model.name, dataset=spec.dataset.name)
         if spec.validation is not None:
             values["validation_dataset"] = spec.validation.name

@@ -21,7 +21,7 @@ from trainer.engines.cluster.placement import POLL_SECONDS, place
 from trainer.engines.cluster.report import Report
 from trainer.protocol.failures import Failure
 from trainer.protocol.rank import WorkerLost
-from trainer.protocol.stop import Stopped
+from trainer.protocol.stop import Stop, Stopped
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
@@ -48,7 +48,8 @@ def train(job: Job, work: Callable[..., Any], lose: Callable[..., None]) -> dict
         import ray
 
         # Ray has taken SIGTERM.
-        job.stop.listen()
+        if isinstance(job.stop, Stop):
+            job.stop.listen()
         try:
             return Run(job, where).train()
         finally:

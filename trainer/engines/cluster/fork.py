@@ -8,10 +8,13 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.engines.cluster.outbox import Outbox, Reports
 from trainer.engines.cluster.train_rank import train_rank
+
+if TYPE_CHECKING:
+    from trainer.engines.cluster.train_rank import Place
 
 # As often as the driver asks for one.
 BEAT_SECONDS = 0.2
@@ -62,7 +65,7 @@ class PipedReports(Reports):
             self.tell("beat")
 
 
-def train(connection: Connection, folder: Path, place: tuple[Any, ...], task: dict[str, Any]) -> None:
+def train(connection: Connection, folder: Path, place: Place, task: dict[str, Any]) -> None:
     """Trains as the rank of the actor at the other end of `connection`."""
     reports = PipedReports(folder, connection)
     reports.tell("result", train_rank(reports, place, task))

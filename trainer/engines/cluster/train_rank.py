@@ -18,8 +18,11 @@ from trainer.protocol.silent import silent_context
 from trainer.protocol.stop import Stopped
 from trainer.work import train_on_node
 
+# The first fields of a Rank.
+Place = tuple[int, int, int, str, str | None]
 
-def train_rank(reports: Reports, place: tuple[Any, ...], task: dict[str, Any]) -> dict[str, Any]:
+
+def train_rank(reports: Reports, place: Place, task: dict[str, Any]) -> dict[str, Any]:
     """The result of the rank at `place` (the first fields of Rank), which trains in the folder of its
     `reports`: see NodeRank.run."""
     rank = Rank(*place, alone=True)

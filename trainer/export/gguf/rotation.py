@@ -26,7 +26,8 @@ def partial_rotation(hparams: dict[str, Any]) -> Iterator[None]:
     def permute(weights, n_head: int, n_head_kv: int | None):
         heads = n_head if n_head_kv is None else n_head_kv
         rest = (slice(None),) * (len(weights.shape) - 1)
-        return weights[(_order(weights.shape[0] // heads, heads, share), *rest)]
+        index = (_order(weights.shape[0] // heads, heads, share), *rest)
+        return weights[index]
 
     llama.permute = staticmethod(permute)
     try:

@@ -28,7 +28,7 @@ def rebuild(tokenizer_json: Path, destination: Path) -> bool:
     document = read(tokenizer_json)
     if not is_sentencepiece(document):
         return False
-    from sentencepiece import sentencepiece_model_pb2 as schema
+    from sentencepiece import sentencepiece_model_pb2 as messages
 
     model = document["model"]
     ranks: dict[str, int] = {}
@@ -38,8 +38,7 @@ def rebuild(tokenizer_json: Path, destination: Path) -> bool:
     added = {token["content"]: token for token in document.get("added_tokens", [])}
     by_id = {index: piece for piece, index in model["vocab"].items()}
     by_id.update({token["id"]: token["content"] for token in added.values()})
-    kinds = schema.ModelProto.SentencePiece
-    proto = schema.ModelProto()
+    kinds, proto = messages.ModelProto.SentencePiece, messages.ModelProto()
     for index in range(max(by_id) + 1):
         piece = by_id.get(index, f"[PAD{index}]")
         entry = proto.pieces.add()
@@ -55,7 +54,7 @@ def rebuild(tokenizer_json: Path, destination: Path) -> bool:
             entry.type = kinds.BYTE
         else:
             entry.type = kinds.NORMAL
-    proto.trainer_spec.model_type = schema.TrainerSpec.BPE
+    proto.trainer_spec.model_type = messages.TrainerSpec.BPE
     proto.trainer_spec.vocab_size = len(proto.pieces)
     proto.trainer_spec.byte_fallback = bool(model.get("byte_fallback"))
     proto.normalizer_spec.name = "identity"

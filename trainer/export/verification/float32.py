@@ -31,7 +31,8 @@ def in_float32(model: Any) -> Iterator[None]:
             stack.enter_context(_replaced(inner.get_submodule(module), last, value))
         for module, whole in _parts(model):
             handles = _hook(module, whole)
-            stack.callback(lambda handles=handles: [handle.remove() for handle in handles])
+            for handle in handles:
+                stack.callback(handle.remove)
         if before == NAME:
             set_attention(inner, "sdpa")
             stack.callback(set_attention, inner, before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from trainer.export.gguf.header import Header
@@ -143,8 +144,12 @@ def _single(values: Any) -> Any:
     return values.view(np.uint32)
 
 
+def _as_floats(kind: str, stored: Any) -> Any:
+    return _floats(kind)(stored)
+
+
 # By type: float32 to the bits of the type, and back.
 ROUNDED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    kind: (bits, lambda stored, kind=kind: _floats(kind)(stored))
+    kind: (bits, partial(_as_floats, kind))
     for kind, bits in (("F32", _single), ("F16", _half), ("BF16", _bfloat16))
 }

@@ -1,0 +1,47 @@
+"""The training request's own fields. `npm run generate` writes this file from `src/contract/`."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The training request's own fields. One with a default may be absent: some job folders are older."""
+
+    num_train_epochs: float
+    learning_rate: float
+    per_device_train_batch_size: int
+    gradient_accumulation_steps: int
+    max_seq_length: int
+    lora_r: int
+    eval_split: float
+    reward_model: str | None
+    beta: float = 0.1
+    max_steps: int
+    eval_steps: int | None
+    per_device_eval_batch_size: int
+    early_stopping_patience: int | None
+    keep_best: bool
+    golden_prompts: list[str] | None
+    optim: str
+    lr_scheduler_type: str
+    warmup_ratio: float
+    weight_decay: float
+    max_grad_norm: float
+    seed: int
+    lora_alpha: float
+    lora_dropout: float
+    target_modules: list[str] | None
+    target_experts: bool = False
+    use_4bit: bool
+    use_8bit: bool
+    bf16: bool | None
+    fp16: bool | None
+    gradient_checkpointing: bool | None
+    packing: bool
+    device: str
+    workers: int = 1
+    use_chat_template: bool | None
+    thinking: str | None = "off"
+    save_steps: int | None
+    save_total_limit: int
