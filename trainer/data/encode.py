@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data.conversations import Turn, turns
 from trainer.data.template import Template
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # The label without a loss, the default of torch's cross entropy.
 IGNORED = -100
@@ -39,7 +42,7 @@ class Encoded:
 
 
 def encode_conversations(
-    tokenizer: Any, template: Template, conversations: list[list[dict[str, Any]]]
+    tokenizer: PreTrainedTokenizerBase, template: Template, conversations: list[list[dict[str, Any]]]
 ) -> list[list[Encoded]]:
     """The sequences of each conversation, mostly one, in the order of their answers.
 
@@ -54,14 +57,14 @@ def encode_conversations(
     return found
 
 
-def encode_texts(tokenizer: Any, texts: list[str]) -> list[Encoded]:
+def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[Encoded]:
     """Each text as the model reads it, with the end-of-text token, all of it learned."""
     rows = _ids(tokenizer, texts)
     first = text_start(tokenizer)
     return [whole_text([*first, *ids, tokenizer.eos_token_id] if ids else []) for ids in rows]
 
 
-def text_start(tokenizer: Any) -> list[int]:
+def text_start(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """The beginning-of-text token where the tokenizer adds it by itself; the playground puts it before raw
     text, too."""
     begins = tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
@@ -74,7 +77,7 @@ def whole_text(ids: list[int]) -> Encoded:
 
 
 def _last_answers(
-    tokenizer: Any, conversations: list[tuple[int, list[Turn]]], apart: bool = False
+    tokenizer: PreTrainedTokenizerBase, conversations: list[tuple[int, list[Turn]]], apart: bool = False
 ) -> tuple[list[tuple[int, Encoded]], list[tuple[int, list[Turn]]]]:
     """A sequence for the last of each conversation's turns and those before it that fit into it, and the
     conversations with the turns that are left.
@@ -121,21 +124,21 @@ def _last_answers(
     return made, left
 
 
-def marks_beginnings(tokenizer: Any) -> bool:
+def marks_beginnings(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether the tokenizer writes the beginning of a text differently from the same text further on, as
     those of SentencePiece that put a space before it."""
     alone, behind = _ids(tokenizer, ["a", "\na"])
     return behind[-len(alone) :] != alone
 
 
-def _ids(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+def _ids(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]]:
     return tokenizer(texts, add_special_tokens=False).input_ids
 
 
 class _Beginnings:
     """Texts as token ids (`ids`), and how many of them the beginnings of a text have."""
 
-    def __init__(self, tokenizer: Any, texts: list[str], with_places: bool) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, texts: list[str], with_places: bool) -> None:
         self._tokenizer = tokenizer
         self._texts = texts
         offsets = with_places and tokenizer.is_fast

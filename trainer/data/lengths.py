@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from trainer.data.encode import IGNORED
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from trainer.data.job import Job
 
 
@@ -32,7 +34,7 @@ def inferred_length(totals: Any, limit: int | None) -> int:
     return min(length, limit) if limit is not None else length
 
 
-def too_long(job: Job, dataset: Any, totals: Any, length: int) -> str:
+def too_long(job: Job, dataset: Dataset, totals: Any, length: int) -> str:
     """What the rows of `dataset` (`totals` tokens each) of more than `length` tokens are, for a message."""
     most = int(totals.argmax())
     number = int(dataset[most]["row"])
@@ -53,7 +55,7 @@ def more_room(job: Job, length: int) -> str:
     return "Raise max_seq_length, or add shorter rows."
 
 
-def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
+def longest(dataset: Dataset, columns: tuple[str, ...], count: int) -> list[int]:
     """The indices of the `count` rows with the longest lists in `columns` in total, longest first. With
     fewer rows, indices repeat."""
     import numpy
@@ -63,7 +65,7 @@ def longest(dataset: Any, columns: tuple[str, ...], count: int) -> list[int]:
     return [order[index % len(order)] for index in range(count)]
 
 
-def list_lengths(dataset: Any, column: str) -> Any:
+def list_lengths(dataset: Dataset, column: str) -> Any:
     """The length of the list in `column` of each row, without reading the lists."""
     import pyarrow.compute
 
@@ -71,7 +73,7 @@ def list_lengths(dataset: Any, column: str) -> Any:
     return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]
 
 
-def labelled_counts(dataset: Any) -> Any:
+def labelled_counts(dataset: Dataset) -> Any:
     """The number of tokens with a label of each row, from its column `labels`."""
     import numpy
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # Those that JavaScript has, too. Precompiled (SentencePiece's own tables), BertNormalizer and others are not.
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -18,7 +21,7 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 SPACE = "▁"
 
 
-def describe(tokenizer: Any) -> dict[str, Any] | None:
+def describe(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any] | None:
     """What `template.json` holds of the normalizer; None where it changes no text.
 
     `steps` are those of tokenizer.json, in order, without SentencePiece's own writing of spaces; `kept` are

@@ -17,6 +17,8 @@ from trainer.model import vocabulary
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from trainer.data.job import Job
 
 # The records of a row: one, several, or none.
@@ -162,7 +164,7 @@ def in_rows(
         raise
 
 
-def pack(job: Job, dataset: Any, length: int) -> Any:
+def pack(job: Job, dataset: Dataset, length: int) -> Any:
     """`dataset` (`input_ids`, `labels`) packed into rows of at most `length` tokens by best-fit decreasing,
     with `seq_lengths` that separate the original rows. Works in chunks, to report progress and to stop."""
     from datasets import concatenate_datasets
@@ -189,7 +191,7 @@ def report_progress(job: Job, done: int, what: str) -> None:
     job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
 
 
-def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
+def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Any, Any]:
     """The rows of `dataset` (`build_dataset`) to train on, and those held out for validation: the rows of the
     validation dataset, or a random part by `eval_split`, or None. Each has at least one row."""
     settings = job.settings
@@ -211,7 +213,7 @@ def training_and_held_out(job: Job, dataset: Any) -> tuple[Any, Any]:
     return dataset.select(range(trained)), dataset.select(range(trained, len(dataset)))
 
 
-def random_split(dataset: Any, share: float, seed: int) -> tuple[Any, Any]:
+def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Any, Any]:
     """`dataset` without a random `share` of its rows, and that share, each with at least one row. All
     sequences of a row are in the same part."""
     import numpy
@@ -233,7 +235,7 @@ def random_split(dataset: Any, share: float, seed: int) -> tuple[Any, Any]:
     return parts["train"], parts["test"]
 
 
-def row_numbers(dataset: Any) -> Any:
+def row_numbers(dataset: Dataset) -> Any:
     """The number (`job_rows`) of the row that each sequence of `dataset` is of."""
     numbers = dataset.data.column("row").to_numpy()
     return numbers if dataset._indices is None else numbers[dataset._indices.column(0).to_numpy()]

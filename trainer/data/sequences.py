@@ -11,6 +11,8 @@ from trainer.data.lengths import choose_length, more_room, too_long
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from trainer.data.job import Job
 
 
@@ -88,7 +90,7 @@ def _record(sequence: Encoded) -> dict[str, Any]:
 
 
 def _changed(
-    dataset: Any, length: int, job: Job, change: Callable[[dict[str, Any], int], list[dict[str, Any]]]
+    dataset: Dataset, length: int, job: Job, change: Callable[[dict[str, Any], int], list[dict[str, Any]]]
 ) -> Any:
     """`dataset` with what `change` makes of each of its rows for sequences of `length` tokens."""
 

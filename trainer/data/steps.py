@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.protocol.settings import Settings
 
 # Most answers that rlhf generates for a prompt.
 GENERATIONS = 4
@@ -17,7 +20,7 @@ def held_out_rows(rows: int, eval_split: float) -> int:
     return min(max(1, round(rows * eval_split)), rows - 1) if eval_split > 0 else 0
 
 
-def generations(settings: Any) -> int | None:
+def generations(settings: Settings) -> int | None:
     """How many answers to a prompt rlhf compares: the largest number up to GENERATIONS that divides the batch
     of a step, or None."""
     return generations_of(settings.per_device_train_batch_size * settings.gradient_accumulation_steps)
@@ -28,14 +31,14 @@ def generations_of(rows: int, most: int = GENERATIONS) -> int | None:
     return next((count for count in range(most, 1, -1) if rows % count == 0), None)
 
 
-def prompts_per_step(settings: Any) -> int | None:
+def prompts_per_step(settings: Settings) -> int | None:
     """How many prompts a step of rlhf has, or None."""
     count = generations(settings)
     batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps
     return None if count is None else batch // count
 
 
-def share_of_step(settings: Any, workers: int) -> tuple[int, int] | None:
+def share_of_step(settings: Settings, workers: int) -> tuple[int, int] | None:
     """The micro-batch and the accumulation of each of `workers` ranks, which together take the rows of one
     process's step: the accumulation is divided as far as possible, then the micro-batch; None where neither
     works out."""
@@ -44,7 +47,7 @@ def share_of_step(settings: Any, workers: int) -> tuple[int, int] | None:
     return None if rest else (size, settings.gradient_accumulation_steps // divided)
 
 
-def total_steps(settings: Any, train_rows: int, prompts: int | None = None) -> int:
+def total_steps(settings: Settings, train_rows: int, prompts: int | None = None) -> int:
     """The number of optimizer steps for `train_rows` examples.
 
     `prompts` is the number of examples in a step of rlhf. The library drops an incomplete last step of rlhf;
@@ -55,7 +58,7 @@ def total_steps(settings: Any, train_rows: int, prompts: int | None = None) -> i
     return math.ceil(settings.num_train_epochs * steps_per_epoch(settings, train_rows, prompts))
 
 
-def steps_per_epoch(settings: Any, train_rows: int, prompts: int | None = None) -> int:
+def steps_per_epoch(settings: Settings, train_rows: int, prompts: int | None = None) -> int:
     """The number of optimizer steps of an epoch, as for `total_steps`."""
     if prompts is not None:
         return max(1, train_rows // prompts)
@@ -63,7 +66,7 @@ def steps_per_epoch(settings: Any, train_rows: int, prompts: int | None = None) 
     return max(1, math.ceil(batches / settings.gradient_accumulation_steps))
 
 
-def planned(settings: Any, strategy: str, rows: int) -> int:
+def planned(settings: Settings, strategy: str, rows: int) -> int:
     """The number of optimizer steps of a run on `rows` rows without packing."""
     training = rows - held_out_rows(rows, settings.eval_split)
     return total_steps(settings, training, prompts_per_step(settings) if strategy == "rlhf" else None)

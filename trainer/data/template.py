@@ -13,12 +13,15 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data import normalizer
 from trainer.data import thinking as reasoning
 from trainer.data.content_parts import reading_texts
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # Short, because a small model's context is: the user's text, a line that prose does not contain, the answer,
 # the end token.
@@ -53,7 +56,7 @@ class Template:
 PLAIN_TEMPLATE = "{{ messages[0]['content'] }}"
 
 
-def plain(tokenizer: Any, config: dict[str, Any]) -> Template:
+def plain(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> Template:
     """The template of encoder-decoders and encoders: only the user's text."""
     return Template(
         chat_template=PLAIN_TEMPLATE,
@@ -66,7 +69,10 @@ def plain(tokenizer: Any, config: dict[str, Any]) -> Template:
 
 
 def choose(
-    tokenizer: Any, config: dict[str, Any], use_chat_template: bool | None, thinking: str = "keep"
+    tokenizer: PreTrainedTokenizerBase,
+    config: dict[str, Any],
+    use_chat_template: bool | None,
+    thinking: str = "keep",
 ) -> Template:
     """The template for `tokenizer`; it is also set on the tokenizer, so that saving includes it. `thinking`
     is one of keep, off and learn.
@@ -248,7 +254,7 @@ def load(path: Path) -> Template:
     return Template(**{name: value[name] for name in names if name in value})
 
 
-def context_length(tokenizer: Any, config: dict[str, Any]) -> int | None:
+def context_length(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> int | None:
     """The model's context length: the smallest limit in its files, or None."""
     text_config = config.get("text_config") or config
     limits = [
@@ -262,7 +268,7 @@ def context_length(tokenizer: Any, config: dict[str, Any]) -> int | None:
     return min(known) if known else None
 
 
-def _own_template(tokenizer: Any) -> str | None:
+def _own_template(tokenizer: PreTrainedTokenizerBase) -> str | None:
     """The tokenizer's chat template; the default one of several."""
     own = tokenizer.chat_template
     if isinstance(own, dict):
@@ -279,7 +285,7 @@ def _freeze(text: str) -> str:
     return text if text.startswith(head) else head + text
 
 
-def _adds_bos(tokenizer: Any) -> bool:
+def _adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether the tokenizer adds its beginning-of-text token by itself."""
     if tokenizer.bos_token_id is None:
         return False
@@ -287,7 +293,7 @@ def _adds_bos(tokenizer: Any) -> bool:
     return bool(ids) and ids[0] == tokenizer.bos_token_id
 
 
-def _stop_strings(tokenizer: Any, template: Template) -> list[str]:
+def _stop_strings(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[str]:
     """The token that the template puts after an answer, and the end-of-text token.
 
     All added tokens are considered: some tokenizers do not mark those of a conversation as special.

@@ -19,6 +19,9 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.job_trainer import job_trainer
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
 
@@ -89,13 +92,13 @@ def train(job: Job) -> dict[str, Any]:
     }
 
 
-def examples(dataset: Any) -> list[tuple[list[int], list[int]]]:
+def examples(dataset: Dataset) -> list[tuple[list[int], list[int]]]:
     """The token ids and labels of the first sequences of `dataset`."""
     chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
     return [(list(row["input_ids"]), list(row["labels"])) for row in chosen]
 
 
-def _can_be_packed(job: Job, model: Any, training: Any, hardware: Hardware) -> bool:
+def _can_be_packed(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> bool:
     """Whether `model` keeps packed rows apart; says why not."""
     why = why_not_packed(model, training, hardware)
     why = next((each for each in job.rank.gather(why) if each is not None), None)
@@ -104,7 +107,9 @@ def _can_be_packed(job: Job, model: Any, training: Any, hardware: Hardware) -> b
     return why is None
 
 
-def _padded_trainer(job: Job, library: type, model: Any, training: Any, hardware: Hardware) -> type:
+def _padded_trainer(
+    job: Job, library: type, model: PreTrainedModel, training: Dataset, hardware: Hardware
+) -> type:
     """The trainer class for padded rows: one that computes the logits of learned tokens alone, if the loss of
     `model` stays the same; otherwise `library`, and the model has the library's layers again."""
     why = why_not_labelled(model, training, hardware)

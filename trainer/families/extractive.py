@@ -23,6 +23,9 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
     from trainer.data.job import Job
 
 # Overlap of the windows of a long context, as a share of their length.
@@ -89,7 +92,7 @@ def train(job: Job) -> dict[str, Any]:
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
 
 
-def keep_token_types(model: Any) -> None:
+def keep_token_types(model: PreTrainedModel) -> None:
     """Makes `model`, with its LoRA, pass on all of its inputs: PEFT's own wrapper for question answering
     leaves out token types and positions."""
     from peft import PeftModel
@@ -111,10 +114,10 @@ def span_trainer(base: type) -> type:
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
+            num_items_in_batch: Tensor | int | None = None,
         ) -> Any:
             outputs = model(**inputs)
             padding = inputs["attention_mask"] == 0
@@ -177,7 +180,7 @@ def token_counts(job: Job) -> Any:
     return numpy.frombuffer(counts, dtype=numpy.int32) if counts else numpy.zeros(0, numpy.int32)
 
 
-def find_answers(job: Job, model: Any, texts: list[str], length: int) -> list[str]:
+def find_answers(job: Job, model: PreTrainedModel, texts: list[str], length: int) -> list[str]:
     """The span that the model predicts in each text, which is the context, a blank line and the question."""
     given = []
     was_training = model.training
@@ -192,7 +195,7 @@ def find_answers(job: Job, model: Any, texts: list[str], length: int) -> list[st
     return given
 
 
-def windows(tokenizer: Any, question: str, context: str, length: int) -> Any:
+def windows(tokenizer: PreTrainedTokenizerBase, question: str, context: str, length: int) -> Any:
     """Question and context as overlapping windows of at most `length` tokens, with offsets."""
     room = length - len(tokenizer(question, "").input_ids)
     if room < 8:
@@ -254,8 +257,8 @@ class Span:
 
 
 def best_span(
-    tokenizer: Any,
-    model: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
     question: str,
     context: str,
     length: int,

@@ -20,6 +20,8 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
 
 
@@ -109,7 +111,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     return shortened, length
 
 
-def generate_answers(job: Job, model: Any, texts: list[str], length: int, most: int) -> list[str]:
+def generate_answers(job: Job, model: PreTrainedModel, texts: list[str], length: int, most: int) -> list[str]:
     """The model's greedy answer to each text, truncated to `length` tokens, of up to `most` tokens."""
     import torch
 

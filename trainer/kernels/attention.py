@@ -8,12 +8,16 @@ generation works as before.
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.kernels import native
 from trainer.kernels.kernel_attention import kernel_attention_class
 from trainer.kernels.last_layer import used_queries
 from trainer.kernels.row_attention import Kind, Row, row_attention_class
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
 
 NAME = "hone_rows"
 
@@ -38,23 +42,30 @@ def register() -> str:
     return NAME
 
 
+class Keeps(Protocol):
+    """Keys and values of rows that are written token by token, as KeptRows has them."""
+
+    def attend(self, query: Tensor, scaling: float | None, window: int | None) -> Tensor:
+        """Attention of the last token of every row."""
+
+
 def attend(
-    module: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attention_mask: Any,
+    module: Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
     dropout: float = 0.0,
     scaling: float | None = None,
     sliding_window: int | None = None,
-    position_bias: Any = None,
+    position_bias: Tensor | None = None,
     row_lengths: list[int] | None = None,
     source_lengths: list[int] | None = None,
     shared: list[int] | None = None,
-    kept: Any = None,
-    used: Any = None,
-    **others: Any,
-) -> tuple[Any, None]:
+    kept: Keeps | None = None,
+    used: Tensor | None = None,
+    **others: object,
+) -> tuple[Tensor, None]:
     """Attention of `query`, `key`, `value` (1, heads, tokens, size) within rows of `row_lengths` tokens, each
     with at most `sliding_window` tokens; returns (1, tokens, heads, size).
 
@@ -106,16 +117,16 @@ def attend(
 
 
 def _usual(
-    module: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    mask: Any,
+    module: Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
     dropout: float,
     scaling: float | None,
-    bias: Any,
-    others: dict[str, Any],
-) -> tuple[Any, None]:
+    bias: Tensor,
+    others: dict[str, object],
+) -> tuple[Tensor, None]:
     """That of transformers."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -141,7 +152,9 @@ def _places(lengths: list[int]) -> list[slice]:
     return [slice(end - length, end) for length, end in zip(lengths, accumulate(lengths), strict=True)]
 
 
-def _by_kernel(query: Any, key: Any, value: Any, bias: Any, rows: list[Row], kind: Kind) -> Any:
+def _by_kernel(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor, rows: list[Row], kind: Kind
+) -> Tensor:
     """The same with torch's kernel."""
     import torch
 

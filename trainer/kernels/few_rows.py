@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.lora import plain_lora_layers, type_of
+
+if TYPE_CHECKING:
+    from peft.tuners.lora import LoraLayer
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
 
 # oneDNN compiles, and keeps, a program for every number of rows: it is rounded up to a multiple of this.
 ROWS = 16
 
 
 @contextmanager
-def few_rows(model: Any) -> Iterator[None]:
+def few_rows(model: PreTrainedModel) -> Iterator[None]:
     """Within it, the plain linear layers of `model` in float32, and its plain LoRA layers, compute so on a
     CPU, without gradients and dropout."""
     changed = []
@@ -34,7 +40,7 @@ def few_rows(model: Any) -> Iterator[None]:
                 module.forward = before
 
 
-def _quicker(model: Any) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
+def _quicker(model: PreTrainedModel) -> Iterator[tuple[Module, Callable[[Tensor], Tensor]]]:
     """Layers with their quick forward passes."""
     import torch
 
@@ -50,7 +56,7 @@ def _quicker(model: Any) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
                 yield module, _linear(module)
 
 
-def _linear(module: Any) -> Callable[[Any], Any]:
+def _linear(module: LoraLayer) -> Callable[[Tensor], Tensor]:
     """The forward pass of a linear layer by oneDNN: torch's own is MKL, which takes up to 1.7 times as long
     where there are more columns than rows."""
     import torch
@@ -58,7 +64,7 @@ def _linear(module: Any) -> Callable[[Any], Any]:
     weight, bias, multiply = module.weight.detach(), module.bias, torch.ops.mkldnn._linear_pointwise
     pad = torch.nn.functional.pad
 
-    def forward(x: Any) -> Any:
+    def forward(x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
         found = multiply(pad(rows, (0, 0, 0, -len(rows) % ROWS)), weight, bias, "none", [], "")
         return found[: len(rows)].view(*x.shape[:-1], -1)
@@ -66,7 +72,7 @@ def _linear(module: Any) -> Callable[[Any], Any]:
     return forward
 
 
-def _low_rank(module: Any) -> Callable[[Any], Any]:
+def _low_rank(module: LoraLayer) -> Callable[[Tensor], Tensor]:
     """The forward pass of a LoRA layer: products with the small matrices cost less in float32 than their
     conversion."""
     import torch
@@ -76,7 +82,7 @@ def _low_rank(module: Any) -> Callable[[Any], Any]:
     down = module.lora_A["default"].weight.detach().float()
     up = module.lora_B["default"].weight.detach().float()
 
-    def forward(x: Any) -> Any:
+    def forward(x: Tensor) -> Tensor:
         low = linear(x.float(), down).mul_(scaling)
         return base(x.to(dtype)).add_(linear(low, up))
 

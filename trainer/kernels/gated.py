@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.kernels import lora, native
 from trainer.kernels.low_rank import (
@@ -25,13 +25,26 @@ from trainer.kernels.low_rank import (
 
 if TYPE_CHECKING:
     import torch
+    from peft.tuners.lora import LoraLayer
+    from torch import Size, Tensor
+    from torch.nn import Module
+    from torch.utils.hooks import RemovableHandle
+    from transformers import PreTrainedModel
+    from transformers.models.llama.modeling_llama import LlamaAttention
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        constants: tuple[Constants, ...]
+        shape: Size
+
 
 # Names of layers with the same input in attention, and of a gated feed-forward layer.
 SAME_INPUT = ("q_proj", "k_proj", "v_proj")
 GATED = ("gate_proj", "up_proj", "down_proj")
 
 
-def fuse_same_inputs(model: Any) -> None:
+def fuse_same_inputs(model: PreTrainedModel) -> None:
     """Lets the plain LoRA layers of `model` that have the same input compute together."""
     plain = set(lora.plain_lora_layers(model))
     for module in model.modules():
@@ -55,11 +68,11 @@ class _Together:
     """Layers that are called one after the other with the same input `x`: the first computes for all, and
     `waiting` has what the others have not returned yet. `hook` forgets that when their attention ends."""
 
-    def __init__(self, layers: list[Any], hook: Any) -> None:
+    def __init__(self, layers: list[LoraLayer], hook: RemovableHandle) -> None:
         self.layers = layers
         self.hook = hook
-        self.x: Any = None
-        self.waiting: dict[Any, Any] = {}
+        self.x: Tensor | None = None
+        self.waiting: dict[LoraLayer, Tensor] = {}
         self.apart = False
 
     def forget(self) -> None:
@@ -68,12 +81,12 @@ class _Together:
         self.waiting.clear()
 
 
-def _forget(attention: Any, *_: Any) -> None:
+def _forget(attention: LlamaAttention, *_: object) -> None:
     """Ends the computation of the layers of `attention`, also when it failed."""
     getattr(attention, SAME_INPUT[0]).together.forget()
 
 
-def _first(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _first(self: LoraLayer, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The output of the first layer of a group for `x`."""
     group = self.together
     others = group.layers[1:]
@@ -85,7 +98,7 @@ def _first(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return answer
 
 
-def _other(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _other(self: LoraLayer, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The output of another layer of a group for `x`."""
     group = self.together
     answer = group.waiting.pop(self, None)
@@ -100,7 +113,7 @@ def _other(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return lora.forward(self, x, *args, **kwargs)
 
 
-def _gates(module: Any, layers: list[Any]) -> bool:
+def _gates(module: Module, layers: list[LoraLayer]) -> bool:
     """Whether the module, which has no other parts, is down(SiLU(gate(x)) * up(x))."""
     import torch
 
@@ -121,7 +134,7 @@ def _gates(module: Any, layers: list[Any]) -> bool:
     return expected.shape == found.shape and torch.allclose(expected, found, rtol=1e-3)
 
 
-def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def forward(self: Module, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The output of a gated feed-forward layer for `x`; as its class computes it where a part does more."""
     import torch
 
@@ -149,7 +162,9 @@ def gated_class() -> type[torch.autograd.Function]:
         A and B; `tensors` are those of gate, up and down as `LowRank` takes them."""
 
         @staticmethod
-        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+        def forward(
+            context: _Context, x: Tensor, constants: tuple[Constants, ...], *tensors: Tensor
+        ) -> Tensor:
             *pair, last = layers_of(tensors, constants)
             rows, down = x.reshape(-1, x.shape[-1]), joined_down(pair)
             low, (gate, up) = outputs_of(rows, pair, down)
@@ -160,7 +175,7 @@ def gated_class() -> type[torch.autograd.Function]:
             return shaped(answer, x.shape)
 
         @staticmethod
-        def backward(context: Any, upper: Any) -> Any:
+        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
             rows, low, down, gate, up, low_last, *kept = context.saved_tensors
             *pair, last = layers_kept(kept, context.constants)
             product = _product(gate, up)
@@ -175,7 +190,7 @@ def gated_class() -> type[torch.autograd.Function]:
     return Gated
 
 
-def _product(gate: Any, up: Any) -> Any:
+def _product(gate: Tensor, up: Tensor) -> Tensor:
     """SiLU(gate) * up."""
     import torch
 
@@ -184,7 +199,7 @@ def _product(gate: Any, up: Any) -> Any:
     return torch.nn.functional.silu(gate).mul_(up)
 
 
-def _gradients(gate: Any, up: Any, of_product: Any, unused: Any) -> tuple[Any, Any]:
+def _gradients(gate: Tensor, up: Tensor, of_product: Tensor, unused: Tensor) -> tuple[Tensor, Tensor]:
     """The gradients of both from that of their `_product`; it and `unused`, of the same shape, may be
     overwritten."""
     import torch

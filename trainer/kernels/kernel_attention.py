@@ -7,13 +7,20 @@ gives than products of matrices with torch.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.kernels.native import Attention
 from trainer.kernels.row_attention import Kind, Row
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        others: tuple[list[tuple[slice, slice, slice]], bool, float]
+
 
 # The keys that a row shares with none.
 NONE = slice(0, 0)
@@ -28,7 +35,9 @@ def kernel_attention_class() -> type[torch.autograd.Function]:
         """`apply(query, key, value, rows, kind)`: as RowAttention without a bias, of a `plain` kind."""
 
         @staticmethod
-        def forward(context: Any, query: Any, key: Any, value: Any, rows: list[Row], kind: Kind) -> Any:
+        def forward(
+            context: _Context, query: Tensor, key: Tensor, value: Tensor, rows: list[Row], kind: Kind
+        ) -> Tensor:
             parts = [(row.queries, row.keys[0] if len(row.keys) == 2 else NONE, row.keys[-1]) for row in rows]
             context.others = parts, kind.causal, kind.scaling
             answer, sums = Attention(query, key, value, *context.others).forward()
@@ -36,8 +45,8 @@ def kernel_attention_class() -> type[torch.autograd.Function]:
             return answer
 
         @staticmethod
-        def backward(context: Any, upper: Any) -> Any:
-            *given, answer, sums = context.saved_tensors
-            return *Attention(*given, *context.others).backward(answer, sums, upper), None, None
+        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
+            query, key, value, answer, sums = context.saved_tensors
+            return *Attention(query, key, value, *context.others).backward(answer, sums, upper), None, None
 
     return KernelAttention

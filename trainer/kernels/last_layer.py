@@ -6,10 +6,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels import gated, lora
 from trainer.kernels.row_attention import Row
+
+if TYPE_CHECKING:
+    from peft.tuners.lora import LoraLayer
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+    from transformers.models.llama.modeling_llama import LlamaMLP
 
 
 class Used:
@@ -17,10 +24,10 @@ class Used:
     computed now, ascending, or None where all are."""
 
     def __init__(self) -> None:
-        self.places: Any = None
+        self.places: Tensor | None = None
 
 
-def narrow_last_layer(model: Any) -> None:
+def narrow_last_layer(model: PreTrainedModel) -> None:
     """Lets the last layer of `model` compute only what is used of it where `attend` is told what that is.
 
     Only layers with fused parts that end with a feed-forward layer, each token for itself, are changed. What
@@ -41,12 +48,12 @@ def narrow_last_layer(model: Any) -> None:
         feed_forward.forward = MethodType(_feed_forward, feed_forward)
 
 
-def _forward_of(module: Any) -> Any:
+def _forward_of(module: Module) -> Callable[..., Tensor]:
     """The function that replaces the forward pass of `module`, if any."""
     return getattr(vars(module).get("forward"), "__func__", None) if module is not None else None
 
 
-def is_narrow(inner: Any) -> bool:
+def is_narrow(inner: PreTrainedModel) -> bool:
     """Whether a layer of `inner` is narrowed."""
     return any(_forward_of(module) is _feed_forward for module in inner.modules())
 
@@ -62,16 +69,23 @@ def used_queries(rows: list[Row], places: list[int]) -> list[Row]:
     return found
 
 
-def _output(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _output(self: LoraLayer, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     return _at(self.used.places, lora.forward, self, x, *args, **kwargs)
 
 
-def _feed_forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _feed_forward(self: LlamaMLP, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     places, self.used.places = self.used.places, None
     return _at(places, gated.forward, self, x, *args, **kwargs)
 
 
-def _at(places: Any, forward: Callable[..., Any], module: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _at(
+    places: Tensor | None,
+    forward: Callable[..., Tensor],
+    module: Module,
+    x: Tensor,
+    *args: object,
+    **kwargs: object,
+) -> Tensor:
     """What `forward` makes of the tokens at `places` of `x` (1, tokens, size), and 0 for the others."""
     if places is None:
         return forward(module, x, *args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels import lora
 from trainer.kernels.allowed import why_not
@@ -14,8 +14,12 @@ from trainer.kernels.last_layer import narrow_last_layer
 from trainer.kernels.norm import fuse_norms
 from trainer.kernels.rotation import fuse_rotations
 
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from transformers import PreTrainedModel
 
-def fuse_layers(model: Any, device: str) -> None:
+
+def fuse_layers(model: PreTrainedModel, device: str) -> None:
     """Replaces the forward passes of the layers of `model` that ours compute alike, where that is allowed
     on the `device` that it trains on."""
     if why_not("fused layers", device) is not None:
@@ -28,7 +32,7 @@ def fuse_layers(model: Any, device: str) -> None:
 
 
 @contextmanager
-def as_the_library(model: Any) -> Iterator[None]:
+def as_the_library(model: PreTrainedModel) -> Iterator[None]:
     """Within it, the layers of `model` are the library's."""
     changed = [(module, vars(module).pop("forward")) for module in _fused(model)]
     try:
@@ -38,19 +42,19 @@ def as_the_library(model: Any) -> Iterator[None]:
             module.forward = forward
 
 
-def restore_layers(model: Any) -> None:
+def restore_layers(model: PreTrainedModel) -> None:
     """Undoes `fuse_layers`."""
     for module in _fused(model):
         del module.forward
 
 
-def unfuse_layers(model: Any, device: str) -> None:
+def unfuse_layers(model: PreTrainedModel, device: str) -> None:
     """Undoes `fuse_layers`, except for single linear layers."""
     restore_layers(model)
     lora.fuse_lora_layers(model, device)
 
 
-def _fused(model: Any) -> list[Any]:
+def _fused(model: PreTrainedModel) -> list[Module]:
     """The modules of `model` whose forward pass is one of ours."""
     found = []
     for module in model.modules():

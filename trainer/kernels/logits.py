@@ -5,8 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
 
 # The magnitudes of the logits that a model is watched with, as powers of 2: those of the least show its
 # scale, and the largest is where every softcap ends.
@@ -23,7 +29,7 @@ class Logits(NamedTuple):
     after: float
     softcap: float | None
 
-    def of(self, raw: Any) -> Any:
+    def of(self, raw: Tensor) -> Tensor:
         """The logits that the model makes of what its output layer returns, as float32."""
         import torch
 
@@ -33,10 +39,10 @@ class Logits(NamedTuple):
         return logits if self.softcap is None else self.softcap * torch.tanh(logits / self.softcap)
 
 
-_found: WeakKeyDictionary[Any, Logits | None] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Module, Logits | None] = WeakKeyDictionary()
 
 
-def logits_of(inner: Any) -> Logits:
+def logits_of(inner: PreTrainedModel) -> Logits:
     """How the model `inner`, without an adapter's wrapper, makes its logits; watches a model once.
     NotImplementedError where it does something else than to scale and to cap them."""
     if inner not in _found:
@@ -47,7 +53,7 @@ def logits_of(inner: Any) -> Logits:
     return found
 
 
-def body_of(inner: Any) -> Any:
+def body_of(inner: PreTrainedModel) -> PreTrainedModel:
     """The part of the model `inner` that makes the last hidden states of its output layer: the decoder of an
     encoder-decoder model, otherwise the child with the input embeddings. `base_model` is not always it."""
     if inner.config.is_encoder_decoder:
@@ -60,7 +66,7 @@ def body_of(inner: Any) -> Any:
 
 
 @contextmanager
-def replaced_forward(module: Any, forward: Callable[..., Any]) -> Iterator[None]:
+def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator[None]:
     """Within it, the forward pass of `module` is `forward`."""
     own = vars(module).get("forward")
     module.forward = forward
@@ -73,12 +79,12 @@ def replaced_forward(module: Any, forward: Callable[..., Any]) -> Iterator[None]
             module.forward = own
 
 
-def with_states(output: Any, states: Any) -> Any:
+def with_states(output: ModelOutput, states: Tensor) -> Tensor:
     """The `output` of a model's body with other last hidden states."""
     return type(output)(**{**output, "last_hidden_state": states})
 
 
-def _watch(inner: Any) -> Logits | None:
+def _watch(inner: PreTrainedModel) -> Logits | None:
     """Lets `inner` compute one token with known hidden states, and with known values in place of those that
     its output layer returns: what reaches that layer and what the model returns tell what it does to both."""
     import torch
@@ -89,12 +95,12 @@ def _watch(inner: Any) -> Logits | None:
     raw[1::2] *= -1
     forward, ratios = body.forward, []
 
-    def states(*args: Any, **kwargs: Any) -> Any:
+    def states(*args: object, **kwargs: object) -> Tensor:
         output = forward(*args, **kwargs)
         last = output.last_hidden_state
         return with_states(output, _known(last.shape[-1], last).expand_as(last))
 
-    def values(reached: Any) -> Any:
+    def values(reached: Tensor) -> Tensor:
         ratios.append(reached[0, -1].float() / _known(reached.shape[-1], reached).float())
         return raw.expand(*reached.shape[:-1], width)
 
@@ -118,7 +124,7 @@ def _watch(inner: Any) -> Logits | None:
     return found if alike and torch.allclose(found.of(raw), told, rtol=ROUNDING, atol=0.0) else None
 
 
-def _known(size: int, like: Any) -> Any:
+def _known(size: int, like: Tensor) -> Tensor:
     """Hidden states of one token: powers of 2, whose products with a number are all rounded alike."""
     import torch
 

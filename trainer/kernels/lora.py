@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
 from trainer.kernels.low_rank import Constants, low_rank_class
 
+if TYPE_CHECKING:
+    import torch
+    from bitsandbytes.functional import QuantState
+    from peft.tuners.lora import LoraLayer
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
 
-def fuse_lora_layers(model: Any, device: str) -> int:
+
+def fuse_lora_layers(model: PreTrainedModel, device: str) -> int:
     """Replaces the forward pass of every plain LoRA layer of `model`, where that is allowed on the `device`
     that it trains on; returns how many it replaced.
 
@@ -26,7 +34,7 @@ def fuse_lora_layers(model: Any, device: str) -> int:
     return count
 
 
-def plain_lora_layers(model: Any) -> Iterator[Any]:
+def plain_lora_layers(model: PreTrainedModel) -> Iterator[LoraLayer]:
     """The LoRA layers of `model` that are linear, with one adapter of the usual kind and without its bias;
     on a CPU their weights may be in 4 bits."""
     import torch
@@ -46,7 +54,7 @@ def plain_lora_layers(model: Any) -> Iterator[Any]:
                 yield module
 
 
-def _is_in_four_bits(module: Any) -> bool:
+def _is_in_four_bits(module: LoraLayer) -> bool:
     """Whether `module` is PEFT's layer for a weight in 4 bits, on a CPU, that computes in the type that it
     was quantized from. By its names: importing the classes takes bitsandbytes."""
     base = getattr(module, "base_layer", None)
@@ -59,25 +67,25 @@ def _is_in_four_bits(module: Any) -> bool:
     return base.weight.device.type == "cpu" and base.compute_dtype == quantization.dtype
 
 
-def quantization_of(base: Any) -> Any:
+def quantization_of(base: Module) -> QuantState | None:
     """The state of the quantization of a linear layer's weight in 4 bits; None of other weights."""
     return getattr(base.weight, "quant_state", None)
 
 
-def type_of(module: Any) -> Any:
+def type_of(module: LoraLayer) -> torch.dtype:
     """The type that a plain LoRA layer multiplies in."""
     quantization = quantization_of(module.base_layer)
     return module.base_layer.weight.dtype if quantization is None else quantization.dtype
 
 
-def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def forward(self: LoraLayer, x: Tensor, *args: object, **kwargs: object) -> Tensor:
     """The layer's output for `x`; the library's when the adapter is disabled, merged or has dropout."""
     if not adds_low_rank(self) or args or kwargs:
         return type(self).forward(self, x, *args, **kwargs)
     return together([self], x)[0]
 
 
-def adds_low_rank(module: Any) -> bool:
+def adds_low_rank(module: LoraLayer) -> bool:
     """Whether a plain LoRA layer now adds its low-rank part and does nothing else."""
     import torch
 
@@ -86,25 +94,25 @@ def adds_low_rank(module: Any) -> bool:
     return not (module.disable_adapters or module.merged or drops)
 
 
-def is_disabled(module: Any) -> bool:
+def is_disabled(module: LoraLayer) -> bool:
     """Whether the adapter of a plain LoRA layer, which has no dropout, is disabled for now."""
     import torch
 
     return module.disable_adapters and not isinstance(module.lora_dropout["default"], torch.nn.Dropout)
 
 
-def replaced(modules: list[Any]) -> bool:
+def replaced(modules: list[LoraLayer]) -> bool:
     """Whether something else than their forward pass here is to be called now, as within `few_rows`."""
     return any(not isinstance(vars(module).get("forward"), MethodType) for module in modules)
 
 
-def together(modules: list[Any], x: Any) -> tuple[Any, ...]:
+def together(modules: list[LoraLayer], x: Tensor) -> tuple[Tensor, ...]:
     """What each of `modules`, plain LoRA layers that `adds_low_rank`, makes of the same `x`."""
     given, constants = tensors_of(modules)
     return low_rank_class().apply(x.to(type_of(modules[0])), constants, *given)
 
 
-def tensors_of(modules: list[Any]) -> tuple[list[Any], tuple[Constants, ...]]:
+def tensors_of(modules: list[LoraLayer]) -> tuple[list[Tensor], tuple[Constants, ...]]:
     """Their tensors as `low_rank_class` takes them, and what they have besides."""
     given = []
     for module in modules:

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.kernels import native
 from trainer.kernels.logits import logits_of
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        count: Tensor | int
+
 
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
@@ -34,14 +42,14 @@ class _Told(NamedTuple):
     `likeliest`, of equal ones the first, 1 or 0."""
 
     place: slice
-    chosen: Any
-    lost: Any
-    sum: Any
-    mean: Any
-    expected: Any
-    likeliest: Any
+    chosen: Tensor
+    lost: Tensor
+    sum: Tensor
+    mean: Tensor
+    expected: Tensor
+    likeliest: Tensor
 
-    def log_share(self) -> Any:
+    def log_share(self) -> Tensor:
         """The log-probabilities, with what rounding has lost of the label's logit put back into both that and
         the sum: of all logits, its error alone is not averaged."""
         found = self.chosen - self.sum
@@ -60,13 +68,13 @@ class _Rows:
 
     def __init__(
         self,
-        hidden: Any,
-        weight: Any,
-        bias: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
         scale: float,
         softcap: float | None,
-        labels: Any,
-        gradient: Any = None,
+        labels: Tensor,
+        gradient: Tensor = None,
         sign: float = 0.0,
         every: bool = False,
     ) -> None:
@@ -93,14 +101,14 @@ class _Rows:
             if self.gradient is not None:
                 self.gradient[rows] = product @ weight
 
-    def _has_kernel(self, product: Any) -> bool:
+    def _has_kernel(self, product: Tensor) -> bool:
         return self.scale == 1.0 and self.softcap is None and native.computes(product)
 
-    def _by_kernel(self, product: Any, rows: slice) -> Iterator[_Told]:
+    def _by_kernel(self, product: Tensor, rows: slice) -> Iterator[_Told]:
         chosen, *others = native.softmax(product, self.labels[rows], self.sign)
         yield _Told(rows, chosen, self._lost(rows, chosen), *others)
 
-    def _by_torch(self, product: Any, rows: slice) -> Iterator[_Told]:
+    def _by_torch(self, product: Tensor, rows: slice) -> Iterator[_Told]:
         """A few rows at a time on a CPU."""
         on_cpu, words = product.device.type == "cpu", product.shape[1]
         size = max(1, min(BLOCK // words, len(product))) if on_cpu else len(product)
@@ -108,7 +116,7 @@ class _Rows:
             part = product[first : first + size]
             yield self._of_block(part, slice(rows.start + first, rows.start + first + len(part)))
 
-    def _of_block(self, product: Any, place: slice) -> _Told:
+    def _of_block(self, product: Tensor, place: slice) -> _Told:
         import torch
 
         labels, scale, softcap = self.labels[place, None], self.scale, self.softcap
@@ -140,7 +148,7 @@ class _Rows:
         lost = self._lost(place, chosen)
         return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
 
-    def _lost(self, place: slice, chosen: Any) -> Any:
+    def _lost(self, place: slice, chosen: Tensor) -> Tensor:
         """What rounding took from the labels' logits."""
         import torch
 
@@ -166,15 +174,15 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
 
         @staticmethod
         def forward(
-            context: Any,
-            hidden: Any,
-            weight: Any,
-            bias: Any,
+            context: _Context,
+            hidden: Tensor,
+            weight: Tensor,
+            bias: Tensor | None,
             scale: float,
             softcap: float | None,
-            labels: Any,
-            count: Any,
-        ) -> Any:
+            labels: Tensor,
+            count: Tensor | int,
+        ) -> tuple[Tensor, Tensor]:
             gradient = torch.empty_like(hidden)
             total = torch.zeros((), dtype=torch.float32, device=hidden.device)
             correct = torch.zeros((), dtype=torch.float32, device=hidden.device)
@@ -188,7 +196,7 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
             return total / count, correct
 
         @staticmethod
-        def backward(context: Any, upper: Any, _: Any) -> Any:
+        def backward(context: _Context, upper: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
             (gradient,) = context.saved_tensors
             return (gradient * (upper / context.count), None, None, None, None, None, None)
 
@@ -208,14 +216,14 @@ def log_probability_class() -> type[torch.autograd.Function]:
 
         @staticmethod
         def forward(
-            context: Any,
-            hidden: Any,
-            weight: Any,
-            bias: Any,
+            context: Context,
+            hidden: Tensor,
+            weight: Tensor,
+            bias: Tensor | None,
             scale: float,
             softcap: float | None,
-            labels: Any,
-        ) -> Any:
+            labels: Tensor,
+        ) -> tuple[Tensor, Tensor]:
             wanted = context.needs_input_grad[0]
             gradient = torch.empty_like(hidden) if wanted else None
             found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
@@ -229,14 +237,16 @@ def log_probability_class() -> type[torch.autograd.Function]:
             return found, figures
 
         @staticmethod
-        def backward(context: Any, upper: Any, _: Any) -> Any:
+        def backward(context: Context, upper: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
             (gradient,) = context.saved_tensors
             return (gradient * upper[:, None].to(gradient.dtype), None, None, None, None, None)
 
     return LogProbability
 
 
-def labelled_loss(inner: Any, hidden: Any, labels: Any, count: Any) -> tuple[Any, Any]:
+def labelled_loss(
+    inner: PreTrainedModel, hidden: Tensor, labels: Tensor, count: Tensor | int
+) -> tuple[Tensor, Tensor]:
     """The loss of `labels` after `hidden` (tokens, size) by the output layer of the model `inner`, summed and
     divided by `count`, and how many of them are the likeliest tokens."""
     import torch
@@ -250,7 +260,9 @@ def labelled_loss(inner: Any, hidden: Any, labels: Any, count: Any) -> tuple[Any
     return loss, (logits.argmax(-1) == labels).sum()
 
 
-def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True) -> tuple[Any, Any]:
+def log_probabilities(
+    inner: PreTrainedModel, hidden: Tensor, labels: Tensor, figures: bool = True
+) -> tuple[Tensor, Tensor]:
     """The log-probability of each of `labels` after `hidden` (tokens, size), by the output layer of the model
     `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None."""
     import torch
@@ -276,7 +288,7 @@ def log_probabilities(inner: Any, hidden: Any, labels: Any, figures: bool = True
     return found, told
 
 
-def all_logits(inner: Any, hidden: Any) -> Any:
+def all_logits(inner: PreTrainedModel, hidden: Tensor) -> Tensor:
     """The logits of every token of the vocabulary after `hidden` (tokens, size), by the output layer of the
     model `inner`, as float32."""
     logits = logits_of(inner)
@@ -284,7 +296,7 @@ def all_logits(inner: Any, hidden: Any) -> Any:
     return logits.of(inner.get_output_embeddings()(hidden))
 
 
-def has_frozen_head(inner: Any) -> bool:
+def has_frozen_head(inner: PreTrainedModel) -> bool:
     """Whether the output layer of `inner` is a plain linear layer that is not trained."""
     import torch
 

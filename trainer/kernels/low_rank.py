@@ -7,12 +7,20 @@ in 4 bits is dequantized for each product: only the 4 bits are kept for the back
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.kernels import native
 
 if TYPE_CHECKING:
     import torch
+    from bitsandbytes.functional import QuantState
+    from torch import Size, Tensor
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        constants: tuple[Constants, ...]
+        shape: Size
 
 
 class Constants(NamedTuple):
@@ -20,25 +28,25 @@ class Constants(NamedTuple):
     quantization of a weight in 4 bits, otherwise None."""
 
     scaling: float
-    quantization: Any
+    quantization: QuantState | None
 
 
 class Layer(NamedTuple):
     """A linear layer and its LoRA: weight (out, in), which may be in 4 bits, bias, A (rank, in) and B (out,
     rank), in the type that it computes in."""
 
-    weight: Any
-    bias: Any
-    down: Any
-    up: Any
+    weight: Tensor
+    bias: Tensor | None
+    down: Tensor
+    up: Tensor
     constants: Constants
 
-    def matrix(self) -> Any:
+    def matrix(self) -> Tensor:
         """The weight as a matrix to multiply with."""
         return dequantized(self.weight, self.constants.quantization)
 
 
-def dequantized(weight: Any, quantization: Any) -> Any:
+def dequantized(weight: Tensor, quantization: QuantState | None) -> Tensor:
     """`weight`, dequantized where it is in 4 bits."""
     if quantization is None:
         return weight
@@ -47,7 +55,7 @@ def dequantized(weight: Any, quantization: Any) -> Any:
     return dequantize_4bit(weight, quantization)
 
 
-def layers_of(tensors: tuple[Any, ...], constants: tuple[Constants, ...]) -> list[Layer]:
+def layers_of(tensors: tuple[Tensor, ...], constants: tuple[Constants, ...]) -> list[Layer]:
     """The layers whose `tensors` follow each other, four of each, with A and B in the type that the weight
     is multiplied in."""
     found = []
@@ -59,25 +67,26 @@ def layers_of(tensors: tuple[Any, ...], constants: tuple[Constants, ...]) -> lis
     return found
 
 
-def kept_of(layers: list[Layer]) -> list[Any]:
+def kept_of(layers: list[Layer]) -> list[Tensor]:
     """What the backward pass of `layers` needs of them."""
     return [part for layer in layers for part in (layer.weight, layer.down, layer.up)]
 
 
-def layers_kept(kept: list[Any], constants: tuple[Constants, ...]) -> list[Layer]:
+def layers_kept(kept: list[Tensor], constants: tuple[Constants, ...]) -> list[Layer]:
     """The layers, without bias, that `kept_of` comes from."""
     weights, downs, ups = kept[0::3], kept[1::3], kept[2::3]
-    return [Layer(weight, None, *rest) for weight, *rest in zip(weights, downs, ups, constants, strict=True)]
+    every = zip(weights, downs, ups, constants, strict=True)
+    return [Layer(weight, None, down, up, others) for weight, down, up, others in every]
 
 
-def joined_down(layers: list[Layer]) -> Any:
+def joined_down(layers: list[Layer]) -> Tensor:
     """The A of all `layers`, one below the other."""
     import torch
 
     return layers[0].down if len(layers) == 1 else torch.cat([layer.down for layer in layers])
 
 
-def outputs_of(rows: Any, layers: list[Layer], down: Any) -> tuple[Any, list[Any]]:
+def outputs_of(rows: Tensor, layers: list[Layer], down: Tensor) -> tuple[Tensor, list[Tensor]]:
     """`rows` A' with all A as `joined_down` has them, and what each layer makes of `rows`."""
     import torch
 
@@ -98,7 +107,7 @@ def outputs_of(rows: Any, layers: list[Layer], down: Any) -> tuple[Any, list[Any
     return low, found
 
 
-def _by_kernel(rows: Any, layers: list[Layer]) -> bool:
+def _by_kernel(rows: Tensor, layers: list[Layer]) -> bool:
     """Whether Hone's kernels compute the low-rank part of `layers` for `rows`."""
     ranks = [layer.down.shape[0] for layer in layers]
     plain = all(layer.down.is_contiguous() and layer.up.is_contiguous() for layer in layers)
@@ -106,14 +115,14 @@ def _by_kernel(rows: Any, layers: list[Layer]) -> bool:
 
 
 def gradients_of(
-    rows: Any, low: Any, layers: list[Layer], down: Any, uppers: list[Any], wanted: bool
-) -> tuple[Any, list[Any]]:
+    rows: Tensor, low: Tensor, layers: list[Layer], down: Tensor, uppers: list[Tensor], wanted: bool
+) -> tuple[Tensor | None, list[Tensor]]:
     """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
     takes the tensors of layers, theirs."""
     low_upper = low.new_empty(low.shape)
     by_kernel = _by_kernel(rows, layers) and all(upper.is_contiguous() for upper in uppers)
     of_rows = None
-    found: list[Any] = []
+    found: list[Tensor] = []
     every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
     for layer, upper, part, part_upper in every:
         scaling = layer.constants.scaling
@@ -136,7 +145,7 @@ def gradients_of(
     return of_rows, found
 
 
-def shaped(rows: Any, shape: Any) -> Any:
+def shaped(rows: Tensor, shape: Size) -> Tensor:
     """`rows` (rows, out) with the `shape` of the input but for its last dimension. No view, which models may
     not change in place when an autograd function returns it."""
     import torch
@@ -144,7 +153,7 @@ def shaped(rows: Any, shape: Any) -> Any:
     return torch.ops.aten._unsafe_view(rows, (*shape[:-1], rows.shape[-1]))
 
 
-def _parts(low: Any, layers: list[Layer]) -> tuple[Any, ...]:
+def _parts(low: Tensor, layers: list[Layer]) -> tuple[Tensor, ...]:
     """The columns of `low` that belong to each layer."""
     return low.split([layer.down.shape[0] for layer in layers], dim=1)
 
@@ -160,7 +169,9 @@ def low_rank_class() -> type[torch.autograd.Function]:
         would, or in the type that W was quantized from."""
 
         @staticmethod
-        def forward(context: Any, x: Any, constants: tuple[Constants, ...], *tensors: Any) -> Any:
+        def forward(
+            context: _Context, x: Tensor, constants: tuple[Constants, ...], *tensors: Tensor
+        ) -> tuple[Tensor, ...]:
             layers = layers_of(tensors, constants)
             rows, down = x.reshape(-1, x.shape[-1]), joined_down(layers)
             low, answers = outputs_of(rows, layers, down)
@@ -170,7 +181,7 @@ def low_rank_class() -> type[torch.autograd.Function]:
             return tuple(shaped(answer, x.shape) for answer in answers)
 
         @staticmethod
-        def backward(context: Any, *uppers: Any) -> Any:
+        def backward(context: _Context, *uppers: Tensor) -> tuple[Tensor | None, ...]:
             rows, low, down, *kept = context.saved_tensors
             layers = layers_kept(kept, context.constants)
             flat = [upper.reshape(-1, upper.shape[-1]) for upper in uppers]

@@ -23,12 +23,14 @@ from ctypes import (
 )
 from functools import lru_cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import PLAIN, is_plain
 
 if TYPE_CHECKING:
     from _ctypes import _CDataType
+
+    from torch import Tensor
 
 ROOT = Path(__file__).parents[2]
 # `HONE_NATIVE_BUILD` names another build folder, as for the addon.
@@ -124,13 +126,13 @@ def layout() -> int:
     return reduce(lambda found, kind: found * 1009 + ctypes.sizeof(kind), STRUCTURES, 0) % 2**64
 
 
-def library() -> Any:
+def library() -> ctypes.CDLL | None:
     """The kernels, or None where they are off, not built, not loadable or those of another version."""
     return None if is_plain() else _loaded()
 
 
 @lru_cache(maxsize=1)
-def _loaded() -> Any:
+def _loaded() -> ctypes.CDLL | None:
     # torch brings the OpenMP library that both then share.
     import torch  # noqa: F401
 
@@ -162,7 +164,7 @@ def told() -> str:
     return f"with Hone's kernels for {library().hone_kernels().decode()}"
 
 
-def computes(*tensors: Any) -> bool:
+def computes(*tensors: Tensor) -> bool:
     """Whether the kernels can compute with `tensors`: on a CPU, and all of one type that they know."""
     types = {_type(tensor) for tensor in tensors}
     on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
@@ -175,14 +177,14 @@ def _require(fits: bool, what: str) -> None:
         raise RuntimeError(f"the sizes or types of {what} do not fit together")
 
 
-def _lie_alike(*tensors: Any) -> bool:
+def _lie_alike(*tensors: Tensor) -> bool:
     """Whether `tensors` have the same shape and type, and no gaps."""
     first = tensors[0]
     same = all(part.shape == first.shape and part.dtype == first.dtype for part in tensors)
     return same and all(part.is_contiguous() for part in tensors)
 
 
-def attends(query: Any, key: Any, value: Any) -> bool:
+def attends(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether `attention` can compute with `query`, `key` and `value` (1, heads, tokens, size)."""
     tensors = (query, key, value)
     steps = all(tensor.stride(3) == 1 for tensor in tensors)
@@ -196,9 +198,9 @@ class Attention:
 
     def __init__(
         self,
-        query: Any,
-        key: Any,
-        value: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
         rows: list[tuple[slice, slice, slice]],
         causal: bool,
         scaling: float,
@@ -217,7 +219,7 @@ class Attention:
         self.rows = (_Row * len(rows))(*[_Row(*row) for row in bounds])
         self.causal, self.scaling = causal, scaling
 
-    def forward(self) -> tuple[Any, Any]:
+    def forward(self) -> tuple[Tensor, Tensor]:
         """The answers (1, tokens, heads, size), undefined for queries of no row, and what `backward` needs
         (tokens, heads)."""
         import torch
@@ -228,7 +230,7 @@ class Attention:
         self._call(0, answer, sums)
         return answer, sums
 
-    def backward(self, answer: Any, sums: Any, upper: Any) -> tuple[Any, Any, Any]:
+    def backward(self, answer: Tensor, sums: Tensor, upper: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The gradients of query, key and value."""
         import torch
 
@@ -243,7 +245,7 @@ class Attention:
         found = [part.to(answer.dtype).transpose(1, 2) for part in (of_query, of_key, of_value)]
         return found[0], found[1], found[2]
 
-    def _call(self, backward: int, answer: Any, sums: Any, *others: Any) -> None:
+    def _call(self, backward: int, answer: Tensor, sums: Tensor, *others: Tensor) -> None:
         query, key = self.given[:2]
         given = _Attention(
             *[part.data_ptr() for part in self.given],
@@ -257,7 +259,7 @@ class Attention:
             raise MemoryError("out of memory in attention")
 
 
-def gate(gates: Any, ups: Any) -> Any:
+def gate(gates: Tensor, ups: Tensor) -> Tensor:
     """SiLU(`gates`) * `ups`, both without gaps."""
     import torch
 
@@ -267,7 +269,7 @@ def gate(gates: Any, ups: Any) -> Any:
     return product
 
 
-def gate_gradients(gates: Any, ups: Any, upper: Any, of_gates: Any) -> tuple[Any, Any]:
+def gate_gradients(gates: Tensor, ups: Tensor, upper: Tensor, of_gates: Tensor) -> tuple[Tensor, Tensor]:
     """The gradients of `gates` and `ups` from that of `gate`, `upper`: in the memory of `of_gates` and of
     `upper`."""
     _require(_lie_alike(gates, ups, upper, of_gates), "the gradients of a gate")
@@ -275,13 +277,13 @@ def gate_gradients(gates: Any, ups: Any, upper: Any, of_gates: Any) -> tuple[Any
     return of_gates, upper
 
 
-def _gate(gates: Any, ups: Any, product: Any, of_gates: Any) -> None:
+def _gate(gates: Tensor, ups: Tensor, product: Tensor, of_gates: Tensor) -> None:
     pointers = [part.data_ptr() for part in (gates, ups, product)]
     last = None if of_gates is None else of_gates.data_ptr()
     library().hone_gate(byref(_Gate(*pointers, last, gates.numel(), _type(gates), _threads())))
 
 
-def multiplies(rows: Any, ranks: list[int], *sizes: int) -> bool:
+def multiplies(rows: Tensor, ranks: list[int], *sizes: int) -> bool:
     """Whether `down`, `add_up` and `gradient` can compute with `rows` (tokens, size), matrices of these
     `ranks` and of `sizes`. Only in bfloat16, where the processor multiplies it and oneDNN would compile a
     program for each shape."""
@@ -293,7 +295,7 @@ def multiplies(rows: Any, ranks: list[int], *sizes: int) -> bool:
     return fits and library().hone_kernels() == b"avx512_bf16"
 
 
-def down(left: Any, right: Any, transposed: bool, scaling: float, answer: Any) -> None:
+def down(left: Tensor, right: Tensor, transposed: bool, scaling: float, answer: Tensor) -> None:
     """Sets `answer` (tokens, rank) to `scaling` * `left` (tokens, size) @ `right` (size, rank), or that
     `transposed`."""
     sizes = left.shape[0], answer.shape[1], left.shape[1]
@@ -301,7 +303,7 @@ def down(left: Any, right: Any, transposed: bool, scaling: float, answer: Any) -
     _low_rank(library().hone_low_rank_down, left, right, answer, sizes, scaling, transposed)
 
 
-def add_up(answer: Any, left: Any, right: Any, transposed: bool, scaling: float) -> None:
+def add_up(answer: Tensor, left: Tensor, right: Tensor, transposed: bool, scaling: float) -> None:
     """Adds `scaling` * `left` (tokens, rank) @ `right` (rank, size), or that `transposed`, to `answer`
     (tokens, size)."""
     sizes = left.shape[0], left.shape[1], answer.shape[1]
@@ -309,7 +311,7 @@ def add_up(answer: Any, left: Any, right: Any, transposed: bool, scaling: float)
     _low_rank(library().hone_low_rank_up, left, right, answer, sizes, scaling, transposed)
 
 
-def gradient(left: Any, right: Any, transposed: bool, scaling: float) -> Any:
+def gradient(left: Tensor, right: Tensor, transposed: bool, scaling: float) -> Tensor:
     """`scaling` * `left`' @ `right`, (rank, size) of (tokens, rank) and (tokens, size), or that `transposed`;
     float32."""
     import torch
@@ -322,7 +324,7 @@ def gradient(left: Any, right: Any, transposed: bool, scaling: float) -> Any:
     return answer
 
 
-def _require_product(answer: Any, left: Any, right: Any, transposed: bool) -> None:
+def _require_product(answer: Tensor, left: Tensor, right: Tensor, transposed: bool) -> None:
     """RuntimeError unless `answer` has the shape of `left` @ `right`, or that `transposed`."""
     shape = tuple(reversed(right.shape)) if transposed else tuple(right.shape)
     fits = shape == (left.shape[1], answer.shape[1]) and len(answer) == len(left)
@@ -330,10 +332,10 @@ def _require_product(answer: Any, left: Any, right: Any, transposed: bool) -> No
 
 
 def _low_rank(
-    function: Any,
-    left: Any,
-    right: Any,
-    answer: Any,
+    function: ctypes._NamedFuncPointer,
+    left: Tensor,
+    right: Tensor,
+    answer: Tensor,
     sizes: tuple[int, ...],
     scaling: float,
     transposed: bool,
@@ -345,7 +347,7 @@ def _low_rank(
         raise MemoryError("out of memory in a product of LoRA")
 
 
-def norm(x: Any, weight: Any, added: float, epsilon: float) -> tuple[Any, Any]:
+def norm(x: Tensor, weight: Tensor, added: float, epsilon: float) -> tuple[Tensor, Tensor]:
     """The root mean square norm of the rows of `x` (…, size), without gaps, with weights of `weight` +
     `added`; and what each row is multiplied with (…, 1), float32."""
     import torch
@@ -354,12 +356,12 @@ def norm(x: Any, weight: Any, added: float, epsilon: float) -> tuple[Any, Any]:
     return _norm(x, weight, added, epsilon, factors, None), factors
 
 
-def norm_gradient(x: Any, weight: Any, added: float, factors: Any, upper: Any) -> Any:
+def norm_gradient(x: Tensor, weight: Tensor, added: float, factors: Tensor, upper: Tensor) -> Tensor:
     """The gradient of `x` from that of `norm`, `upper`."""
     return _norm(x, weight, added, 0.0, factors, upper.contiguous())
 
 
-def _norm(x: Any, weight: Any, added: float, epsilon: float, factors: Any, upper: Any) -> Any:
+def _norm(x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, upper: Tensor) -> Tensor:
     import torch
 
     fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.is_contiguous()
@@ -372,7 +374,7 @@ def _norm(x: Any, weight: Any, added: float, epsilon: float, factors: Any, upper
     return answer
 
 
-def rotates(x: Any, cosines: Any, sines: Any) -> bool:
+def rotates(x: Tensor, cosines: Tensor, sines: Tensor) -> bool:
     """Whether `rotation` can compute with `x` (1, heads, tokens, size), and `cosines` and `sines`."""
     size = x.shape[3]
     tables = cosines.shape == sines.shape == (1, x.shape[2], size)
@@ -380,7 +382,7 @@ def rotates(x: Any, cosines: Any, sines: Any) -> bool:
     return tables and plain and size % (2 * HEAD) == 0 and computes(x, cosines, sines)
 
 
-def rotation(x: Any, cosines: Any, sines: Any, backward: bool) -> Any:
+def rotation(x: Tensor, cosines: Tensor, sines: Tensor, backward: bool) -> Tensor:
     """The halves of the heads of `x` (1, heads, tokens, size), rotated by their positions, whose `cosines`
     and `sines` (1, tokens, size) are known; `backward` in the other direction, as for gradients."""
     _require(rotates(x, cosines, sines), "a rotation")
@@ -393,7 +395,7 @@ def rotation(x: Any, cosines: Any, sines: Any, backward: bool) -> Any:
     return answer.transpose(1, 2)
 
 
-def softmax(logits: Any, labels: Any, sign: float) -> Any:
+def softmax(logits: Tensor, labels: Tensor, sign: float) -> Tensor:
     """What the softmax of `logits` (rows, words), without gaps, says of the `labels` of the rows: the label's
     logit, the logarithm of the sum of exponentials, the mean of the logits, their mean by the softmax, and
     whether the label's is the first of the largest; float32 (5, rows).
@@ -418,7 +420,7 @@ def softmax(logits: Any, labels: Any, sign: float) -> Any:
     return found
 
 
-def _type(tensor: Any) -> int | None:
+def _type(tensor: Tensor) -> int | None:
     """`HoneType` of a tensor."""
     return {"torch.float32": 0, "torch.bfloat16": 1}.get(str(tensor.dtype))
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.kernels import native
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        added: float
+        by_kernel: bool
+
 
 # Rows and relative difference of the test whether a norm is computed alike.
 TRIED_ROWS = 4
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
 
-def fuse_norms(model: Any) -> None:
+def fuse_norms(model: PreTrainedModel) -> None:
     """Replaces the forward pass of every root mean square norm of `model` whose weight is frozen, if ours
     gives the same."""
     for module in model.modules():
@@ -35,11 +46,11 @@ def fuse_norms(model: Any) -> None:
             del module.forward
 
 
-def _alike(module: Any) -> bool:
+def _alike(module: Module) -> bool:
     """Whether the norm gives what its class gives."""
     import torch
 
-    weight = module.weight
+    weight: Tensor = module.get_parameter("weight")
     # Independent of the random numbers of the training; small enough that the epsilon counts.
     made = torch.Generator().manual_seed(0)
     rows = torch.randn(TRIED_ROWS, len(weight), generator=made)
@@ -56,10 +67,10 @@ def _alike(module: Any) -> bool:
         return False
 
 
-def _forward(added: float, epsilon: float) -> Any:
+def _forward(added: float, epsilon: float) -> Callable[..., Tensor]:
     """The forward pass of a norm whose weight counts with `added`."""
 
-    def forward(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self: Module, x: Tensor, *args: object, **kwargs: object) -> Tensor:
         """The norm of `x`; as its class computes it with anything else."""
         if args or kwargs or self.weight.requires_grad or x.device.type != "cpu":
             return type(self).forward(self, x, *args, **kwargs)
@@ -78,7 +89,7 @@ def norm_class() -> type[torch.autograd.Function]:
         dimension, with the gradient of x. Computes in float32."""
 
         @staticmethod
-        def forward(context: Any, x: Any, weight: Any, added: float, epsilon: float) -> Any:
+        def forward(context: _Context, x: Tensor, weight: Tensor, added: float, epsilon: float) -> Tensor:
             context.added = added
             context.by_kernel = x.is_contiguous() and native.computes(x, weight)
             if context.by_kernel:
@@ -98,7 +109,7 @@ def norm_class() -> type[torch.autograd.Function]:
             return answer
 
         @staticmethod
-        def backward(context: Any, upper: Any) -> Any:
+        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
             x, weight, factor = context.saved_tensors
             if context.by_kernel:
                 return native.norm_gradient(x, weight, context.added, factor, upper), None, None, None

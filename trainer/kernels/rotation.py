@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels import native
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from trainer.kernels.context import Context
 
 # What transformers' decoders call it.
 NAME = "apply_rotary_pos_emb"
 
 
-def fuse_rotations(model: Any) -> None:
+def fuse_rotations(model: PreTrainedModel) -> None:
     """Lets the attention layers of `model` whose classes call the usual rotation call ours, if it gives the
     same: some models rotate other places of a head."""
     if native.library() is None:
@@ -30,10 +35,12 @@ def fuse_rotations(model: Any) -> None:
 
 
 @lru_cache(maxsize=8)
-def _calling(forward: FunctionType, usual: Any) -> FunctionType:
+def _calling(forward: FunctionType, usual: Callable[..., tuple[Tensor, Tensor]]) -> FunctionType:
     """`forward`, which calls our rotation instead of the `usual` one."""
 
-    def rotated(q: Any, k: Any, cos: Any, sin: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def rotated(
+        q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
         if args or kwargs or not all(native.rotates(part, cos, sin) for part in (q, k)):
             return usual(q, k, cos, sin, *args, **kwargs)
         return rotation_class().apply(q, cos, sin), rotation_class().apply(k, cos, sin)
@@ -45,7 +52,7 @@ def _calling(forward: FunctionType, usual: Any) -> FunctionType:
 
 
 @lru_cache(maxsize=8)
-def _is_usual(usual: Any) -> bool:
+def _is_usual(usual: Callable[..., tuple[Tensor, Tensor]]) -> bool:
     """Whether `usual` rotates as ours does."""
     import torch
 
@@ -69,12 +76,12 @@ def rotation_class() -> type[torch.autograd.Function]:
         """`apply(x, cosines, sines)`: as `native.rotation`, with the gradient of x."""
 
         @staticmethod
-        def forward(context: Any, x: Any, cosines: Any, sines: Any) -> Any:
+        def forward(context: Context, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
             context.save_for_backward(cosines, sines)
             return native.rotation(x, cosines, sines, False)
 
         @staticmethod
-        def backward(context: Any, upper: Any) -> Any:
+        def backward(context: Context, upper: Tensor) -> tuple[Tensor | None, ...]:
             if upper.stride(3) != 1:
                 upper = upper.contiguous()
             cosines, sines = context.saved_tensors

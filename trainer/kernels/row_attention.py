@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+
+    from trainer.kernels.context import Context
+
+    class _Context(Context, Protocol):
+        rows: list[Row]
+        kind: Kind
+
 
 # Queries whose scores are computed at once. Of keys that follow them, causal attention computes no scores.
 BLOCK = 128
@@ -62,13 +70,19 @@ def row_attention_class() -> type[torch.autograd.Function]:
 
         @staticmethod
         def forward(
-            context: Any, query: Any, key: Any, value: Any, bias: Any, rows: list[Row], kind: Kind
-        ) -> Any:
+            context: _Context,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            bias: Tensor,
+            rows: list[Row],
+            kind: Kind,
+        ) -> Tensor:
             # Where the scaling is a power of 2, as often, this rounds nothing.
             query = query * kind.scaling if kind.scaling != 1.0 else query
             heads, tokens = query.shape[1:3]
             answer = query.new_empty(1, tokens, heads, value.shape[3])
-            kept: list[Any] = []
+            kept: list[Tensor] = []
             for row in rows:
                 keys, values = (_gathered(tensor, row) for tensor in (key, value))
                 long = keys.shape[1] > LONGEST_KEPT and kind.dropout == 0.0
@@ -86,7 +100,7 @@ def row_attention_class() -> type[torch.autograd.Function]:
             return answer
 
         @staticmethod
-        def backward(context: Any, upper: Any) -> Any:
+        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
             query, key, value, bias, *kept = context.saved_tensors
             kind = context.kind
             # Not all queries need be in a row.
@@ -131,7 +145,7 @@ def row_attention_class() -> type[torch.autograd.Function]:
     return RowAttention
 
 
-def _gathered(tensor: Any, row: Row) -> Any:
+def _gathered(tensor: Tensor, row: Row) -> Tensor:
     """The keys or values (groups, tokens, size) of a row."""
     import torch
 
@@ -156,7 +170,9 @@ def _seen(length: int, row: Row, start: int, kind: Kind) -> slice:
     return slice(first, place + queries.stop - queries.start)
 
 
-def _shares(query: Any, keys: Any, bias: Any, row: Row, start: int, kind: Kind) -> tuple[slice, slice, Any]:
+def _shares(
+    query: Tensor, keys: Tensor, bias: Tensor, row: Row, start: int, kind: Kind
+) -> tuple[slice, slice, Tensor]:
     """The places of the queries (scaled) of a block, those of the keys that they see, and how much each
     attends to each: (groups, heads of a group * queries, keys)."""
     import torch
@@ -178,37 +194,37 @@ def _shares(query: Any, keys: Any, bias: Any, row: Row, start: int, kind: Kind) 
     return queries, seen, torch.softmax(scores, -1, out=scores)
 
 
-def _dropped(shares: Any, dropout: float) -> Any:
+def _dropped(shares: Tensor, dropout: float) -> Tensor:
     """What shares are multiplied with, None without dropout."""
     import torch
 
     return None if dropout == 0.0 else torch.empty_like(shares).bernoulli_(1 - dropout).div_(1 - dropout)
 
 
-def _of_heads(tensor: Any, queries: slice, groups: int) -> Any:
+def _of_heads(tensor: Tensor, queries: slice, groups: int) -> Tensor:
     """The tokens of `tensor` (1, tokens, heads, size) at `queries`: (tokens, groups, heads of one, size)."""
     return tensor[0, queries].view(queries.stop - queries.start, groups, -1, tensor.shape[3])
 
 
-def _split(found: Any, queries: slice) -> tuple[int, int, int]:
+def _split(found: Tensor, queries: slice) -> tuple[int, int, int]:
     """Groups, heads of a group, and queries, of `found` (groups, heads of a group * queries, size)."""
     count = queries.stop - queries.start
     return found.shape[0], found.shape[1] // count, count
 
 
 @lru_cache(maxsize=8)
-def _mask(dtype: Any) -> Any:
+def _mask(dtype: torch.dtype) -> Tensor:
     """Minus infinity for each of BLOCK tokens (columns) that comes after a query (rows)."""
     import torch
 
     return torch.full((BLOCK, BLOCK), float("-inf"), dtype=dtype).triu(1)
 
 
-def _later(count: int, dtype: Any) -> Any:
+def _later(count: int, dtype: torch.dtype) -> Tensor:
     return _mask(dtype)[:count, :count]
 
 
-def _earlier(count: int, length: int, window: int, dtype: Any) -> Any:
+def _earlier(count: int, length: int, window: int, dtype: torch.dtype) -> Tensor:
     """Minus infinity for each of `length` keys before the window of one of the last `count` tokens."""
     import torch
 

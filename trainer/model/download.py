@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainer.protocol.context import JobContext
@@ -141,7 +141,7 @@ def _progress_class(job: JobContext) -> type:
     class Progress(tqdm):
         """Prints nothing; reports the one bar that counts bytes on the disk."""
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def __init__(self, *args: object, **kwargs: object) -> None:
             # The hub client has two bars in bytes: on the disk, and "Downloading" over the network.
             self._counts = kwargs.get("unit") == "B" and "Downloading" not in str(kwargs.get("desc"))
             self._last = 0.0

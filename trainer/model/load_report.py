@@ -23,7 +23,9 @@ MULTI_TOKEN = re.compile(r"(^|\.)(mtp|nextn)")
 LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
 
-def check(model: Any, report: dict[str, Any], config: dict[str, Any], new_head: bool = True) -> None:
+def check(
+    model: PreTrainedModel, report: dict[str, Any], config: dict[str, Any], new_head: bool = True
+) -> None:
     """Failure `bad_model` unless the files have all tensors of `model`, in its shapes, and no others.
 
     `report` is transformers' own (`output_loading_info`), which already leaves out tied weights and what a
@@ -88,7 +90,9 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
 
 
-def _surplus(model: Any, names: set[str], config: dict[str, Any], own: set[str] | None) -> list[str]:
+def _surplus(
+    model: PreTrainedModel, names: set[str], config: dict[str, Any], own: set[str] | None
+) -> list[str]:
     """Those of `names`, found in the files and not in `model`, that training without them would lose."""
     buffers = {name for name, _ in model.named_buffers()}
     quantized = bool(config.get("quantization_config"))

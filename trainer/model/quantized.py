@@ -9,6 +9,8 @@ from trainer.model.hardware import Hardware, quantization
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.protocol.contracts import Settings
 
 # What transformers needs to load weights by `quant_method` of a config.json, as import names (its
@@ -127,7 +129,7 @@ def load_arguments(config: dict[str, Any], settings: Settings, hardware: Hardwar
     return {} if wanted is None else {"quantization_config": wanted}
 
 
-def check_trainable(model: Any) -> None:
+def check_trainable(model: PreTrainedModel) -> None:
     """Failure `unsupported` for a loaded model whose quantized layers have no gradient."""
     quantizer = getattr(model, "hf_quantizer", None)
     if quantizer is None or getattr(quantizer.quantization_config, "dequantize", False):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 # Linear layers of torch, of GPT-2 and of bitsandbytes.
 LINEAR = ("Linear", "Conv1D", "Linear4bit", "Linear8bitLt")
@@ -28,13 +31,13 @@ class Targets:
     parameters: list[str] = field(default_factory=list)
 
 
-def linear_names(model: Any) -> list[str]:
+def linear_names(model: PreTrainedModel) -> list[str]:
     """The names (last part) of all linear layers of `model` but the output layer, sorted."""
     head = _head(model)
     return sorted({_leaf(name) for name, module in _linear(model) if module is not head})
 
 
-def check_targets(model: Any, wanted: list[str] | None) -> None:
+def check_targets(model: PreTrainedModel, wanted: list[str] | None) -> None:
     """Failure `unsupported` when `wanted` names modules that `model` does not have."""
     names = [name for name, _ in model.named_modules()]
     for end in wanted or []:
@@ -43,7 +46,7 @@ def check_targets(model: Any, wanted: list[str] | None) -> None:
 
 
 def choose_targets(
-    model: Any,
+    model: PreTrainedModel,
     wanted: list[str] | None,
     dropout: float = 0.0,
     others: list[str] | None = None,
@@ -105,7 +108,7 @@ def choose_targets(
     return Targets(divided.modules, [*divided.parameters, *joined])
 
 
-def _joined_experts(model: Any, counts: set[int]) -> list[str]:
+def _joined_experts(model: PreTrainedModel, counts: set[int]) -> list[str]:
     """The parameters that are the weights of all experts, (experts, rows, columns), of which a token takes
     some: one of `counts` is their number."""
     return [
@@ -113,7 +116,7 @@ def _joined_experts(model: Any, counts: set[int]) -> list[str]:
     ]
 
 
-def _divided(model: Any, chosen: list[str], dropout: float, asked: bool) -> Targets:
+def _divided(model: PreTrainedModel, chosen: list[str], dropout: float, asked: bool) -> Targets:
     """`chosen` as PEFT must be given them. A layer whose name it takes for a part of experts is trained by
     its weight, for which it has no dropout and no quantized weights; such a layer is left out there, or a
     Failure if it was `asked` for."""
@@ -146,11 +149,11 @@ def _ends_with(name: str, ends: list[str]) -> bool:
     return any(name == end or name.endswith(f".{end}") for end in ends)
 
 
-def _head(model: Any) -> Any:
+def _head(model: PreTrainedModel) -> Any:
     return model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
 
 
-def _linear(model: Any) -> list[tuple[str, Any]]:
+def _linear(model: PreTrainedModel) -> list[tuple[str, Any]]:
     """The layers of `model` that have the weight of a linear layer."""
     import torch
 
@@ -172,7 +175,7 @@ def _computes_otherwise(module: Any, given: Any, output: Any) -> bool:
     return not isinstance(output, torch.Tensor) or not torch.allclose(output, plain, rtol=1e-2, atol=1e-4)
 
 
-def _is_refused(model: Any, leaf: str) -> bool:
+def _is_refused(model: PreTrainedModel, leaf: str) -> bool:
     """Whether PEFT refuses modules of this name in `model`, as the output of some state-space layers."""
     from peft import LoraConfig
     from peft.tuners.tuners_utils import _check_lora_target_modules_mamba
@@ -184,7 +187,7 @@ def _is_refused(model: Any, leaf: str) -> bool:
         return True
 
 
-def _is_taken_for_experts(model: Any, leaf: str) -> bool:
+def _is_taken_for_experts(model: PreTrainedModel, leaf: str) -> bool:
     """Whether PEFT takes a target module of this name for a part of the parameter of all experts."""
     from peft import LoraConfig
     from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
@@ -198,7 +201,7 @@ def _is_taken_for_experts(model: Any, leaf: str) -> bool:
     return leaf not in config.target_modules
 
 
-def _expert_lists(model: Any) -> list[str]:
+def _expert_lists(model: PreTrainedModel) -> list[str]:
     """Where `model` has lists of alike modules within a layer, such as experts: the beginnings of names."""
     import torch
 
@@ -215,7 +218,7 @@ def _chooses(largest: Any, choices: list[Any]) -> bool:
     )
 
 
-def _watch(model: Any) -> tuple[dict[str, Any], list[Any]]:
+def _watch(model: PreTrainedModel) -> tuple[dict[str, Any], list[Any]]:
     """How many numbers each linear layer of `model` returns for a token, and the place of the largest for a
     few tokens; and the same of what the model takes the largest of. Both are empty for a model that does not
     compute so few tokens."""

@@ -126,7 +126,7 @@ def skeleton(config: dict[str, Any], directory: Path) -> Any:
         return getattr(transformers, part.text_class)(stored.get_text_config(decoder=True))
 
 
-def is_left_out(model: Any, tensor: str) -> bool:
+def is_left_out(model: PreTrainedModel, tensor: str) -> bool:
     """Whether a tensor of the checkpoint, named as the loaded text part `model` would, is of another part:
     it lies in no module that the text part has."""
     decoder = model.get_decoder()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def embedding_rows(config: dict[str, Any]) -> int | None:
@@ -16,7 +19,7 @@ def embedding_rows(config: dict[str, Any]) -> int | None:
     return None
 
 
-def check(tokenizer: Any, config: dict[str, Any]) -> None:
+def check(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> None:
     """Failure `bad_model` when `tokenizer` makes tokens of ordinary text, or of its template, that the
     embedding has no rows for.
 
@@ -39,7 +42,9 @@ def check(tokenizer: Any, config: dict[str, Any]) -> None:
 
 
 def checked(
-    tokenizer: Any, config: dict[str, Any], produce: Callable[[list[dict[str, Any]]], list[Any]]
+    tokenizer: PreTrainedTokenizerBase,
+    config: dict[str, Any],
+    produce: Callable[[list[dict[str, Any]]], list[Any]],
 ) -> Callable[[list[dict[str, Any]]], list[Any]]:
     """`produce`, which makes records of token ids, with Failure `bad_dataset_row` for a token that the
     embedding has no row for; `produce` itself where there are none."""
@@ -60,7 +65,7 @@ def checked(
     return produce_checked
 
 
-def _beyond(tokenizer: Any, config: dict[str, Any]) -> dict[int, str]:
+def _beyond(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> dict[int, str]:
     """The tokens that the embedding has no rows for, by number."""
     rows = embedding_rows(config)
     if rows is None:

@@ -5,7 +5,7 @@ Whether a model computes the same in this way is tried on a few of the job's row
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.layers import unfuse_layers
 from trainer.kernels.loss import log_probabilities
@@ -14,6 +14,9 @@ from trainer.padding_free.shared_rows import grouped
 from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 # Rows of that trial, and the most tokens of each.
@@ -22,8 +25,8 @@ TRIED_TOKENS = 48
 
 
 def token_log_probabilities(
-    inner: Any, rows: list[list[int]], prompts: list[int], figures: bool
-) -> tuple[Any, Any]:
+    inner: PreTrainedModel, rows: list[list[int]], prompts: list[int], figures: bool
+) -> tuple[Tensor, Tensor]:
     """The log-probability of every token behind the first `prompts[i]` (at least 1) of each of `rows` by the
     model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`."""
     import torch
@@ -40,7 +43,7 @@ def token_log_probabilities(
     return log_probabilities(inner, states, torch.tensor(labels, device=states.device), figures)
 
 
-def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Any]:
+def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Tensor]:
     """`rows` for `rewards_of`: one concatenated sequence (1, tokens) of `parts` (rows, 2), each of so many
     tokens of its own that continue so many of another's; and of each row the place that judges it."""
     import torch
@@ -52,7 +55,7 @@ def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Any]:
     return {"places": torch.tensor(places), "parts": torch.tensor(parts), **laid.tensors()}
 
 
-def rewards_of(inner: Any, inputs: dict[str, Any]) -> Any:
+def rewards_of(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The reward of each row of `laid_out` by `inner`, a causal model that classifies a sequence by its last
     token other than the one that fills up rows."""
     lengths, shared = inputs["parts"].t().tolist()
@@ -60,7 +63,7 @@ def rewards_of(inner: Any, inputs: dict[str, Any]) -> Any:
     return inner.score(states)[:, 0]
 
 
-def rewards(inner: Any, rows: list[list[int]], pad: int | None) -> Any:
+def rewards(inner: PreTrainedModel, rows: list[list[int]], pad: int | None) -> Tensor:
     """The reward of each of `rows` by such a model; `pad` is the token that fills up rows."""
     inputs = {name: value.to(inner.device) for name, value in laid_out(rows, pad).items()}
     return rewards_of(inner, inputs)
@@ -72,7 +75,7 @@ def _judged(row: list[int], pad: int | None) -> int:
     return next((at for at in range(len(row) - 1, -1, -1) if row[at] != pad), 0)
 
 
-def padded_rewards(model: Any, rows: list[list[int]], pad: int) -> Any:
+def padded_rewards(model: PreTrainedModel, rows: list[list[int]], pad: int) -> Tensor:
     """The rewards of `rows` as the library computes them, with padding."""
     import torch
 
@@ -83,7 +86,9 @@ def padded_rewards(model: Any, rows: list[list[int]], pad: int) -> Any:
     return model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits[:, 0]
 
 
-def make_rewards_padding_free(model: Any, rows: list[list[int]], pad: int, hardware: Hardware) -> str | None:
+def make_rewards_padding_free(
+    model: PreTrainedModel, rows: list[list[int]], pad: int, hardware: Hardware
+) -> str | None:
     """Switches `model` to padding-free attention if the rewards of the first of `rows` stay the same; returns
     why it did not, or None. If not, the model has the library's layers again, except for single linear
     ones."""

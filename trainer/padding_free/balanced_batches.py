@@ -7,15 +7,20 @@ padding, which this path does not compute, and repeats rows to fill up the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy
 from torch.utils.data import BatchSampler
 
 from trainer.data.lengths import labelled_counts, list_lengths
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch.utils.data import DataLoader
+    from transformers import PreTrainedModel
 
 # Exchanges of rows after they are placed. A step of many rows is even without them.
 EXCHANGES = 8
@@ -58,7 +63,7 @@ def balanced(step: list[list[int]], rows: Rows) -> list[list[int]]:
     return [sorted(batch, key=place.__getitem__) for batch in made]
 
 
-def evened(rows: list[int], count: int, work: Any) -> list[list[int]]:
+def evened(rows: list[int], count: int, work: Sequence[float]) -> list[list[int]]:
     """`rows` in `count` batches with about as much `work` each.
 
     The largest row is placed first, each in the batch with the least work (R. L. Graham, Bounds on
@@ -90,7 +95,7 @@ def evened(rows: list[int], count: int, work: Any) -> list[list[int]]:
     return made
 
 
-def rows_of(dataset: Any, model: Any, size: int) -> Rows:
+def rows_of(dataset: Dataset, model: PreTrainedModel, size: int) -> Rows:
     """The rows of `dataset` for `model`, a causal model, in micro-batches of `size` rows.
 
     The work of a row is that of its multiplications: in the layers for each token, in the output layer for
@@ -107,7 +112,7 @@ def rows_of(dataset: Any, model: Any, size: int) -> Rows:
     return Rows(lengths.tolist(), work.tolist(), most)
 
 
-def balance_batches(loader: Any, per_step: int, rows: Rows) -> Any:
+def balance_batches(loader: DataLoader, per_step: int, rows: Rows) -> DataLoader:
     """`loader`, prepared by accelerate, with BalancedBatches of `rows`.
 
     `per_step` is how many micro-batches all ranks have in a step.

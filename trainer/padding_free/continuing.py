@@ -6,7 +6,7 @@ Imports torch and transformers; import it inside functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,6 +22,8 @@ from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
 
 # Most tokens of prompts in a pass; on a CPU, more take more memory and no less time.
 PASS_TOKENS = {"cpu": 256, "gpu": 4096}
@@ -55,10 +57,10 @@ MOST_ROWS = 64
 KEPT_BYTES = 512 << 20
 
 # Chooses a token for each of some rows, from their logits (rows, vocabulary), float32, and their numbers.
-Choose = Callable[[Any, list[int]], Any]
+Choose = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
 
-def likeliest(logits: Any, rows: list[int]) -> Any:
+def likeliest(logits: Tensor, rows: list[int]) -> Tensor:
     """The likeliest token of each row."""
     return logits.argmax(-1)
 
@@ -72,13 +74,13 @@ class Draws:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def __call__(self, logits: Any, rows: list[int]) -> Any:
+    def __call__(self, logits: Tensor, rows: list[int]) -> Tensor:
         """A token for each of `rows`."""
         numbers = torch.rand(self.count, dtype=torch.float64)[rows, None].to(logits.device)
         return drawn(logits.softmax(-1), numbers)
 
 
-def drawn(shares: Any, numbers: Any) -> Any:
+def drawn(shares: Tensor, numbers: Tensor) -> Tensor:
     """The token of each row of `shares` (rows, vocabulary) at which their sum reaches `numbers` (rows, 1),
     which are at least 0 and less than 1."""
     sums = shares.double().cumsum(-1)
@@ -86,7 +88,7 @@ def drawn(shares: Any, numbers: Any) -> Any:
 
 
 def continue_prompts(
-    model: Any,
+    model: PreTrainedModel,
     prompts: list[list[int]],
     *,
     copies: list[int] | None = None,
@@ -111,7 +113,7 @@ def continue_prompts(
 
 
 def _continue(
-    inner: Any,
+    inner: PreTrainedModel,
     prompts: list[list[int]],
     copies: list[int],
     most: list[int],
@@ -155,7 +157,9 @@ def _continue(
         ).last_hidden_state[:, -1]
 
 
-def _begin(inner: Any, prompts: list[list[int]], kept: KeptRows, step: Callable[[], None]) -> Any:
+def _begin(
+    inner: PreTrainedModel, prompts: list[list[int]], kept: KeptRows, step: Callable[[], None]
+) -> Tensor:
     """Computes the prompts for `kept`; the last state of each (prompts, size)."""
     found = []
     start = 0
@@ -179,14 +183,14 @@ def _begin(inner: Any, prompts: list[list[int]], kept: KeptRows, step: Callable[
 
 
 # How many keys and values each model that was continued keeps of a token.
-_kept_of_token: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+_kept_of_token: WeakKeyDictionary[Module, int] = WeakKeyDictionary()
 
 # Why each model is not continued in this way, or None where it is.
-_tried: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
+_tried: WeakKeyDictionary[Module, str | None] = WeakKeyDictionary()
 
 
 def why_not_continued(
-    model: Any, prompts: list[list[int]], weights: str, overridden: tuple[str, ...] = ()
+    model: PreTrainedModel, prompts: list[list[int]], weights: str, overridden: tuple[str, ...] = ()
 ) -> str | None:
     """Switches `model` to attention without padding if it continues the first of `prompts` as the library
     does; returns why it did not, or None. Tries a model once, and then prints why.
@@ -212,7 +216,7 @@ def why_not_continued(
     return why
 
 
-def _why_changed(inner: Any, overridden: tuple[str, ...]) -> str | None:
+def _why_changed(inner: PreTrainedModel, overridden: tuple[str, ...]) -> str | None:
     """A setting of the model's own generation that changes the probabilities of its tokens."""
     config = inner.generation_config
     for name, nothing in CHANGES.items():
@@ -222,7 +226,7 @@ def _why_changed(inner: Any, overridden: tuple[str, ...]) -> str | None:
     return None
 
 
-def rows_at_once(model: Any, tokens: int) -> int:
+def rows_at_once(model: PreTrainedModel, tokens: int) -> int:
     """How many rows of so many `tokens` are continued together: MOST_ROWS, or as many as have keys and values
     of KEPT_BYTES, but at least one. The trial of `why_not_continued` has shown how many each token has."""
     return max(1, min(MOST_ROWS, KEPT_BYTES // (4 * tokens * _kept_of_token[without_adapter(model)])))
@@ -233,14 +237,14 @@ def _forced(prompts: list[list[int]]) -> list[list[int]]:
     return [[prompt[at % len(prompt)] for at in range(TRIED_STEPS)] for prompt in prompts]
 
 
-def _continued(model: Any, prompts: list[list[int]]) -> Any:
+def _continued(model: PreTrainedModel, prompts: list[list[int]]) -> Tensor:
     """The log-probabilities of what each of `prompts` is continued with, computed here."""
     forced = _forced(prompts)
     # Rows leave one after the other.
     most = [TRIED_STEPS - at % 2 for at in range(len(prompts))]
     told: list[list[Tensor]] = [[] for _ in prompts]
 
-    def choose(logits: Any, rows: list[int]) -> Any:
+    def choose(logits: Tensor, rows: list[int]) -> Tensor:
         tokens = [forced[row][len(told[row])] for row in rows]
         every = logits.log_softmax(-1)
         for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
@@ -251,7 +255,7 @@ def _continued(model: Any, prompts: list[list[int]]) -> Any:
     return torch.cat([torch.stack(each) for each in told])
 
 
-def _in_batch(inner: Any, prompts: list[list[int]]) -> Any:
+def _in_batch(inner: PreTrainedModel, prompts: list[list[int]]) -> Tensor:
     """The same, computed with padding as the library does."""
     answers = [row[: TRIED_STEPS - at % 2] for at, row in enumerate(_forced(prompts))]
     rows = [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)]

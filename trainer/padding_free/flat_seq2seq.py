@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.loss import has_frozen_head, labelled_loss, log_probabilities
 from trainer.padding_free.labelled import IGNORED, TRIED_ROWS, TRIED_TOKENS
 from trainer.padding_free.padding_free import why_padded
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 
-def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def collate(rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
     """A batch of `rows` (`input_ids`, `labels`): each of these concatenated, (1, tokens), and `lengths`
     (rows, 2), those of sources and targets."""
     import torch
@@ -33,13 +37,13 @@ def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return batch | {"attention_mask": torch.ones_like(batch["input_ids"])}
 
 
-def flat_loss(inner: Any, inputs: dict[str, Any]) -> Any:
+def flat_loss(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The mean loss of the labels of a batch of `collate`, by the model `inner`."""
     labels = inputs["labels"][0]
     return labelled_loss(inner, _states(inner, inputs), labels, len(labels))[0]
 
 
-def _states(inner: Any, inputs: dict[str, Any]) -> Any:
+def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The decoder's last hidden states (targets, size)."""
     import torch
 
@@ -65,7 +69,7 @@ def _states(inner: Any, inputs: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def _short_biases(inner: Any, longest: int) -> Iterator[None]:
+def _short_biases(inner: PreTrainedModel, longest: int) -> Iterator[None]:
     """Biases by distance of the `longest` row, not of all rows together."""
     modules = [part for part in inner.modules() if getattr(part, "has_relative_attention_bias", False)]
     for module in modules:
@@ -78,7 +82,7 @@ def _short_biases(inner: Any, longest: int) -> Iterator[None]:
             del module.compute_bias
 
 
-def make_seq2seq_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
+def make_seq2seq_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the labels of the first of `rows`
     stay as likely; returns why it did not, or None."""
     import torch
@@ -92,14 +96,14 @@ def make_seq2seq_padding_free(model: Any, rows: Any, hardware: Hardware) -> str 
         lengths = {"input_ids": max(2, TRIED_TOKENS - 7 * index), "labels": max(2, TRIED_TOKENS // 4 + index)}
         taken.append({name: rows[index][name][:length] for name, length in lengths.items()})
 
-    def padded(name: str, filler: int) -> Any:
+    def padded(name: str, filler: int) -> Tensor:
         width = max(len(row[name]) for row in taken)
         every = [row[name] + [filler] * (width - len(row[name])) for row in taken]
         return torch.tensor(every, device=model.device)
 
     flat = {name: value.to(model.device) for name, value in collate(taken).items()}
 
-    def usual() -> Any:
+    def usual() -> Tensor:
         logits = inner(
             input_ids=padded("input_ids", 0),
             attention_mask=(padded("input_ids", -1) >= 0).long(),
@@ -109,7 +113,7 @@ def make_seq2seq_padding_free(model: Any, rows: Any, hardware: Hardware) -> str 
         found, labels = logits.log_softmax(-1), [row["labels"] for row in taken]
         return torch.cat([found[at, range(len(own)), own] for at, own in enumerate(labels)])
 
-    def ours() -> Any:
+    def ours() -> Tensor:
         return log_probabilities(inner, _states(inner, flat), flat["labels"][0], figures=False)[0]
 
     return why_padded(model, hardware, usual, ours)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.padding_free.trial import autocast
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
-def flat_trainer(base: type, flat_loss: Callable[[Any, dict[str, Any]], Any]) -> type:
+
+def flat_trainer(base: type, flat_loss: Callable[[PreTrainedModel, dict[str, Tensor]], Tensor]) -> type:
     """A subclass of `base`, a trainer class of the library, whose loss is `flat_loss` of a model without its
     adapter's wrapper and of a batch, a mean over what the batch counts."""
     from trl.models.utils import _ForwardRedirection
@@ -20,11 +24,11 @@ def flat_trainer(base: type, flat_loss: Callable[[Any, dict[str, Any]], Any]) ->
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
+            num_items_in_batch: Tensor | int | None = None,
+        ) -> Tensor | tuple[Tensor, object]:
             args = self.args
             unwrapped = self.accelerator.unwrap_model(model)
             given = unwrapped.get_base_model(), inputs
@@ -38,6 +42,6 @@ def flat_trainer(base: type, flat_loss: Callable[[Any, dict[str, Any]], Any]) ->
     return FlatTrainer
 
 
-def rows_in(inputs: dict[str, Any]) -> int:
+def rows_in(inputs: dict[str, Tensor]) -> int:
     """The number of rows of a batch that tells their `lengths`."""
     return len(inputs["lengths"])

@@ -6,10 +6,13 @@ Imports torch and transformers; import it inside functions.
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from transformers import Cache
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Columns that are added when there is no room for another token.
 MORE_COLUMNS = 16
@@ -58,7 +61,9 @@ class KeptRows(Cache):
         self._groups = [group for group in self._groups if group.lengths]
         return order
 
-    def update(self, key: Any, value: Any, layer: int, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def update(
+        self, key: Tensor, value: Tensor, layer: int, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
         """Keeps the keys and values of a pass; `attend` attends to them."""
         self._layer = layer
         self.sizes[layer] = sum(part.shape[1] * part.shape[3] for part in (key, value))
@@ -72,7 +77,7 @@ class KeptRows(Cache):
                 start = end
         return key, value
 
-    def attend(self, query: Any, scaling: float | None, window: int | None) -> Any:
+    def attend(self, query: Tensor, scaling: float | None, window: int | None) -> Tensor:
         """Attention of `query` (rows, heads, 1, size) to what the layer that was updated last has; returns
         (rows, 1, heads, size)."""
         found = []
@@ -109,8 +114,8 @@ class _Group:
         self.first = 0
         self._columns = self.column + MORE_COLUMNS
         # By layer: (rows, heads, columns, size) of keys and of values.
-        self._parts: dict[int, list[Any]] = {}
-        self._hidden: Any = None
+        self._parts: dict[int, list[Tensor]] = {}
+        self._hidden: Tensor | None = None
 
     def write(self, begun: bool) -> None:
         """Makes room for another token of every row, the first one where they have only `begun`."""
@@ -138,12 +143,12 @@ class _Group:
         self.lengths = [self.lengths[row] for row in order]
         return order
 
-    def add(self, key: Any, value: Any, layer: int) -> None:
+    def add(self, key: Tensor, value: Tensor, layer: int) -> None:
         """Keeps the keys and values of another token of every row."""
         for part, new in zip(self._parts[layer], (key, value), strict=True):
             part[: len(self.lengths), :, self.column] = new[:, :, 0]
 
-    def begin(self, key: Any, value: Any, layer: int, taken: range) -> None:
+    def begin(self, key: Tensor, value: Tensor, layer: int, taken: range) -> None:
         """Keeps those of the beginnings `taken`, which are laid end to end, that rows have."""
         if layer not in self._parts:
             dtype = torch.float32 if key.device.type == "cpu" else key.dtype
@@ -173,7 +178,7 @@ class _Group:
         hidden = torch.zeros(len(self.lengths), len(columns), device=device)
         self._hidden = hidden.masked_fill_(columns < begins[:, None], float("-inf"))[:, None, None]
 
-    def attend(self, query: Any, layer: int, scaling: float | None, window: int | None) -> Any:
+    def attend(self, query: Tensor, layer: int, scaling: float | None, window: int | None) -> Tensor:
         """Attention of the group's part of `query`."""
         rows, heads, _, size = query.shape
         first = self.first if window is None else max(self.first, self.column + 1 - window)

@@ -6,7 +6,7 @@ Whether a model's loss stays the same is tested on a few of the job's rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
 from trainer.kernels.logits import body_of
@@ -14,6 +14,10 @@ from trainer.kernels.loss import labelled_loss, log_probabilities
 from trainer.padding_free.trial import autocast, is_alike, log_probabilities_of, why_different
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 IGNORED = -100
@@ -23,7 +27,7 @@ TRIED_ROWS = 3
 TRIED_TOKENS = 48
 
 
-def why_not_labelled(model: Any, rows: Any, hardware: Hardware) -> str | None:
+def why_not_labelled(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Why `padded_loss` is not the loss of `model`, which has its LoRA, on the first of `rows` (with
     `input_ids`), with its layers as they are now; None where it is."""
     import torch
@@ -37,11 +41,11 @@ def why_not_labelled(model: Any, rows: Any, hardware: Hardware) -> str | None:
     taken = tried_rows(rows)
     batch = {name: value.to(model.device) for name, value in padded(taken).items()}
 
-    def usual() -> Any:
+    def usual() -> Tensor:
         output = inner(**batch, use_cache=False)
         return torch.cat([log_probabilities_of(output.logits, taken), output.loss.float()[None]])
 
-    def ours() -> Any:
+    def ours() -> Tensor:
         found = []
         states = _states(inner, batch)
         for row, of_row in zip(taken, states, strict=True):
@@ -52,7 +56,7 @@ def why_not_labelled(model: Any, rows: Any, hardware: Hardware) -> str | None:
     return why_different(lambda: is_alike(model, hardware, usual, ours), "for learned tokens alone")
 
 
-def why_not_packed(model: Any, rows: Any, hardware: Hardware) -> str | None:
+def why_not_packed(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Why `model` does not compute rows apart that are laid end to end, each with positions of its own, as
     those that are packed; None where each of the first of `rows` is as it is alone. Layers that carry a state
     from token to token take it into the next row."""
@@ -63,18 +67,20 @@ def why_not_packed(model: Any, rows: Any, hardware: Hardware) -> str | None:
     flat = {name: value.to(model.device) for name, value in concatenated(taken).items()}
     learned = (flat["position_ids"][0] > 0).nonzero()[:, 0]
 
-    def ours() -> Any:
+    def ours() -> Tensor:
         output = inner(input_ids=flat["input_ids"], position_ids=flat["position_ids"], use_cache=False)
         every = output.logits[0].float().log_softmax(-1)
         return every[learned - 1, flat["input_ids"][0, learned]]
 
-    def usual() -> Any:
+    def usual() -> Tensor:
         return log_probabilities_of(inner(**batch, use_cache=False).logits, taken)
 
     return why_different(lambda: is_alike(model, hardware, usual, ours), "with packed rows")
 
 
-def padded_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
+def padded_loss(
+    inner: PreTrainedModel, inputs: dict[str, Tensor], count: Tensor | int | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of `inner`, a model with an output layer, on padded rows: `input_ids`, `labels` and what else
     its forward pass takes, each (rows, tokens).
 
@@ -98,13 +104,18 @@ def padded_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, An
     return loss, number, correct
 
 
-def _states(inner: Any, inputs: dict[str, Any]) -> Any:
+def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The last hidden states (rows, tokens, size) of `inner`."""
     given = {name: value for name, value in inputs.items() if name != "labels"}
     return body_of(inner)(**given, use_cache=False).last_hidden_state
 
 
-def labelled_trainer(base: type, loss_of: Callable[[Any, dict[str, Any], Any], tuple[Any, Any, Any]]) -> type:
+def labelled_trainer(
+    base: type,
+    loss_of: Callable[
+        [PreTrainedModel, dict[str, Tensor], Tensor | int | None], tuple[Tensor, Tensor, Tensor]
+    ],
+) -> type:
     """A subclass of the library's SFT trainer whose loss is that of `loss_of`, as `padded_loss` tells it."""
     from trl.models.utils import _ForwardRedirection
 
@@ -115,11 +126,11 @@ def labelled_trainer(base: type, loss_of: Callable[[Any, dict[str, Any], Any], t
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
+            num_items_in_batch: Tensor | int | None = None,
+        ) -> Tensor | tuple[Tensor, object]:
             mode = "train" if model.training else "eval"
             args = self.args
             half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
@@ -143,13 +154,13 @@ def labelled_trainer(base: type, loss_of: Callable[[Any, dict[str, Any], Any], t
     return LabelledTrainer
 
 
-def tried_rows(rows: Any) -> list[list[int]]:
+def tried_rows(rows: Dataset) -> list[list[int]]:
     """The beginnings of the first of `rows`: of different lengths, which reveal a row that sees another."""
     taken = [rows[index]["input_ids"] for index in range(min(TRIED_ROWS, len(rows)))]
     return [ids[: max(2, TRIED_TOKENS - 7 * index)] for index, ids in enumerate(taken)]
 
 
-def padded(rows: list[list[int]]) -> dict[str, Any]:
+def padded(rows: list[list[int]]) -> dict[str, Tensor]:
     """`rows` as a padded batch in which the second half of each is learned."""
     import torch
 
@@ -160,7 +171,7 @@ def padded(rows: list[list[int]]) -> dict[str, Any]:
     return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
-def concatenated(rows: list[list[int]]) -> dict[str, Any]:
+def concatenated(rows: list[list[int]]) -> dict[str, Tensor]:
     """`rows` as one concatenated sequence in which the second half of each is learned."""
     import torch
 

@@ -7,9 +7,13 @@ what each counts. On a CPU only, where a smaller product of matrices is about as
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 # What another pass through a model costs, in tokens.
 PASS_TOKENS = 32
@@ -19,7 +23,7 @@ SOURCE = ("input_ids", "attention_mask", "token_type_ids")
 TARGET = ("labels", "decoder_input_ids", "decoder_attention_mask")
 
 
-def grouped_by_length(base: type, count: Callable[[dict[str, Any]], int]) -> type:
+def grouped_by_length(base: type, count: Callable[[dict[str, Tensor]], int]) -> type:
     """A subclass of `base`, a trainer class of the library, whose `compute_loss` is a mean over
     `count(inputs)` items, that computes a batch in parts."""
 
@@ -28,11 +32,11 @@ def grouped_by_length(base: type, count: Callable[[dict[str, Any]], int]) -> typ
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
-        ) -> Any:
+            num_items_in_batch: Tensor | int | None = None,
+        ) -> Tensor | tuple[Tensor, object]:
             off = why_not("parts of a batch", self.args.device.type) is not None
             whole = off or (return_outputs and not self.args.prediction_loss_only)
             parts = [inputs] if whole else parts_of(inputs)
@@ -52,7 +56,7 @@ def told(device: str) -> str:
     return "padded rows" if why_not("parts of a batch", device) else "rows in parts of similar length"
 
 
-def parts_of(inputs: dict[str, Any]) -> list[dict[str, Any]]:
+def parts_of(inputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
     """`inputs`, a batch with padding behind its rows, in parts without most of it."""
     mask = inputs["attention_mask"]
     sources = mask.sum(1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels import attention
 from trainer.kernels.allowed import why_not
@@ -21,13 +21,18 @@ from trainer.padding_free.parts import divides, parts_of, sum_of_parts
 from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different, without_adapter
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from torch.utils.data import DataLoader
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 # Supported `layer_types` of transformers' configurations.
 KINDS = ("full_attention", "sliding_attention")
 
 
-def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
+def make_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the tokens of the first of `rows`
     (with `input_ids`) stay as likely and their loss the same; returns why it did not, or None. If not, the
     model has the library's layers again, except for single linear ones."""
@@ -40,11 +45,11 @@ def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
     flat = {name: value.to(model.device) for name, value in concatenated(taken).items()}
     learned = (flat["position_ids"][0] > 0).nonzero()[:, 0]
 
-    def usual() -> Any:
+    def usual() -> Tensor:
         output = inner(**batch, use_cache=False)
         return torch.cat([log_probabilities_of(output.logits, taken), output.loss.float()[None]])
 
-    def ours() -> Any:
+    def ours() -> Tensor:
         states = row_states(inner, flat, learned - 1, row_lengths=lengths)
         each, _ = log_probabilities(inner, states, flat["input_ids"][0, learned], figures=False)
         return torch.cat([each, padding_free_loss(inner, flat, None)[0][None]])
@@ -56,7 +61,7 @@ def make_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
 
 
 def why_padded(
-    model: Any, hardware: Hardware, usual: Callable[[], Any], ours: Callable[[], Any]
+    model: PreTrainedModel, hardware: Hardware, usual: Callable[[], Tensor], ours: Callable[[], Tensor]
 ) -> str | None:
     """Switches `model` to padding-free attention if `ours()` then `is_alike` what `usual()` is with the
     library's layers; returns why it did not, or None."""
@@ -84,7 +89,7 @@ def why_padded(
     if not replaceable or before not in ("sdpa", attention.NAME):
         return "the attention of the model cannot be replaced"
 
-    def switched() -> Any:
+    def switched() -> Tensor:
         set_attention(inner, attention.register())
         return ours()
 
@@ -94,14 +99,16 @@ def why_padded(
     return why
 
 
-def set_attention(inner: Any, name: str) -> None:
+def set_attention(inner: PreTrainedModel, name: str) -> None:
     """Sets the attention of `inner` and of its parts, some of which have a copy of its configuration."""
     for part in inner.modules():
         if hasattr(getattr(part, "config", None), "_attn_implementation"):
             part.config._attn_implementation = name
 
 
-def row_states(inner: Any, inputs: dict[str, Any], places: Any = None, **rows: Any) -> Any:
+def row_states(
+    inner: PreTrainedModel, inputs: dict[str, Tensor], places: Tensor | None = None, **rows: Dataset
+) -> Tensor:
     """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
     `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart; with
     `past_key_values` it keeps keys and values. With `places` only the states of these tokens, in that order.
@@ -121,7 +128,9 @@ def row_states(inner: Any, inputs: dict[str, Any], places: Any = None, **rows: A
     return states if places is None else states[places]
 
 
-def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[Any, Any, Any]:
+def padding_free_loss(
+    inner: PreTrainedModel, inputs: dict[str, Tensor], count: Tensor | int | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of `inner`, a model with an output layer, on one concatenated sequence: `input_ids`,
     `position_ids` that restart with each row, and `labels`, each (1, tokens).
 
@@ -143,7 +152,10 @@ def padding_free_loss(inner: Any, inputs: dict[str, Any], count: Any) -> tuple[A
             {name: torch.cat([every[row] for row in part])[None] for name, every in rows.items()}
             for part in parts
         ]
-        return sum_of_parts(inner, [partial(padding_free_loss, inner, part, count) for part in given])
+        loss, number, correct = sum_of_parts(
+            inner, [partial(padding_free_loss, inner, part, count) for part in given]
+        )
+        return loss, number, correct
     labels, hidden = labels[chosen], row_states(inner, inputs, chosen, row_lengths=lengths)
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count
@@ -160,7 +172,7 @@ def padding_free_trainer(base: type) -> type:
     class PaddingFreeTrainer(labelled):
         """Balances the batches of a step."""
 
-        def _get_dataloader(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        def _get_dataloader(self, dataset: Dataset, *args: object, **kwargs: object) -> DataLoader:
             loader = super()._get_dataloader(dataset, *args, **kwargs)
             per_step = self.args.gradient_accumulation_steps * self.args.world_size
             if not kwargs.get("is_training") or per_step == 1:

@@ -19,6 +19,10 @@ from trainer.padding_free.shared_rows import SharedRows
 from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different, without_adapter
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 # Pairs of that test, and the most tokens of a prompt and of an answer.
@@ -70,8 +74,8 @@ def _parts(pair: dict[str, list[int]]) -> tuple[list[int], list[int], list[int]]
 
 
 def answer_log_probabilities(
-    inner: Any, inputs: dict[str, Any], figures: bool = True
-) -> tuple[Any, Any, list[int]]:
+    inner: PreTrainedModel, inputs: dict[str, Tensor], figures: bool = True
+) -> tuple[Tensor, Tensor, list[int]]:
     """The log-probability of each answer (pairs, 2), chosen first, by the model `inner` for a batch of
     `collate`; of each label what `log_probabilities` tells with `figures`; and the labels of each answer."""
     import torch
@@ -86,7 +90,9 @@ def answer_log_probabilities(
     return sums.view(-1, 2), told, counts
 
 
-def _label_log_probabilities(inner: Any, inputs: dict[str, Any], figures: bool) -> tuple[Any, Any]:
+def _label_log_probabilities(
+    inner: PreTrainedModel, inputs: dict[str, Tensor], figures: bool
+) -> tuple[Tensor, Tensor]:
     """The log-probability of each label of a batch of `collate`, and what is told of it with `figures`."""
     row_lengths, shared = [], []
     for prompt, chosen, rejected in inputs["lengths"].tolist():
@@ -96,14 +102,14 @@ def _label_log_probabilities(inner: Any, inputs: dict[str, Any], figures: bool) 
     return log_probabilities(inner, states, inputs["labels"], figures)
 
 
-def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
+def fuse_layers_for_pairs(model: PreTrainedModel, pairs: Dataset, hardware: Hardware) -> None:
     """Replaces the layers of `model`, which has its LoRA, by ours if the tokens of both answers of the first
     of `pairs` stay as likely; otherwise only its single linear layers."""
     if why_not("fused layers", hardware.device) is not None:
         return
     taken, inner = _tried(pairs), without_adapter(model)
 
-    def padded() -> Any:
+    def padded() -> Tensor:
         return _padded_log_probabilities(inner, taken)
 
     fuse_layers(model, hardware.device)
@@ -111,7 +117,7 @@ def fuse_layers_for_pairs(model: Any, pairs: Any, hardware: Hardware) -> None:
         unfuse_layers(model, hardware.device)
 
 
-def _tried(pairs: Any) -> list[dict[str, list[int]]]:
+def _tried(pairs: Dataset) -> list[dict[str, list[int]]]:
     """The end of the prompts and the beginning of the answers of the first of `pairs`. Different lengths
     reveal what is mixed up."""
     return [
@@ -124,7 +130,7 @@ def _tried(pairs: Any) -> list[dict[str, list[int]]]:
     ]
 
 
-def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str | None:
+def make_pairs_padding_free(model: PreTrainedModel, pairs: Dataset, hardware: Hardware) -> str | None:
     """Switches `model` to padding-free attention if the tokens of both answers of the first of `pairs` stay
     as likely; returns why it did not, or None."""
     taken = _tried(pairs)
@@ -140,7 +146,7 @@ def make_pairs_padding_free(model: Any, pairs: Any, hardware: Hardware) -> str |
     )
 
 
-def _padded_log_probabilities(inner: Any, pairs: list[dict[str, list[int]]]) -> Any:
+def _padded_log_probabilities(inner: PreTrainedModel, pairs: list[dict[str, list[int]]]) -> Tensor:
     """The log-probabilities of the labels of `collate`, computed as the library does."""
     import torch
 

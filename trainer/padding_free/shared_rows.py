@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 # A shorter common beginning saves less than it costs.
 LEAST_SHARED = 4
@@ -45,7 +49,7 @@ class SharedRows:
         """Where the tokens `learned` of a row are predicted: by those before them."""
         return [self.place(row, token - 1) for token in learned]
 
-    def tensors(self, device: Any = None) -> dict[str, Any]:
+    def tensors(self, device: torch.device | None = None) -> dict[str, Tensor]:
         """`input_ids` and `position_ids`, each (1, tokens)."""
         import torch
 

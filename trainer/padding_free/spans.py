@@ -5,12 +5,17 @@ Whether a model gives the same losses is tested on a few of the job's rows, as f
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from trainer.padding_free.labelled import TRIED_ROWS, TRIED_TOKENS
 from trainer.padding_free.padding_free import row_states, why_padded
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
     from trainer.model.hardware import Hardware
 
 LABELS = ("start_positions", "end_positions")
@@ -24,7 +29,7 @@ class Collate:
     def __init__(self, first: int) -> None:
         self.first = first
 
-    def __call__(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    def __call__(self, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
         """A batch of `rows`, one concatenated sequence: `input_ids`, `position_ids` that restart with each
         row, `attention_mask` and, where rows have them, `token_type_ids`, each (1, tokens). `lengths` has the
         tokens of each row, and `start_positions` and `end_positions` are counted from its first."""
@@ -45,7 +50,7 @@ class Collate:
         return batch | {name: torch.tensor([int(row[name]) for row in rows]) for name in LABELS}
 
 
-def span_logits(inner: Any, inputs: dict[str, Any]) -> Any:
+def span_logits(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> list[Tensor]:
     """The logits of start and end (2, tokens) of each row, float32."""
     lengths = inputs["lengths"].tolist()
     typed = {"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {}
@@ -53,7 +58,7 @@ def span_logits(inner: Any, inputs: dict[str, Any]) -> Any:
     return [row.t() for row in logits.split(lengths)]
 
 
-def span_losses(inner: Any, inputs: dict[str, Any]) -> Any:
+def span_losses(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The loss of each row: the mean of the cross entropies of its start and its end, among its tokens."""
     import torch
 
@@ -62,12 +67,12 @@ def span_losses(inner: Any, inputs: dict[str, Any]) -> Any:
     return torch.stack(list(losses))
 
 
-def span_loss(inner: Any, inputs: dict[str, Any]) -> Any:
+def span_loss(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The mean of the losses of a batch's rows."""
     return span_losses(inner, inputs).mean()
 
 
-def first_position(inner: Any) -> int:
+def first_position(inner: PreTrainedModel) -> int:
     """What a model's positions begin at: RoBERTa's follow the number of its padding token."""
     import torch
 
@@ -77,7 +82,7 @@ def first_position(inner: Any) -> int:
     return 0
 
 
-def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | None:
+def make_spans_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the first of `rows` have the same
     probabilities of all places where answers could begin and end; returns why it did not, or None."""
     import torch
@@ -96,14 +101,14 @@ def make_spans_padding_free(model: Any, rows: Any, hardware: Hardware) -> str | 
     batch = Collate(first_position(inner))(taken)
     batch = {name: value.to(model.device) for name, value in batch.items()}
 
-    def apart() -> Any:
+    def apart() -> Iterator[Tensor]:
         """The library's logits of each row, without any other."""
         for row in taken:
             own = {name: torch.tensor([row[name]], device=model.device) for name in row if name not in LABELS}
             found = inner(**own, attention_mask=torch.ones_like(own["input_ids"]))
             yield torch.cat([found.start_logits, found.end_logits]).float()
 
-    def places(every: Any) -> Any:
+    def places(every: Iterable[Tensor]) -> Tensor:
         return torch.cat([logits.log_softmax(-1).flatten() for logits in every])
 
     return why_padded(model, hardware, lambda: places(apart()), lambda: places(span_logits(inner, batch)))

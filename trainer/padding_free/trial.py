@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from trainer.kernels.layers import as_the_library
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
+
     from trainer.model.hardware import Hardware
 
 # The most that two ways may be apart, as multiples of the root mean square of what rounding does: the root
@@ -27,7 +32,9 @@ FLOOR = 1e-6
 MANY = 1 << 22
 
 
-def is_alike(model: Any, hardware: Hardware, usual: Callable[[], Any], ours: Callable[[], Any]) -> bool:
+def is_alike(
+    model: PreTrainedModel, hardware: Hardware, usual: Callable[[], Tensor], ours: Callable[[], Tensor]
+) -> bool:
     """Whether `ours()` is what `usual()` is with the library's layers of `model`, but for rounding.
 
     Both are log-probabilities, or other figures that the model computes of each of some tokens, (tokens).
@@ -73,7 +80,7 @@ def why_different(alike: Callable[[], bool], how: str) -> str | None:
 
 
 @contextmanager
-def _rounded(inner: Any, dtype: str) -> Iterator[None]:
+def _rounded(inner: PreTrainedModel, dtype: str) -> Iterator[None]:
     """Within it, the outputs of the layers of `inner` are off by as much as rounding to `dtype` could put
     them. The random numbers are its own."""
     import torch
@@ -81,7 +88,7 @@ def _rounded(inner: Any, dtype: str) -> Iterator[None]:
     unit = torch.finfo(getattr(torch, dtype)).eps
     numbers = torch.Generator(inner.device).manual_seed(0)
 
-    def hook(module: Any, given: Any, output: Any) -> Any:
+    def hook(module: Module, given: object, output: ModelOutput) -> Tensor:
         if not isinstance(output, torch.Tensor) or not output.is_floating_point():
             return output
         shape = output.shape[-1:] if output.numel() > MANY else output.shape
@@ -98,19 +105,19 @@ def _rounded(inner: Any, dtype: str) -> Iterator[None]:
             each.remove()
 
 
-def without_adapter(model: Any) -> Any:
+def without_adapter(model: PreTrainedModel) -> PreTrainedModel:
     """The model that has the layers, with those of an adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
-def autocast(device: str, half: str | None) -> Any:
+def autocast(device: str, half: str | None) -> AbstractContextManager[object]:
     """Autocast to the torch dtype `half` on `device`, or none."""
     import torch
 
     return torch.autocast(device, getattr(torch, half)) if half else contextlib.nullcontext()
 
 
-def log_probabilities_of(logits: Any, rows: list[list[int]]) -> Any:
+def log_probabilities_of(logits: Tensor, rows: list[list[int]]) -> Tensor:
     """The log-probabilities of the tokens of `rows` but the first of each, by `logits` (rows, width,
     vocabulary), one row after the other."""
     import torch

@@ -13,6 +13,8 @@ from trainer.protocol.failures import Failure
 from trainer.providers.standard import Standard
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
     from trainer.protocol.contracts import Settings
@@ -126,13 +128,15 @@ class Accelerated:
         model, _ = FastLanguageModel.from_pretrained(**load_arguments(job, hardware))
         return model
 
-    def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+    def adapt(
+        self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> Any:
         """`model` with LoRA, initialized with the run's seed."""
         from unsloth import FastLanguageModel
 
         return FastLanguageModel.get_peft_model(model, **lora_arguments(job, model, also_train))
 
-    def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
+    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[Any, Any]:
         """`model` with LoRA, and no LoRA configuration for the library."""
         return self.adapt(job, model, "CAUSAL_LM"), None
 
@@ -159,7 +163,7 @@ def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
     }
 
 
-def lora_arguments(job: Job, model: Any, also_train: list[str] | None = None) -> dict[str, Any]:
+def lora_arguments(job: Job, model: PreTrainedModel, also_train: list[str] | None = None) -> dict[str, Any]:
     """The arguments of `FastLanguageModel.get_peft_model`; without `target_modules` all linear layers of
     `model` but its output. Failure `unsupported` when the model does not have the target modules."""
     from trainer.model.hardware import choose

@@ -13,6 +13,8 @@ from trainer.model.targets import choose_targets
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.protocol.contracts import Settings
 
@@ -105,18 +107,22 @@ class Standard:
         finally:
             logging.set_tqdm_hook(before)
 
-    def adapt(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+    def adapt(
+        self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> Any:
         """`model` with LoRA, initialized with the run's seed."""
         import peft
 
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
-    def adapt_for_pairs(self, job: Job, model: Any) -> tuple[Any, Any]:
+    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[Any, Any]:
         """`model`, and the LoRA configuration for the trainer of pairs, which keeps a second copy of an
         existing adapter."""
         return model, self.lora(job, model, "CAUSAL_LM")
 
-    def lora(self, job: Job, model: Any, task_type: str, also_train: list[str] | None = None) -> Any:
+    def lora(
+        self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> Any:
         """The LoRA configuration for `model`; sets the run's seed for its initialization.
 
         Failure `unsupported` when the target modules cannot have LoRA.
@@ -165,7 +171,7 @@ def _first_line(error: Exception) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def _keep_differentiable(model: Any) -> None:
+def _keep_differentiable(model: PreTrainedModel) -> None:
     """Disables a repacking of 4-bit layers: on processors with AVX-512 BF16, bitsandbytes repacks them in the
     first evaluation for a kernel without a gradient, and training continues without one."""
     for module in model.modules():

@@ -19,6 +19,8 @@ from trainer.training.references import References
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from trainer.data.job import Job
 
 
@@ -44,7 +46,7 @@ class Dpo:
         class Tokenized(DPOTrainer):
             """Uses the pairs as `encoded_pairs` tokenized them."""
 
-            def _prepare_dataset(self, dataset: Any, *args: Any) -> Any:
+            def _prepare_dataset(self, dataset: Dataset, *args: object) -> Any:
                 return dataset
 
         settings = job.settings

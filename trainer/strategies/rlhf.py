@@ -25,8 +25,12 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.reward_model import reward_function
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
+    from trainer.protocol.settings import Settings
 
 # Prompts that are continued to try whether a model can be without padding.
 TRIED_PROMPTS = 4
@@ -69,7 +73,7 @@ class Rlhf:
                 return ids, None, {}
 
         def reward(
-            prompts: list[str], completions: list[str], completion_ids: list[list[int]], **_: Any
+            prompts: list[str], completions: list[str], completion_ids: list[list[int]], **_: object
         ) -> Any:
             job.beat_or_stop()
             ids = job.tokenizer(text=prompts, add_special_tokens=False)["input_ids"]
@@ -122,7 +126,7 @@ class Rlhf:
         return {**result, "model": model, "references": references, "golden": golden}
 
 
-def _why_padded(job: Job, model: Any, training: Any, hardware: Hardware) -> str | None:
+def _why_padded(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> str | None:
     """Switches `model` to attention without padding if answers then have the same log-probabilities, and if
     it continues prompts as the library does; why not, or None."""
     from trainer.padding_free.continuing import why_not_continued
@@ -134,7 +138,7 @@ def _why_padded(job: Job, model: Any, training: Any, hardware: Hardware) -> str 
     return why
 
 
-def _generations(settings: Any, train_rows: int) -> int:
+def _generations(settings: Settings, train_rows: int) -> int:
     """Answers per prompt; Failure when a step has fewer than two, or more prompts than there are rows."""
     count = generations(settings)
     if count is None:

@@ -8,9 +8,14 @@ and all checkpoints answer the same rows, also when a run is resumed.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.steps import steps_per_epoch, total_steps
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from trainer.protocol.settings import Settings
 
 # Rows that are answered at least, where there are as many, and at most.
 LEAST_ROWS = 16
@@ -21,7 +26,7 @@ SHARE = 0.1
 TRAINED_PER_WRITTEN = 12
 
 
-def longest_answer(tokenizer: Any, references: list[str], most: int) -> int:
+def longest_answer(tokenizer: PreTrainedTokenizerBase, references: list[str], most: int) -> int:
     """The most tokens of an answer: twice those of the longest of `references` with its end, up to `most`;
     `most` without references."""
     if not references:
@@ -30,7 +35,7 @@ def longest_answer(tokenizer: Any, references: list[str], most: int) -> int:
     return min(most, 2 * (longest + 1))
 
 
-def scored_rows(settings: Any, train_rows: int, train_tokens: int, written: int) -> int:
+def scored_rows(settings: Settings, train_rows: int, train_tokens: int, written: int) -> int:
     """How many rows an evaluation answers with up to `written` tokens each, for a training on `train_rows`
     rows of `train_tokens` tokens altogether."""
     steps = total_steps(settings, train_rows)

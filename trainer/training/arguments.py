@@ -8,6 +8,8 @@ from trainer.data.steps import share_of_step, total_steps
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
 
@@ -18,7 +20,7 @@ SCHEDULE_ARGUMENTS = {
 }
 
 
-def router_loss(model: Any) -> float | None:
+def router_loss(model: PreTrainedModel) -> float | None:
     """`router_aux_loss_coef`: the loss for the choice of experts counts where the model's configuration asks
     for it, with or without padding. The library's default counts it for every model that could."""
     return None if getattr(model.config.get_text_config(), "output_router_logits", False) else 0.0

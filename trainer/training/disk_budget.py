@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from transformers import PreTrainedModel
 
     from trainer.data.job import Job
     from trainer.protocol.contracts import Disk
@@ -25,7 +27,7 @@ STATE_BYTES = {"sgd": 0, "adafactor": 1, "lion": 4, "rmsprop": 4, "adagrad": 4}
 ADAM_BYTES = 8
 
 
-def check(job: Job, model: Any) -> None:
+def check(job: Job, model: PreTrainedModel) -> None:
     """Failure `disk_full` when the run will write more than is free."""
     disk = job.spec.disk
     if disk is None:

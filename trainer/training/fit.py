@@ -10,10 +10,12 @@ from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, Trainer
+
     from trainer.data.job import Job
 
 
-def fit(trainer: Any, job: Job) -> dict[str, Any]:
+def fit(trainer: Trainer, job: Job) -> dict[str, Any]:
     """Trains, or resumes from the job's checkpoint, until the end or a stop.
 
     Returns `step`, `stopped` (None, `stop` or `signal`) and `metrics`, the latest values. With `keep_best`
@@ -63,7 +65,7 @@ def fit(trainer: Any, job: Job) -> dict[str, Any]:
     return {"step": step, "stopped": asked, "metrics": reporter.metrics}
 
 
-def beat_in_layers(model: Any, job: Job) -> list[Any]:
+def beat_in_layers(model: PreTrainedModel, job: Job) -> list[Any]:
     """Beats at every layer's forward and backward pass: one step of a large model on a CPU takes longer than
     the heartbeat timeout. Returns the hooks, to be removed."""
 

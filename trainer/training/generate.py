@@ -14,6 +14,10 @@ from trainer.data.template import render, split
 from trainer.training import answer_budget
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
+
     from trainer.data.job import Job
 
 # Prompts that are shown without `golden_prompts`.
@@ -49,7 +53,7 @@ class EvaluationPrompts:
     most: int
 
     @staticmethod
-    def of(job: Job, training: Any, held_out: Any | None) -> EvaluationPrompts:
+    def of(job: Job, training: Dataset, held_out: Dataset | None) -> EvaluationPrompts:
         """Those of the first validation rows, if there are any, within the budget that a training on the rows
         of `training` leaves; the request's `golden_prompts` are shown instead of them."""
         from pyarrow.compute import list_value_length
@@ -120,8 +124,8 @@ class PromptAnswers:
     def __init__(
         self,
         job: Job,
-        trainer: Any,
-        held_out: Any | None,
+        trainer: Trainer,
+        held_out: Dataset | None,
         answers: Callable[[list[Prompt], int], list[str]],
     ) -> None:
         self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, held_out)
@@ -201,7 +205,7 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
     return [*first, *tokenizer(text, add_special_tokens=False).input_ids]
 
 
-def generate_answers(job: Job, model: Any, prompts: Sequence[Prompt], longest: int) -> list[str]:
+def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt], longest: int) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
     tokens."""
     from trainer.padding_free.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
@@ -232,7 +236,7 @@ def generate_answers(job: Job, model: Any, prompts: Sequence[Prompt], longest: i
 
 
 def _by_library(
-    job: Job, model: Any, rows: list[list[int]], most: list[int], stops: list[int]
+    job: Job, model: PreTrainedModel, rows: list[list[int]], most: list[int], stops: list[int]
 ) -> list[list[int]]:
     """The tokens of the greedy answer to each of `rows`, at most as many as `most` has for it."""
     import torch
@@ -262,14 +266,14 @@ def beat_or_stop_criterion(job: Job) -> Any:
     """A stopping criterion that beats at every token and raises Stopped, and never ends a generation."""
     import torch
 
-    def criterion(input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+    def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Any:
         job.beat_or_stop()
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     return criterion
 
 
-def answer_text(tokenizer: Any, tokens: list[int], stops: list[int]) -> str:
+def answer_text(tokenizer: PreTrainedTokenizerBase, tokens: list[int], stops: list[int]) -> str:
     """The text of an answer's tokens before the first stop token."""
     ends = [tokens.index(stop) for stop in stops if stop in tokens]
     return tokenizer.decode(tokens[: min(ends)] if ends else tokens, skip_special_tokens=True).strip()

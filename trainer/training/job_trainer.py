@@ -9,6 +9,8 @@ from trainer.protocol import checkpoints
 from trainer.training.shared_weights import refuse_difference
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
 
 
@@ -33,14 +35,14 @@ def job_trainer(base: type, job: Job) -> type:
 
         references: Any = None
 
-        def _evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        def _evaluate(self, *args: object, **kwargs: object) -> Any:
             if self.state.global_step > 0:
                 return super()._evaluate(*args, **kwargs)
             # That of the base model: the training must be the same as without it.
             with kept_random_state():
                 return super()._evaluate(*args, **kwargs)
 
-        def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> Any:
+        def evaluation_loop(self, *args: object, metric_key_prefix: str = "eval", **kwargs: object) -> Any:
             job.phase("evaluate", None, None if self.state.global_step > 0 else "the base model")
             output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
             for name, value in rank.once(self.answers.in_evaluation).items():
@@ -48,7 +50,7 @@ def job_trainer(base: type, job: Job) -> type:
             job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
             return output
 
-        def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        def _save_checkpoint(self, model: PreTrainedModel, trial: object) -> None:
             refuse_difference(rank, self.model)
             states = rank.gather(self.random_state()) if rank.meets else []
             if self.references is not None:
@@ -87,7 +89,7 @@ def job_trainer(base: type, job: Job) -> type:
             self.reporter.checkpoint_saved(made, self.state)
             checkpoints.prune(folder, job.settings.save_total_limit, self.state.best_global_step)
 
-        def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        def _determine_best_metric(self, metrics: dict[str, float], trial: object) -> bool:
             better = super()._determine_best_metric(metrics, trial)
             if better and job.settings.keep_best:
                 self.control.should_save = True

@@ -5,7 +5,7 @@ Imports transformers; import it inside functions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import TrainerCallback
@@ -16,8 +16,12 @@ from trainer.padding_free.trial import autocast
 from trainer.training.references import References
 from trainer.training.shared_batches import Blank
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, TrainerControl, TrainerState, TrainingArguments
 
-def pairs_in(inputs: dict[str, Any]) -> int:
+
+def pairs_in(inputs: dict[str, Tensor]) -> int:
     """The number of pairs of a batch."""
     return len(inputs["lengths"])
 
@@ -33,7 +37,7 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
     class PairTrainer(base):
         """Logs what the library's trainer does."""
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def __init__(self, *args: object, **kwargs: object) -> None:
             super().__init__(*args, **kwargs)
             # The library's has set the padding token before, which generation needs.
             self.data_collator = collate
@@ -41,10 +45,10 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
 
         def compute_loss(
             self,
-            model: Any,
+            model: PreTrainedModel,
             inputs: dict[str, Any],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
+            num_items_in_batch: Tensor | int | None = None,
         ) -> Any:
             unwrapped = self.accelerator.unwrap_model(model)
             given = unwrapped.get_base_model(), inputs
@@ -53,7 +57,7 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
             # The probe's batches and those that only fill up a step are no part of the training.
             counts = self.is_in_train and not isinstance(inputs, Blank)
 
-            def reference() -> Any:
+            def reference() -> Tensor:
                 # It is kept, so nothing may be dropped out of it.
                 training = unwrapped.training
                 unwrapped.eval()
@@ -114,5 +118,7 @@ class _ShareReferences(TrainerCallback):
     def __init__(self, references: References) -> None:
         self.references = references
 
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.references.share()

@@ -6,7 +6,7 @@ Imports trl; import it inside functions.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,6 +14,10 @@ from trainer.data.job import Job
 from trainer.padding_free.answers import token_log_probabilities
 from trainer.padding_free.continuing import Draws, continue_prompts
 from trainer.padding_free.trial import autocast
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 def policy_trainer(base: type, job: Job) -> type:
@@ -28,7 +32,7 @@ def policy_trainer(base: type, job: Job) -> type:
         # Whether the next pass is the one of the policy before its update.
         _is_policy = False
 
-        def _generate_single_turn(self, prompt_ids: list[list[int]], *others: Any) -> list[list[int]]:
+        def _generate_single_turn(self, prompt_ids: list[list[int]], *others: object) -> list[list[int]]:
             groups = [(prompt, len(list(same))) for prompt, same in groupby(prompt_ids)]
             prompts = [prompt for prompt, _ in groups]
             return continue_prompts(
@@ -47,13 +51,13 @@ def policy_trainer(base: type, job: Job) -> type:
 
         def _get_per_token_logps_and_entropies(
             self,
-            model: Any,
-            input_ids: Any,
-            attention_mask: Any,
+            model: PreTrainedModel,
+            input_ids: Tensor,
+            attention_mask: Tensor,
             logits_to_keep: int,
             batch_size: int | None = None,
             compute_entropy: bool = False,
-            **others: Any,
+            **others: object,
         ) -> tuple[Any, Any, None]:
             seen = attention_mask.bool()
             rows = [ids[mask].tolist() for ids, mask in zip(input_ids, seen, strict=True)]

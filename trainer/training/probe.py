@@ -13,6 +13,8 @@ from trainer.protocol.failures import Failure, explain
 from trainer.training.disk_budget import state_bytes
 
 if TYPE_CHECKING:
+    from transformers import Trainer
+
     from trainer.data.job import Job
 
 OUT_OF_MEMORY = ("out_of_memory_gpu", "out_of_memory_host")
@@ -22,7 +24,7 @@ FILE = "probe.json"
 SPARE_BYTES = 32 << 20
 
 
-def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
+def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
     """Tries a forward and backward pass, and an evaluation's forward pass, on the training rows whose lists
     in `columns` are longest.
 
@@ -81,7 +83,7 @@ def run(job: Job, trainer: Any, columns: tuple[str, ...]) -> None:
         )
 
 
-def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
+def _attempt(trainer: Trainer, rows: list[int]) -> Failure | None:
     """None when a step with these training rows fits, otherwise the failure."""
     import torch
 
@@ -114,20 +116,20 @@ def _attempt(trainer: Any, rows: list[int]) -> Failure | None:
         model.train()
 
 
-def _autocast(trainer: Any) -> Any:
+def _autocast(trainer: Trainer) -> Any:
     """The precision of training: outside of `train()` the library does not apply it."""
     args = trainer.args
     return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
 
 
-def training_row(trainer: Any, index: int) -> dict[str, Any]:
+def training_row(trainer: Trainer, index: int) -> dict[str, Any]:
     """A training row with the columns that the collator accepts."""
     row = trainer.train_dataset[index]
     trainer._set_signature_columns_if_needed()
     return {name: value for name, value in row.items() if name in trainer._signature_columns}
 
 
-def _clean_up(trainer: Any) -> None:
+def _clean_up(trainer: Trainer) -> None:
     """Clears gradients, counters and caches after the probe."""
     import torch
 
@@ -142,7 +144,7 @@ def _clean_up(trainer: Any) -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
-def _divide_step(trainer: Any, size: int, accumulation: int) -> None:
+def _divide_step(trainer: Trainer, size: int, accumulation: int) -> None:
     """Sets the micro-batch and the accumulation steps."""
     trainer.args.per_device_train_batch_size = size
     trainer._train_batch_size = size

@@ -21,6 +21,9 @@ from trainer.training.shared_figures import SharedFigures
 from trainer.training.shared_weights import ignore_frozen
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, Trainer
+
     from trainer.data.job import Job
 
 
@@ -42,7 +45,7 @@ def ranked_trainer(base: type, job: Job) -> type:
         data_collator: Callable[..., Any]
         current_flos: float
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def __init__(self, *args: object, **kwargs: object) -> None:
             super().__init__(*args, **kwargs)
             self.data_collator = with_blanks(self.data_collator, lambda: training_row(self, 0))
             ignore_frozen(self.model)
@@ -50,11 +53,11 @@ def ranked_trainer(base: type, job: Job) -> type:
             # Of the metrics that are logged next.
             self.means: dict[str, float] = {}
 
-        def _get_dataloader(self, *args: Any, **kwargs: Any) -> Any:
+        def _get_dataloader(self, *args: object, **kwargs: object) -> Any:
             loader = super()._get_dataloader(*args, **kwargs)
             return loader if rank.world == 1 else share_batches(loader)
 
-        def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+        def get_batch_samples(self, *args: object, **kwargs: object) -> tuple[list[Any], Any]:
             batches, _ = super().get_batch_samples(*args, **kwargs)
             counted = [batch for batch in batches if not isinstance(batch, Blank)]
             count = self._get_num_items_in_batch(counted, self.args.device) if counted else 0
@@ -62,10 +65,10 @@ def ranked_trainer(base: type, job: Job) -> type:
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
+            num_items_in_batch: Tensor | int | None = None,
         ) -> Any:
             blank, trains = isinstance(inputs, Blank), model.training
             with _alone(self.accelerator), _uncounted(self) if blank else _as_it_is():
@@ -100,11 +103,11 @@ def ranked_trainer(base: type, job: Job) -> type:
         def store_flos(self) -> None:
             """Nothing: `share_step` has added them."""
 
-        def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        def _maybe_log_save_evaluate(self, *args: object, **kwargs: object) -> None:
             with _gathered():
                 super()._maybe_log_save_evaluate(*args, **kwargs)
 
-        def log(self, *args: Any, **kwargs: Any) -> None:
+        def log(self, *args: object, **kwargs: object) -> None:
             # TRL's trainers keep the values of every micro-batch and log their mean.
             if hasattr(self, "_metrics"):
                 mode = "train" if self.model.training else "eval"
@@ -154,13 +157,13 @@ def _gathered() -> Iterator[None]:
         library.nested_gather = gather
 
 
-def _tokens(trainer: Any) -> int:
+def _tokens(trainer: Trainer) -> int:
     """The tokens that TRL has counted at this rank."""
     return getattr(trainer, "_total_train_tokens", 0)
 
 
 @contextmanager
-def _uncounted(trainer: Any) -> Iterator[None]:
+def _uncounted(trainer: Trainer) -> Iterator[None]:
     """Forgets the metrics of what is computed meanwhile."""
     names = ("_metrics", "_total_train_tokens")
     kept = {name: getattr(trainer, name) for name in names if hasattr(trainer, name)}

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from trainer.protocol.rank import Rank
 
 FILE = "references.safetensors"
@@ -29,7 +31,7 @@ class References:
         # Of those, the ones that the other ranks were not told.
         self.untold: dict[int, Pair] = {}
 
-    def of(self, keys: list[int], compute: Callable[[], Any], keep: bool) -> Any:
+    def of(self, keys: list[int], compute: Callable[[], Tensor], keep: bool) -> Any:
         """The references (pairs, 2) of the pairs of a batch with these `keys`: float32 on the CPU.
 
         `compute` returns those of all of them; it is called when one is unknown. `keep` keeps them.

@@ -17,6 +17,8 @@ from trainer.protocol.stop import Stopped
 from trainer.training.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
+    from transformers import Trainer, TrainerControl, TrainingArguments
+
     from trainer.data.job import Job
     from trainer.protocol.checkpoints import Checkpoint
 
@@ -45,7 +47,7 @@ KNOWN = (
 class Reporter(TrainerCallback):
     """Writes the journal and the TensorBoard log, beats, answers stop requests and measures time."""
 
-    def __init__(self, job: Job, trainer: Any) -> None:
+    def __init__(self, job: Job, trainer: Trainer) -> None:
         facts = job.resume.facts if job.resume else {}
         self.job = job
         self.trainer = trainer
@@ -72,7 +74,7 @@ class Reporter(TrainerCallback):
             "evaluations": {str(step): metrics for step, metrics in self.evaluations.items()},
         }
 
-    def checkpoint_saved(self, checkpoint: Checkpoint, state: Any) -> None:
+    def checkpoint_saved(self, checkpoint: Checkpoint, state: TrainerState) -> None:
         """Writes the `checkpoint` line."""
         self.last_save = time.monotonic()
         reason = self.stop_reason or ("end" if self._finished(state) else "interval")
@@ -91,7 +93,9 @@ class Reporter(TrainerCallback):
         self.metrics = facts["metrics"]
         self.evaluations = {int(step): metrics for step, metrics in facts["evaluations"].items()}
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.job.phase("train", state.global_step / max(state.max_steps, 1), None)
         self.started = self.last_save = time.monotonic()
         if self.job.resume:
@@ -106,14 +110,20 @@ class Reporter(TrainerCallback):
             # Dropout differs between the ranks. A resumed rank's own state is restored afterwards.
             set_seed(self.job.settings.seed + self.job.rank.number)
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.job.heartbeat.beat()
         self.step_started = time.monotonic()
 
-    def on_substep_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_substep_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.job.heartbeat.beat()
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.job.heartbeat.beat()
         seconds = time.monotonic() - self.step_started
         self.step_seconds = _smooth(self.step_seconds, seconds)
@@ -125,7 +135,14 @@ class Reporter(TrainerCallback):
             control.should_training_stop = True
             control.should_save = True
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any], **kwargs: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any],
+        **kwargs: object,
+    ) -> None:
         if "loss" not in logs:
             return
         # TRL counts from where this process began, transformers over the whole run.
@@ -162,14 +179,21 @@ class Reporter(TrainerCallback):
             )
         self.metrics["final_loss"] = now
 
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_prediction_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+    ) -> None:
         self.job.heartbeat.beat()
         self._decide(False, self.job.rank.decide)
         if self.stop_reason:
             raise Stopped
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **kwargs: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, Any],
+        **kwargs: object,
     ) -> None:
         kept = {
             name if name == "eval_loss" else name.removeprefix("eval_"): float(value)
@@ -204,13 +228,13 @@ class Reporter(TrainerCallback):
         self.stop_reason = "stop" if decided & STOP else "signal" if decided & SIGNAL else None
         return bool(decided & SAVE)
 
-    def _finished(self, state: Any) -> bool:
+    def _finished(self, state: TrainerState) -> bool:
         return self.ended_early or 0 < state.max_steps <= state.global_step
 
     def _elapsed(self) -> float:
         return self.elapsed_before + time.monotonic() - self.started
 
-    def _total_epochs(self, state: Any) -> float:
+    def _total_epochs(self, state: TrainerState) -> float:
         settings = self.job.settings
         return float(settings.num_train_epochs if settings.max_steps < 0 else state.num_train_epochs)
 

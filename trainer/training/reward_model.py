@@ -16,6 +16,9 @@ from trainer.training.arguments import training_arguments
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import PreTrainedModel, TrainerControl, TrainerState, TrainingArguments
+
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
 
@@ -28,7 +31,9 @@ TRIED_PAIRS = 4
 TRIED_PROMPT = 12
 
 
-def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) -> tuple[Any, float | None]:
+def reward_function(
+    job: Job, hardware: Hardware, training: Dataset, held_out: Dataset | None
+) -> tuple[Any, float | None]:
     """A function from (prompt, completion, prompt ids, completion ids) tuples to rewards, and the accuracy of
     the reward model on held-out pairs if it was trained here."""
     if job.reward_dir is not None:
@@ -56,7 +61,14 @@ def reward_function(job: Job, hardware: Hardware, training: Any, held_out: Any) 
     return score, accuracy
 
 
-def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: Any, folder: Path) -> Any:
+def _train(
+    job: Job,
+    hardware: Hardware,
+    model: PreTrainedModel,
+    training: Dataset,
+    held_out: Dataset | None,
+    folder: Path,
+) -> Any:
     """Trains the reward model on the pairs, saves it in `folder` and returns it."""
     from transformers import TrainerCallback
     from transformers.trainer_callback import PrinterCallback
@@ -65,12 +77,16 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
     class Progress(TrainerCallback):
         """Beats, answers stop requests and reports the progress of the reward model."""
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        def on_step_end(
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+        ) -> None:
             job.beat_or_stop()
             detail = f"reward model: step {state.global_step} of {state.max_steps}"
             job.phase("train", state.global_step / state.max_steps, detail)
 
-        def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        def on_prediction_step(
+            self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
+        ) -> None:
             job.beat_or_stop()
 
     def whole(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
@@ -82,7 +98,7 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
             for name in ("chosen_ids", "rejected_ids")
         }
 
-    def pairs(dataset: Any) -> Any:
+    def pairs(dataset: Dataset) -> Any:
         name = f"pairs-{dataset._fingerprint}"
         kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
         path = str(job.folder / "cache" / f"{name}.arrow")
@@ -141,7 +157,7 @@ def _train(job: Job, hardware: Hardware, model: Any, training: Any, held_out: An
     return model
 
 
-def _tried(training: Any) -> list[list[int]]:
+def _tried(training: Dataset) -> list[list[int]]:
     """Both answers of some pairs with the end of their prompt, to try whether rewards stay the same."""
     return [
         [*pair["prompt_ids"][-TRIED_PROMPT:], *pair[name]]
@@ -191,7 +207,7 @@ def _load(job: Job, hardware: Hardware) -> Any:
 class _Judge:
     """Rewards without padding if `model` then gives the same ones to the first answers, else with it."""
 
-    def __init__(self, job: Job, model: Any, pad: int, hardware: Hardware) -> None:
+    def __init__(self, job: Job, model: PreTrainedModel, pad: int, hardware: Hardware) -> None:
         self._job, self._model, self._pad, self._hardware = job, model, pad, hardware
         self._padded: bool | None = None
 

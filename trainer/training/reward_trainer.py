@@ -6,13 +6,17 @@ Imports transformers; import it inside functions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from trainer.padding_free.answers import laid_out, rewards_of
 from trainer.padding_free.trial import autocast
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 class Collate:
@@ -29,7 +33,7 @@ class Collate:
         return {**laid_out(rows, self.pad), "attention_mask": torch.tensor([len(row) for row in rows])}
 
 
-def rows_in(inputs: dict[str, Any]) -> int:
+def rows_in(inputs: dict[str, Tensor]) -> int:
     """The number of rows of a batch."""
     return len(inputs["places"])
 
@@ -40,10 +44,12 @@ def reward_trainer(base: type) -> type:
     class FlatRewardTrainer(base):
         """Logs what the library's trainer does, with the same loss of the same rewards."""
 
-        def compute_loss(self, model: Any, inputs: dict[str, Any], *others: Any, **named: Any) -> Any:
+        def compute_loss(
+            self, model: PreTrainedModel, inputs: dict[str, Tensor], *others: object, **named: Any
+        ) -> Any:
             inner = self.accelerator.unwrap_model(model).get_base_model()
 
-            def judge(**_: Any) -> SequenceClassifierOutput:
+            def judge(**_: object) -> SequenceClassifierOutput:
                 return SequenceClassifierOutput(logits=rewards_of(inner, inputs)[:, None])
 
             args = self.args

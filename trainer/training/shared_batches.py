@@ -7,9 +7,12 @@ which it computes along with the others and whose loss counts zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelerate.data_loader import BatchSamplerShard
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
 
 class Blank(dict):
@@ -38,7 +41,7 @@ class SharedBatches(BatchSamplerShard):
             yield own
 
 
-def share_batches(loader: Any) -> Any:
+def share_batches(loader: DataLoader) -> Any:
     """`loader`, prepared by accelerate for several ranks, with SharedBatches."""
     if type(loader.batch_sampler) is not BatchSamplerShard:
         raise TypeError(f"accelerate shares batches with {type(loader.batch_sampler).__name__}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol.failures import Failure
 from trainer.protocol.rank import Rank
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
-def ignore_frozen(model: Any) -> None:
+
+def ignore_frozen(model: PreTrainedModel) -> None:
     """Keeps DDP from sending frozen weights and buffers: every rank loads them from the same files."""
     from torch.nn.parallel import DistributedDataParallel
 
@@ -18,7 +21,7 @@ def ignore_frozen(model: Any) -> None:
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, names)
 
 
-def checksum(model: Any) -> str:
+def checksum(model: PreTrainedModel) -> str:
     """SHA-256 of the trained weights of `model`."""
     import torch
 
@@ -30,7 +33,7 @@ def checksum(model: Any) -> str:
     return digest.hexdigest()
 
 
-def refuse_difference(rank: Rank, model: Any) -> None:
+def refuse_difference(rank: Rank, model: PreTrainedModel) -> None:
     """Failure `workers_differ` when the trained weights of the ranks differ."""
     if not rank.meets:
         return

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 
 def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) -> type:
@@ -18,7 +22,7 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
     class WeightedAccumulation(base):
         """Scales the loss of a micro-batch by its share of the step."""
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def __init__(self, *args: object, **kwargs: object) -> None:
             super().__init__(*args, **kwargs)
             # Stops the library from scaling the loss itself.
             self.model_accepts_loss_kwargs = True
@@ -28,10 +32,10 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
 
         def compute_loss(
             self,
-            model: Any,
-            inputs: dict[str, Any],
+            model: PreTrainedModel,
+            inputs: dict[str, Tensor],
             return_outputs: bool = False,
-            num_items_in_batch: Any = None,
+            num_items_in_batch: Tensor | int | None = None,
         ) -> Any:
             # First, because the library removes entries from the inputs.
             share = 1.0 if num_items_in_batch is None else count(inputs) / num_items_in_batch
@@ -41,11 +45,11 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
     return WeightedAccumulation
 
 
-def labelled(inputs: dict[str, Any]) -> int:
+def labelled(inputs: dict[str, Tensor]) -> int:
     """The number of tokens of a batch that have a label."""
     return int((inputs["labels"] != -100).sum())
 
 
-def sequences(inputs: dict[str, Any]) -> int:
+def sequences(inputs: dict[str, Tensor]) -> int:
     """The number of sequences of a batch."""
     return len(inputs["input_ids"])
