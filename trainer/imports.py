@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainer.protocol.contracts import Spec
+    from trainer.protocol.model_config import ModelConfig
 
 # Optimizers of torch and transformers; the others may be those of bitsandbytes.
 OWN_OPTIMIZERS = ("adamw_torch", "adamw_torch_fused", "adafactor", "sgd", "adagrad", "rmsprop")
@@ -52,7 +53,7 @@ def begin() -> None:
     inspect.getframeinfo = partial(_frame, context=0)
 
 
-def spare(spec: Spec, config: dict[str, Any]) -> None:
+def spare(spec: Spec, config: ModelConfig) -> None:
     """Keeps a process that `begin` was called in from importing what a training of one rank by `spec` does
     not use; `config` is that of its model. torch must not be imported yet."""
     if not _begun or "torch" in sys.modules:
@@ -85,7 +86,7 @@ def end() -> None:
         gc.enable()
 
 
-def _quantizes(spec: Spec, config: dict[str, Any]) -> bool:
+def _quantizes(spec: Spec, config: ModelConfig) -> bool:
     settings = spec.settings
     return (
         settings.use_4bit

@@ -18,6 +18,7 @@ from trainer.protocol.failures import explain
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 # What a row (or each of its sequences) has at a maximum length: its tokens before it is truncated, those that
 # are trained, and those that are learned.
@@ -55,7 +56,7 @@ def _lengths(spec_path: str, downloaded: bool) -> dict[str, Any]:
 
 
 def _counted(job: Job, length: int | None) -> Iterator[Counts]:
-    count: Callable[[Job, list[dict[str, Any]], int], list[list[Counts]]] = _sequences
+    count: Callable[[Job, list[Row], int], list[list[Counts]]] = _sequences
     if job.shape == "preference":
         count = _pairs
     elif job.family != "causal":
@@ -66,7 +67,7 @@ def _counted(job: Job, length: int | None) -> Iterator[Counts]:
             yield from parts
 
 
-def _sequences(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+def _sequences(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
     """As `trainer.data.sequences` makes them: without those that lose all that is learned. Of a long text,
     every part is trained."""
     limit = sys.maxsize if job.shape == "text" else length
@@ -78,7 +79,7 @@ def _sequences(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[
     return [[counts(each) for each in sequences] for sequences in sequences_of(job, batch)]
 
 
-def _pairs(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+def _pairs(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
     """As `trainer.data.preferences` makes them: longer pairs are dropped."""
     prompts, chosen = answers_of(job, batch, "chosen")
     _, rejected = answers_of(job, batch, "rejected")
@@ -91,7 +92,7 @@ def _pairs(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Coun
     return found
 
 
-def _seq2seq(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+def _seq2seq(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
     """As `trainer.families.seq2seq` makes them: input and output are truncated each by itself."""
     turns = [job.messages(row) for row in batch]
     sources = job.tokenizer([each[0]["content"] for each in turns]).input_ids
@@ -102,7 +103,7 @@ def _seq2seq(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Co
     ]
 
 
-def _questions(job: Job, batch: list[dict[str, Any]], length: int) -> list[list[Counts]]:
+def _questions(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
     """Question and context together, as `trainer.families.extractive` counts them."""
     ids = job.tokenizer([row["question"] for row in batch], [row["context"] for row in batch]).input_ids
     return [[(len(row), min(len(row), length), 0)] for row in ids]

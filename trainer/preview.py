@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.adapter_base import make as adapter_base
 from trainer.data import rows, template
@@ -25,6 +25,9 @@ from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import explain
 from trainer.registry import create
 from trainer.training.job_template import choose_template
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Row
 
 # Rows that an inferred max_seq_length (-1) is based on; training uses all rows.
 SAMPLED_ROWS = 1_000
@@ -93,7 +96,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     return {
         "max_seq_length": length,
         "template_source": job.template.source,
-        "thinking": (job.template.thinking or {}).get("mode"),
+        "thinking": None if job.template.thinking is None else job.template.thinking.get("mode"),
         "warning": split_warning(len(sampled), len(everything)) if is_split else None,
         "rows": [
             _shown(job, number, row, sequence, length)
@@ -103,7 +106,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     }
 
 
-def _shown(job: Job, number: int, row: dict[str, Any], sequence: Encoded, length: int) -> dict[str, Any]:
+def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> dict[str, Any]:
     """A sequence of the row in line `number`. Of a text, tokens beyond `length` are in further sequences."""
     cut = job.shape != "text"
     shown = islice(zip(sequence.input_ids, sequence.labels, strict=True), SHOWN_TOKENS)

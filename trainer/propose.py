@@ -12,7 +12,8 @@ import itertools
 import json
 import math
 import sys
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
 import optuna
 from optuna.distributions import (
@@ -24,11 +25,41 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 # Digits of a proposed number, so that requests are legible.
+# A parameter's value.
+Value = str | int | float | bool | None
+
 DIGITS = 4
 # Proposals that repeat an earlier trial are made again with another seed, at most so many times.
 ATTEMPTS = 50
 
 STATES = {"completed": TrialState.COMPLETE, "culled": TrialState.PRUNED, "running": TrialState.RUNNING}
+
+
+class Entry(TypedDict, total=False):
+    """A field of the space: choices, or a range."""
+
+    choices: list[Value]
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+
+class Trial(TypedDict):
+    """A trial so far."""
+
+    parameters: dict[str, Value]
+    state: str
+    points: list[tuple[int, float]]
+
+
+class Question(TypedDict):
+    """What is asked, as this file's head says."""
+
+    seed: int
+    direction: str
+    space: dict[str, Entry]
+    trials: list[Trial]
 
 
 def main() -> int:
@@ -38,12 +69,12 @@ def main() -> int:
     return 0
 
 
-def propose(question: dict[str, Any]) -> dict[str, Any]:
+def propose(question: Question) -> dict[str, Value]:
     """The parameters of the next trial, none of which was tried before if that is possible."""
     space = {name: _distribution(entry) for name, entry in question["space"].items()}
     tried = [trial["parameters"] for trial in question["trials"]]
     shown = [_shown(trial, space) for trial in question["trials"] if trial["state"] in STATES]
-    proposed: dict[str, Any] = {}
+    proposed: dict[str, Value] = {}
     for attempt in range(ATTEMPTS):
         proposed = _ask(question, space, shown, attempt)
         if proposed not in tried:
@@ -52,8 +83,8 @@ def propose(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask(
-    question: dict[str, Any], space: dict[str, BaseDistribution], shown: list[FrozenTrial], attempt: int
-) -> dict[str, Any]:
+    question: Question, space: dict[str, BaseDistribution], shown: list[FrozenTrial], attempt: int
+) -> dict[str, Value]:
     # Each trial has a seed of its own, because a new process would otherwise draw the same numbers again.
     seed = (question["seed"] + 1_000_003 * len(question["trials"]) + 7_919 * attempt) % 2**32
     sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
@@ -63,21 +94,21 @@ def _ask(
     return {name: _rounded(value, space[name]) for name, value in parameters.items()}
 
 
-def _distribution(entry: dict[str, Any]) -> BaseDistribution:
+def _distribution(entry: Entry) -> BaseDistribution:
     if "choices" in entry:
         return CategoricalDistribution(entry["choices"])
     kind = IntDistribution if entry["whole"] else FloatDistribution
     return kind(entry["low"], entry["high"], log=entry["log"])
 
 
-def _rounded(value: Any, distribution: BaseDistribution) -> Any:
-    if not isinstance(distribution, FloatDistribution) or value == 0:
+def _rounded(value: Value, distribution: BaseDistribution) -> Value:
+    if not isinstance(distribution, FloatDistribution) or not isinstance(value, (int, float)) or value == 0:
         return value
     rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
     return min(max(rounded, distribution.low), distribution.high)
 
 
-def _shown(trial: dict[str, Any], space: dict[str, BaseDistribution]) -> FrozenTrial:
+def _shown(trial: Trial, space: dict[str, BaseDistribution]) -> FrozenTrial:
     points = {int(step): value for step, value in trial["points"]}
     state = STATES[trial["state"]]
     return create_trial(
@@ -89,9 +120,9 @@ def _shown(trial: dict[str, Any], space: dict[str, BaseDistribution]) -> FrozenT
     )
 
 
-def _all(space: dict[str, BaseDistribution]) -> Any:
+def _all(space: dict[str, BaseDistribution]) -> Iterator[dict[str, Value]]:
     """Every combination of a space without numbers that have fractions, else none."""
-    values: list[Any] = []
+    values: list[Sequence[Value]] = []
     for distribution in space.values():
         if isinstance(distribution, CategoricalDistribution):
             values.append(distribution.choices)

@@ -20,7 +20,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from trainer.preload import LIBRARIES, load, set_threads
 from trainer.protocol.durable import write_json
@@ -47,6 +47,24 @@ def serve() -> int:
     return _Server().serve()
 
 
+class Service(TypedDict):
+    """The process of the service, with its start time."""
+
+    pid: int
+    started: str
+
+
+class Order(TypedDict, total=False):
+    """A line on standard input: a training to run, or a socket to answer over."""
+
+    run: str
+    cwd: str
+    log: str
+    service: Service
+    answer: str
+    env: dict[str, str]
+
+
 class _Server:
     def __init__(self) -> None:
         # Keeps what libraries print out of the protocol.
@@ -66,7 +84,7 @@ class _Server:
                 elif not self.read():
                     return 0
 
-    def say(self, **line: Any) -> None:
+    def say(self, **line: object) -> None:
         os.write(self.out, (json.dumps(line) + "\n").encode())
 
     def read(self) -> bool:
@@ -77,7 +95,7 @@ class _Server:
             self.fork(json.loads(line))
         return chunk != b""
 
-    def fork(self, order: dict[str, Any]) -> None:
+    def fork(self, order: Order) -> None:
         answers = "answer" in order
         name = order["answer"] if answers else order["run"]
         try:
@@ -104,8 +122,8 @@ class _Server:
 
     def become(
         self,
-        work: Callable[[dict[str, Any], int], int],
-        order: dict[str, Any],
+        work: Callable[[Order, int], int],
+        order: Order,
         streams: tuple[int, int, int],
         beginning: int,
     ) -> None:
@@ -128,7 +146,7 @@ class _Server:
         finally:
             os._exit(code)
 
-    def run(self, order: dict[str, Any], beginning: int) -> int:
+    def run(self, order: Order, beginning: int) -> int:
         """`python -m trainer run SPEC`.
 
         Writes `process.json` into the job folder: a service that was killed before it stored the pid looks
@@ -151,7 +169,7 @@ class _Server:
 
         return run(order["run"])
 
-    def answer(self, order: dict[str, Any], beginning: int) -> int:
+    def answer(self, order: Order, beginning: int) -> int:
         """`python -m trainer answer`."""
         os.write(beginning, b"1")
         os.close(beginning)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,11 +21,15 @@ from trainer.protocol.rank import Rank
 from trainer.registry import create
 from trainer.training.job_template import choose_template
 
+if TYPE_CHECKING:
+    from trainer.data.job import Trained
+    from trainer.protocol.model_config import ModelConfig
+
 # Written after training: a resumed job that has it goes straight to the export.
 TRAINED = "trained.json"
 
 
-def train(job: Job) -> dict[str, Any]:
+def train(job: Job) -> Trained:
     """Loads tokenizer, template and model, and trains, at every rank."""
     load_tokenizer(job)
     if job.rank.meets:
@@ -58,9 +62,7 @@ def train_along(context: JobContext, rank: Rank) -> None:
     train(job)
 
 
-def train_on_node(
-    context: JobContext, rank: Rank, config: dict[str, Any], resume: int | None
-) -> dict[str, Any]:
+def train_on_node(context: JobContext, rank: Rank, config: ModelConfig, resume: int | None) -> Trained:
     """Trains as a `rank` in a folder of its own, which has the model, the rows and the checkpoint of the step
     `resume`; rank 0 saves the artifacts there."""
     spec = context.spec
@@ -78,7 +80,7 @@ def train_on_node(
     result = train(job)
     if rank.first and not result["stopped"]:
         save_artifacts(job, result)
-    return {name: result[name] for name in ("step", "stopped", "metrics")}
+    return {"step": result["step"], "stopped": result["stopped"], "metrics": result["metrics"]}
 
 
 def load_tokenizer(job: Job) -> None:
@@ -97,7 +99,7 @@ def load_tokenizer(job: Job) -> None:
         compare_renderings(job, job_rows(job), stored)
 
 
-def save_artifacts(job: Job, result: dict[str, Any]) -> None:
+def save_artifacts(job: Job, result: Trained) -> None:
     """Saves the adapter with its tokenizer, what an export needs, and `trained.json`."""
     adapter = job.artifacts / "adapter"
     # Otherwise an adapted output layer is saved with its frozen weights.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.export import adapter as adapters
 from trainer.export.update import LowRank, OfExpert, Update
 from trainer.export.weights import StoredTensor
 from trainer.model import check, view
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
@@ -50,7 +54,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
     return config
 
 
-def _why_not(config: dict[str, Any]) -> str | None:
+def _why_not(config: Mapping[str, object]) -> str | None:
     kind = config.get("peft_type")
     if kind != "LORA":
         return f"it is of the kind {kind}, and only LoRA can be"
@@ -65,7 +69,7 @@ def _why_not(config: dict[str, Any]) -> str | None:
     return None
 
 
-def load(folder: Path, name: str, config: dict[str, Any], base: dict[str, StoredTensor]) -> adapters.Adapter:
+def load(folder: Path, name: str, config: ModelConfig, base: dict[str, StoredTensor]) -> adapters.Adapter:
     """What the adapter in `folder` changes of the tensors of `base`, a model with this `config`."""
     try:
         found = adapters.load(folder, base, adapters.shares_embedding(config, base))

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.adapter_base import adapter as adapters
 from trainer.adapter_base.small_files import copy_small_files
@@ -21,6 +22,9 @@ from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Adapter, Model
 from trainer.protocol.durable import whole_folder
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 PHASE = "merge_base"
 # What of a folder tells it from others, by the ends of names, and how much of each file
@@ -94,12 +98,12 @@ def _fill(job: JobContext, adapter: Adapter, base: Path, folder: Path) -> None:
         os.utime(path, ns=(time, time))
 
 
-def _check(adapter: Adapter, base: Path) -> dict:
+def _check(adapter: Adapter, base: Path) -> ModelConfig:
     """The configuration of the base; Failure for an adapter or a base that cannot be merged."""
     adapters.read_config(Path(adapter.path), adapter.path)
     check.check_sizes(base, adapter.base)
-    config = view.read_json(base, "config.json")
-    if not isinstance(config, dict):
+    config = view.read_model_config(base)
+    if config is None:
         raise Failure(
             "bad_model",
             f"{adapter.base}, the base of the adapter, is not a model: it has no valid config.json.",

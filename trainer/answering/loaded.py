@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
@@ -19,10 +19,14 @@ from trainer.data.thinking import opens
 from trainer.model import check, download
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
-from trainer.protocol.contracts import CONTRACT, PROTOCOL, DatasetFile, Model, Settings, Spec
+from trainer.protocol.contracts import PROTOCOL, DatasetFile, Model, Settings, Spec
 from trainer.protocol.failures import Failure
 from trainer.protocol.silent import NoStop, SilentJournal
 from trainer.registry import create
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 CLASSES = {
     "causal": "AutoModelForCausalLM",
@@ -35,10 +39,62 @@ HEAD = "qa_outputs"
 WINDOW_TOKENS = 512
 
 
+class LoadOrder(TypedDict):
+    """The message `load`."""
+
+    base: dict[str, object]
+    task: str
+    strategy: str
+    settings: dict[str, object]
+    scratch: str
+    templatePath: str
+
+
+class AdapterOrder(TypedDict):
+    """An adapter that a request names."""
+
+    path: str
+    scale: float
+
+
+class Input(TypedDict, total=False):
+    """What a request asks: a `text`, or `messages`."""
+
+    kind: str
+    text: str
+    messages: list[dict[str, str]]
+    thinking: bool | None
+
+
+class GenerateOrder(TypedDict):
+    """The message `generate`."""
+
+    id: int
+    input: Input
+    adapters: list[AdapterOrder]
+    maxTokens: int
+    temperature: float
+    topP: float
+    seed: int | None
+    stop: list[str]
+
+
+class Answered(TypedDict):
+    """The `result` of `done`."""
+
+    text: str
+    promptTokens: int
+    cachedTokens: int
+    generatedTokens: int
+    finishReason: str
+    timeToFirstTokenMs: float
+    durationMs: float
+
+
 class Loaded:
     """One base model in memory. `step` is called at every sign of progress."""
 
-    def __init__(self, order: dict[str, Any], step: Callable[[], None]) -> None:
+    def __init__(self, order: LoadOrder, step: Callable[[], None]) -> None:
         """Loads what the message `load` names (src/inference/engine/trained-engine.ts). Raises Failure."""
         self._step = step
         job = _job(order, step)
@@ -69,8 +125,8 @@ class Loaded:
         self._adapters: dict[str, str] = {}
 
     def answer(
-        self, order: dict[str, Any], stopped: Callable[[], bool], show: Callable[[str], None]
-    ) -> dict[str, Any]:
+        self, order: GenerateOrder, stopped: Callable[[], bool], show: Callable[[str], None]
+    ) -> Answered:
         """Answers the message `generate`, unless `stopped`, and passes on its text; returns the `result` of
         `done`. Raises Failure."""
         import torch
@@ -100,7 +156,7 @@ class Loaded:
             "durationMs": (ended - started) * 1000,
         }
 
-    def _prompt(self, order: dict[str, Any]) -> tuple[str, bool]:
+    def _prompt(self, order: GenerateOrder) -> tuple[str, bool]:
         """The text that the model reads, and whether it is to be taken as it is."""
         given = order["input"]
         if given["kind"] == "text":
@@ -131,7 +187,7 @@ class Loaded:
         return prompt
 
     @contextlib.contextmanager
-    def _adapted(self, adapters: list[dict[str, Any]]) -> Iterator[Any]:
+    def _adapted(self, adapters: list[AdapterOrder]) -> Iterator[PreTrainedModel]:
         """The model with the adapter that a request names, or the base model without one."""
         if not adapters:
             if not self._has_head:
@@ -171,8 +227,8 @@ class Loaded:
 
     def _write(
         self,
-        model: Any,
-        order: dict[str, Any],
+        model: PreTrainedModel,
+        order: GenerateOrder,
         text: str,
         is_raw: bool,
         stopped: Callable[[], bool],
@@ -193,7 +249,7 @@ class Loaded:
         answer = AnswerText(lambda some: job.tokenizer.decode(some, skip_special_tokens=True), stops)
         pieces = _Pieces(answer, ends, show)
 
-        def criterion(input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+        def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:
             self._step()
             ended = answer.stopped or stopped()
             return torch.full((input_ids.shape[0],), ended, dtype=torch.bool, device=input_ids.device)
@@ -235,8 +291,8 @@ class Loaded:
 
     def _find(
         self,
-        model: Any,
-        order: dict[str, Any],
+        model: PreTrainedModel,
+        order: GenerateOrder,
         text: str,
         is_raw: bool,
         stopped: Callable[[], bool],
@@ -280,7 +336,7 @@ class _Pieces:
         self.count = 0
         self.ended = False
 
-    def put(self, value: Any) -> None:
+    def put(self, value: Tensor) -> None:
         """Takes tokens."""
         if self._is_input:
             self._is_input = False
@@ -299,7 +355,7 @@ class _Pieces:
         """The generation has ended."""
 
 
-def _sampling(order: dict[str, Any]) -> dict[str, Any]:
+def _sampling(order: GenerateOrder) -> dict[str, object]:
     """The options of a generation for a request's temperature and top_p; at 0 it is greedy."""
     if order["temperature"] == 0:
         return {"do_sample": False}
@@ -318,9 +374,9 @@ class PromptTooLong(Failure):
         self.details = {"promptTokens": tokens, "contextTokens": limit}
 
 
-def _job(order: dict[str, Any], step: Callable[[], None]) -> Job:
+def _job(order: LoadOrder, step: Callable[[], None]) -> Job:
     """The part of a job that loading a model needs; it reports to nobody."""
-    known = {name: value for name, value in order["settings"].items() if name in CONTRACT["settings"]}
+    known = {name: value for name, value in order["settings"].items() if name in Settings.__struct_fields__}
     spec = Spec(
         protocol=PROTOCOL,
         job_id="",

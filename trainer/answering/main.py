@@ -12,9 +12,12 @@ import queue
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainer.protocol.failures import explain
+
+if TYPE_CHECKING:
+    from trainer.answering.loaded import GenerateOrder, Loaded
 
 NOTHING = {
     "text": "",
@@ -43,7 +46,7 @@ class Answering:
         self._source = source
         self._out = out
         self._lock = threading.Lock()
-        self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._orders: queue.Queue[Any] = queue.Queue()
         self._waiting: set[int] = set()
         self._running: int | None = None
         self._aborted = threading.Event()
@@ -73,7 +76,7 @@ class Answering:
             self._answer(model, order)
         return 0
 
-    def _answer(self, model: Any, order: dict[str, Any]) -> None:
+    def _answer(self, model: Loaded, order: GenerateOrder) -> None:
         number = order["id"]
         with self._lock:
             if number not in self._waiting:
@@ -144,7 +147,7 @@ class Answering:
         details = {"code": failure.code, **getattr(failure, "details", {})}
         self._say(type="failed", id=number, kind=kind, message=message, details=details)
 
-    def _say(self, **message: Any) -> None:
+    def _say(self, **message: object) -> None:
         # In ASCII, because a line of Node's reader also ends at U+2028.
         line = (json.dumps(message) + "\n").encode()
         with self._lock:

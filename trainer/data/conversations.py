@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from trainer.data.template import Template, split
 from trainer.data.thinking import plain
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message
 
 ROLES = ("system", "user", "assistant")
 
@@ -26,16 +29,16 @@ class Turn:
         return self.prompt + self.completion
 
 
-def fault(value: Any) -> str | None:
+def fault(value: object) -> str | None:
     """Why `value` is no conversation that can be trained, or None; the service tells more
     (`src/domain/datasets/rows/conversation-rules.ts`)."""
     wrong = message_fault(value)
     if wrong is not None:
         return wrong
-    return None if learned_turns(value) else "has no message of the assistant to learn"
+    return None if learned_turns(cast("list[Message]", value)) else "has no message of the assistant to learn"
 
 
-def message_fault(value: Any) -> str | None:
+def message_fault(value: object) -> str | None:
     """Why `value` is no list of messages, or None."""
     if not isinstance(value, list) or not value:
         return "must be a list of messages"
@@ -49,7 +52,7 @@ def message_fault(value: Any) -> str | None:
     return None
 
 
-def learned_turns(messages: list[dict[str, Any]]) -> list[int]:
+def learned_turns(messages: list[Message]) -> list[int]:
     """The places of the answers to learn: the assistant's messages without the weight 0."""
     return [
         at
@@ -58,14 +61,14 @@ def learned_turns(messages: list[dict[str, Any]]) -> list[int]:
     ]
 
 
-def to_last_answer(template: Template | None, messages: list[dict[str, Any]]) -> list[dict[str, str]]:
+def to_last_answer(template: Template | None, messages: list[Message]) -> list[dict[str, str]]:
     """The conversation up to its last learned answer, as role and content, and the reasoning of answers where
     `template` is to learn it."""
     thinking = template.thinking if template else None
     return [plain(thinking, message) for message in messages[: learned_turns(messages)[-1] + 1]]
 
 
-def turns(template: Template, messages: list[dict[str, Any]]) -> list[Turn]:
+def turns(template: Template, messages: list[Message]) -> list[Turn]:
     """Every learned answer of a conversation, in order. Failure `bad_tokenizer` when the template does not
     accept the conversation."""
     given = to_last_answer(template, messages)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data.conversations import Turn, turns
 from trainer.data.template import Template
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from trainer.protocol.row import Message
 
 # The label without a loss, the default of torch's cross entropy.
 IGNORED = -100
@@ -42,7 +44,7 @@ class Encoded:
 
 
 def encode_conversations(
-    tokenizer: PreTrainedTokenizerBase, template: Template, conversations: list[list[dict[str, Any]]]
+    tokenizer: PreTrainedTokenizerBase, template: Template, conversations: list[list[Message]]
 ) -> list[list[Encoded]]:
     """The sequences of each conversation, mostly one, in the order of their answers.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from trainer.data import conversations, pairs
 from trainer.data.template import Template
 from trainer.protocol.checkpoints import Checkpoint
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
+from trainer.protocol.model_config import ModelConfig
 from trainer.protocol.rank import Rank
 
 if TYPE_CHECKING:
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from trainer.model.hardware import Hardware
+    from trainer.protocol.row import Message, Row
+
+
+class Trained(TypedDict, total=False):
+    """What a training ends with. `stopped` is None, `stop` or `signal`, and `step` None where a rank was
+    stopped before it trained; `references` are tokens of prompts and of answers, and `golden` the prompts
+    that the exported file is asked."""
+
+    step: int | None
+    stopped: str | None
+    metrics: dict[str, float]
+    model: PreTrainedModel
+    references: list[tuple[list[int], list[int] | None]]
+    golden: list[dict[str, object]]
 
 
 class Task(Protocol):
@@ -32,7 +47,7 @@ class Task(Protocol):
     scored: tuple[str, ...]
     best: tuple[str, bool]
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[Message]:
         """The conversation of a row."""
 
     def score(self, answers: list[str], references: list[str]) -> dict[str, float]:
@@ -50,7 +65,7 @@ class Strategy(Protocol):
     tasks: tuple[str, ...]
     providers: tuple[str, ...]
 
-    def train(self, job: Job) -> dict[str, Any]:
+    def train(self, job: Job) -> Trained:
         """Trains to the end or to a stop."""
 
 
@@ -60,7 +75,7 @@ class Adapted(Protocol):
     @property
     def settings(self) -> Settings: ...
     @property
-    def config(self) -> dict[str, Any]: ...
+    def config(self) -> ModelConfig: ...
     @property
     def model_dir(self) -> Path | None: ...
 
@@ -75,7 +90,7 @@ class Provider(Protocol):
     absence: tuple[str, str]
 
     def availability(self) -> tuple[bool, str | None]: ...
-    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None: ...
+    def refuse(self, config: ModelConfig, family: str, settings: Settings) -> None: ...
     def prepare(self, job: Job) -> None: ...
     def tokenizer(self, job: Job) -> PreTrainedTokenizerBase: ...
     def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> PreTrainedModel: ...
@@ -100,7 +115,7 @@ class Job(JobContext):
     resume: Checkpoint | None
     model_dir: Path | None = None
     reward_dir: Path | None = None
-    config: dict[str, Any] = field(default_factory=dict)
+    config: ModelConfig = field(default_factory=ModelConfig)
     family: str = "causal"
     tokenizer: PreTrainedTokenizerBase | None = None
     template: Template | None = None
@@ -123,13 +138,13 @@ class Job(JobContext):
         """The fields that every row has."""
         return ROW_SHAPES[self.shape]
 
-    def conversation(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+    def conversation(self, row: Row) -> list[Message]:
         """The conversation of a row with the weights of its answers, of which a preference has the chosen."""
         if self.shape == "messages":
             return row["messages"]
         return pairs.conversation(row) if self.shape == "preference" else self.task.messages(row)
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[dict[str, str]]:
         """The conversation of a row, the (last learned) answer last."""
         return conversations.to_last_answer(self.template, self.conversation(row))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 SPACE = "▁"
 
 
-def describe(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any] | None:
+def describe(tokenizer: PreTrainedTokenizerBase) -> dict[str, object] | None:
     """What `template.json` holds of the normalizer; None where it changes no text.
 
     `steps` are those of tokenizer.json, in order, without SentencePiece's own writing of spaces; `kept` are
@@ -43,7 +44,7 @@ def describe(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any] | None:
     return {"steps": steps, "kept": sorted(token.content for token in added if not token.normalized)}
 
 
-def normalize(described: dict[str, Any] | None, text: str) -> str:
+def normalize(described: Mapping[str, object] | None, text: str) -> str:
     """`text` as the tokenizer normalizes it; unchanged where `describe` gave None or `unsupported`."""
     if described is None or "steps" not in described:
         return text
@@ -53,7 +54,7 @@ def normalize(described: dict[str, Any] | None, text: str) -> str:
     return "".join(piece if at % 2 else apply(piece) for at, piece in enumerate(pieces))
 
 
-def _steps(node: dict[str, Any] | None) -> list[dict[str, Any]]:
+def _steps(node: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     if node is None:
         return []
     if node["type"] == "Sequence":
@@ -64,12 +65,12 @@ def _steps(node: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [] if writes_space else [node]
 
 
-def _is_reproducible(step: dict[str, Any]) -> bool:
+def _is_reproducible(step: Mapping[str, object]) -> bool:
     return step["type"] in (*FORMS, "Lowercase", "Strip", "Replace")
 
 
 @lru_cache(maxsize=8)
-def _compiled(described: str) -> tuple[re.Pattern[str] | None, Any]:
+def _compiled(described: str) -> tuple[re.Pattern[str] | None, Callable[[str], str]]:
     """The pattern of the tokens to keep, and a function that normalizes the text between them."""
     from tokenizers import Regex, normalizers
 

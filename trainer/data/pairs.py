@@ -3,30 +3,39 @@ rejected answer, each a text or a list with one message."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from trainer.data import conversations
 from trainer.data.template import Template
 
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message, Row
 
-def conversation(row: dict[str, Any], answer: str = "chosen") -> list[dict[str, Any]]:
+
+# The answers of a preference.
+Answer = Literal["chosen", "rejected"]
+
+
+def conversation(row: Row, answer: Answer = "chosen") -> list[Message]:
     """The prompt with its `chosen` or `rejected` answer; earlier answers have the weight 0."""
     prompt, given = row["prompt"], row[answer]
-    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    said = {"content": given} if isinstance(given, str) else given[0]
-    answered = {name: said[name] for name in ("content", "reasoning_content") if said.get(name) is not None}
-    return [
-        *({**turn, "weight": 0} if turn["role"] == "assistant" else turn for turn in turns),
-        {"role": "assistant", **answered},
+    turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    said: Message = {"role": "assistant", "content": given} if isinstance(given, str) else given[0]
+    answered: Message = {"role": "assistant", "content": said["content"]}
+    if said.get("reasoning_content") is not None:
+        answered["reasoning_content"] = said["reasoning_content"]
+    earlier: list[Message] = [
+        {**turn, "weight": 0} if turn["role"] == "assistant" else turn for turn in turns
     ]
+    return [*earlier, answered]
 
 
-def messages(template: Template | None, row: dict[str, Any], answer: str = "chosen") -> list[dict[str, str]]:
+def messages(template: Template | None, row: Row, answer: Answer = "chosen") -> list[dict[str, str]]:
     """The conversation as `template` gets it."""
     return conversations.to_last_answer(template, conversation(row, answer))
 
 
-def fault(field: str, value: Any) -> str | None:
+def fault(field: str, value: object) -> str | None:
     """Why `value` cannot be the `field` of a preference, or None; the service tells more
     (`src/domain/datasets/rows/preference-rules.ts`)."""
     if isinstance(value, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import pairs, rows
 from trainer.data.encode import encode_conversations
@@ -11,10 +11,13 @@ from trainer.data.template import render
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 
-def encoded_pairs(job: Job) -> tuple[Any, int]:
+def encoded_pairs(job: Job) -> tuple[Dataset, int]:
     """The job's rows as `prompt` (the rendered text), `prompt_ids`, `chosen_ids` and `rejected_ids` (answers
     with their end-of-turn token), and the maximum length of a prompt with its answer.
 
@@ -22,7 +25,7 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     `bad_dataset_row` when none is left.
     """
 
-    def produce(batch: list[dict[str, Any]]) -> list[rows.Produced]:
+    def produce(batch: list[Row]) -> list[rows.Produced]:
         (_, chosen), (prompts, rejected) = (
             answers_of(job, batch, answer) for answer in ("chosen", "rejected")
         )
@@ -63,7 +66,7 @@ def encoded_pairs(job: Job) -> tuple[Any, int]:
     return dataset, length
 
 
-def answers_of(job: Job, batch: list[dict[str, Any]], answer: str) -> tuple[list[list[int]], list[list[int]]]:
+def answers_of(job: Job, batch: list[Row], answer: pairs.Answer) -> tuple[list[list[int]], list[list[int]]]:
     """The token ids of each row's prompt, and of its `chosen` or `rejected` answer with its end."""
     conversations = [pairs.conversation(row, answer) for row in batch]
     sequences = [one for (one,) in encode_conversations(job.tokenizer, job.template, conversations)]

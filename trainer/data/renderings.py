@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, TypedDict
 
 from trainer.data import pairs, rows
 from trainer.data.conversations import learned_turns, to_last_answer
@@ -23,6 +23,7 @@ from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 # Characters of a text that a message shows, from a little before the first difference.
 SHOWN = 80
@@ -34,7 +35,22 @@ ADVICE = (
 )
 
 
-def compare_renderings(job: Job, numbered: Iterable[tuple[int, dict[str, Any]]], stored: Path) -> None:
+class Rendering(TypedDict):
+    """What is compared: messages, whether the start of an answer is asked for, and the text in training."""
+
+    messages: list[dict[str, str]]
+    generation: bool
+    text: str
+
+
+class Served(TypedDict, total=False):
+    """What the playground renders of it: the text, or why it cannot."""
+
+    text: str
+    error: str
+
+
+def compare_renderings(job: Job, numbered: Iterable[tuple[int, Row]], stored: Path) -> None:
     """Failure `bad_tokenizer` with both texts at the first row of `numbered` (`job_rows`) that the playground
     renders differently with the template at `stored`. Rows of texts are not rendered."""
     program = job.spec.tools.render if job.spec.tools else []
@@ -72,7 +88,7 @@ def compare_renderings(job: Job, numbered: Iterable[tuple[int, dict[str, Any]]],
         raise _different(job, number, within, found)
 
 
-def _send(job: Job, pipe: Any, numbered: Iterable[tuple[int, dict[str, Any]]], asked: array[int]) -> None:
+def _send(job: Job, pipe: IO[bytes], numbered: Iterable[tuple[int, Row]], asked: array[int]) -> None:
     """Writes the renderings of all rows to `pipe`, until its reader has found a difference."""
     numbered = iter(numbered)
     done = 0
@@ -91,12 +107,12 @@ def _send(job: Job, pipe: Any, numbered: Iterable[tuple[int, dict[str, Any]]], a
         pass
 
 
-def _renderings(job: Job, row: dict[str, Any]) -> list[dict[str, Any]]:
+def _renderings(job: Job, row: Row) -> list[Rendering]:
     """Each prompt of a row, and each with its answer."""
     conversations = [job.conversation(row)]
     if job.shape == "preference":
         conversations.append(pairs.conversation(row, "rejected"))
-    made = []
+    made: list[Rendering] = []
     for conversation in conversations:
         plain = to_last_answer(job.template, conversation)
         for at in learned_turns(conversation):
@@ -122,7 +138,7 @@ def _unreadable(complaints: str) -> Failure:
     return Failure("bad_tokenizer", message, ADVICE, complaints[-2000:])
 
 
-def _different(job: Job, number: int, within: int, found: dict[str, Any]) -> Failure:
+def _different(job: Job, number: int, within: int, found: Served) -> Failure:
     """The refusal of row `number`, whose rendering `within` differs from the one `found`."""
     [row] = rows.row_at(job, [number])
     trained = _renderings(job, row)[within]["text"]

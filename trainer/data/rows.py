@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from trainer import imports
 from trainer.data import conversations, pairs
@@ -17,12 +17,17 @@ from trainer.model import vocabulary
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    import numpy as np
+    from datasets import Dataset, Features
+    from numpy.typing import NDArray
 
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 # The records of a row: one, several, or none.
-Produced = dict[str, Any] | list[dict[str, Any]] | None
+Record = Mapping[str, object]
+Produced = Record | Sequence[Record] | None
+Made = TypeVar("Made")
 
 # Rows of a batch; larger ones are no faster and delay a stop.
 BATCH_ROWS = 256
@@ -34,7 +39,7 @@ CHUNK_ROWS = 10_000
 
 def read_rows(
     path: str | os.PathLike[str], fields: tuple[str, ...], dataset: str = "dataset"
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, Row]]:
     """Each row with its line number (from 1); Failure `bad_dataset_row` names the line and the field.
 
     `dataset` is what messages call the file.
@@ -70,7 +75,7 @@ def read_rows(
             yield number, row
 
 
-def job_rows(job: Job) -> Iterator[tuple[int, dict[str, Any]]]:
+def job_rows(job: Job) -> Iterator[tuple[int, Row]]:
     """The rows of the dataset with their line numbers (from 1), then those of the validation dataset, if the
     job has one, with their line numbers negated."""
     yield from read_rows(job.spec.dataset.path, job.fields)
@@ -79,7 +84,7 @@ def job_rows(job: Job) -> Iterator[tuple[int, dict[str, Any]]]:
             yield -number, row
 
 
-def row_at(job: Job, numbers: list[int]) -> list[dict[str, Any]]:
+def row_at(job: Job, numbers: list[int]) -> list[Row]:
     """The rows that `job_rows` numbers so, in the given order."""
     wanted, found = set(numbers), {}
     for count, (number, row) in enumerate(job_rows(job)):
@@ -96,9 +101,9 @@ def build_dataset(
     job: Job,
     name: str,
     columns: dict[str, str],
-    produce: Callable[[list[dict[str, Any]]], list[Produced]],
-    key: list[Any],
-) -> tuple[Any, int]:
+    produce: Callable[[list[Row]], list[Produced]],
+    key: list[object],
+) -> tuple[Dataset, int]:
     """A memory-mapped Dataset of the job's rows, and the number of rows that were dropped.
 
     `produce` turns each row of a batch into a record with the fields of `columns` (a name to `int`, `ints` or
@@ -123,7 +128,7 @@ def build_dataset(
 
 
 def _write_dataset(
-    job: Job, path: Path, note: Path, features: Any, produce: Callable[[list[dict[str, Any]]], list[Produced]]
+    job: Job, path: Path, note: Path, features: Features, produce: Callable[[list[Row]], list[Produced]]
 ) -> None:
     """Writes the rows and, last, the note that says that they are complete."""
     from datasets.arrow_writer import ArrowWriter
@@ -137,7 +142,7 @@ def _write_dataset(
         job.beat_or_stop()
         for (number, _), produced in zip(batch, in_rows(batch, produce), strict=True):
             left_out += produced is None
-            for record in [produced] if isinstance(produced, dict) else produced or ():
+            for record in [produced] if isinstance(produced, Mapping) else produced or ():
                 writer.write({"row": number, **record})
         done += len(batch)
         if done % REPORT_ROWS == 0:
@@ -147,9 +152,7 @@ def _write_dataset(
     note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
 
 
-def in_rows(
-    batch: list[tuple[int, dict[str, Any]]], produce: Callable[[list[dict[str, Any]]], list[Any]]
-) -> list[Any]:
+def in_rows(batch: list[tuple[int, Row]], produce: Callable[[list[Row]], list[Made]]) -> list[Made]:
     """What `produce` makes of the rows; a Failure of it names the line of the first row that has it."""
     try:
         return produce([row for _, row in batch])
@@ -164,7 +167,7 @@ def in_rows(
         raise
 
 
-def pack(job: Job, dataset: Dataset, length: int) -> Any:
+def pack(job: Job, dataset: Dataset, length: int) -> Dataset:
     """`dataset` (`input_ids`, `labels`) packed into rows of at most `length` tokens by best-fit decreasing,
     with `seq_lengths` that separate the original rows. Works in chunks, to report progress and to stop."""
     from datasets import concatenate_datasets
@@ -191,7 +194,7 @@ def report_progress(job: Job, done: int, what: str) -> None:
     job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
 
 
-def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Any, Any]:
+def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
     """The rows of `dataset` (`build_dataset`) to train on, and those held out for validation: the rows of the
     validation dataset, or a random part by `eval_split`, or None. Each has at least one row."""
     settings = job.settings
@@ -213,7 +216,7 @@ def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Any, Any]:
     return dataset.select(range(trained)), dataset.select(range(trained, len(dataset)))
 
 
-def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Any, Any]:
+def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """`dataset` without a random `share` of its rows, and that share, each with at least one row. All
     sequences of a row are in the same part."""
     import numpy
@@ -235,13 +238,13 @@ def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Any, Any]:
     return parts["train"], parts["test"]
 
 
-def row_numbers(dataset: Dataset) -> Any:
+def row_numbers(dataset: Dataset) -> NDArray[np.int64]:
     """The number (`job_rows`) of the row that each sequence of `dataset` is of."""
     numbers = dataset.data.column("row").to_numpy()
     return numbers if dataset._indices is None else numbers[dataset._indices.column(0).to_numpy()]
 
 
-def _wrong(name: str, value: Any) -> str | None:
+def _wrong(name: str, value: object) -> str | None:
     """What a field's value must be and is not, or None."""
     if name == "messages":
         return conversations.fault(value)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from trainer.data import rows
 from trainer.data.encode import Encoded, encode_conversations, encode_texts, whole_text
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 
-def encoded_rows(job: Job) -> tuple[Any, int]:
+def encoded_rows(job: Job) -> tuple[Dataset, int]:
     """The job's rows as tokens and labels, of at most the maximum length, which is returned too.
 
     Longer conversations are truncated, longer texts become several sequences. Failure `bad_dataset_row` when
     no token would have a label.
     """
 
-    def produce(batch: list[dict[str, Any]]) -> list[rows.Produced]:
+    def produce(batch: list[Row]) -> list[rows.Produced]:
         return [
             [_record(sequence) for sequence in sequences] or None for sequences in sequences_of(job, batch)
         ]
@@ -63,7 +64,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     return dataset, length
 
 
-def sequences_of(job: Job, batch: list[dict[str, Any]]) -> list[list[Encoded]]:
+def sequences_of(job: Job, batch: list[Row]) -> list[list[Encoded]]:
     """The sequences that each row becomes; none for a text without tokens."""
     if job.shape == "text":
         encoded = encode_texts(job.tokenizer, [row["text"] for row in batch])
@@ -80,7 +81,7 @@ def split_warning(conversations: int, sequences: int) -> str:
     )
 
 
-def _record(sequence: Encoded) -> dict[str, Any]:
+def _record(sequence: Encoded) -> Sequenced:
     return {
         "input_ids": sequence.input_ids,
         "labels": sequence.labels,
@@ -90,16 +91,18 @@ def _record(sequence: Encoded) -> dict[str, Any]:
 
 
 def _changed(
-    dataset: Dataset, length: int, job: Job, change: Callable[[dict[str, Any], int], list[dict[str, Any]]]
-) -> Any:
+    dataset: Dataset, length: int, job: Job, change: Callable[[Tokens, int], list[Tokens]]
+) -> Dataset:
     """`dataset` with what `change` makes of each of its rows for sequences of `length` tokens."""
 
-    def batch_of(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
+    def batch_of(batch: dict[str, list[object]], numbers: list[int]) -> dict[str, list[object]]:
         job.beat_or_stop()
         if numbers[0] and numbers[0] % rows.CHUNK_ROWS == 0:
             rows.report_progress(job, numbers[0], "cut")
         old = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
-        new = [record for row in old for record in change(row, length)]
+        new: list[Mapping[str, object]] = []
+        for row in old:
+            new += change(cast("Tokens", row), length)
         return {name: [record[name] for record in new] for name in batch}
 
     name = f"cut-{dataset._fingerprint}-{length}"
@@ -113,18 +116,33 @@ def _changed(
     )
 
 
-def _cut(row: dict[str, Any], length: int) -> list[dict[str, Any]]:
+class Sequenced(TypedDict):
+    """A sequence as the dataset has it."""
+
+    input_ids: list[int]
+    labels: list[int]
+    prompt_tokens: int
+    total_tokens: int
+
+
+class Tokens(Sequenced):
+    """A row of the dataset: a sequence, and the number of its row."""
+
+    row: int
+
+
+def _cut(row: Tokens, length: int) -> list[Tokens]:
     """The first `length` tokens of a row, or nothing where none of them is learned."""
     if row["prompt_tokens"] >= length:
         return []
     return [{**row, "input_ids": row["input_ids"][:length], "labels": row["labels"][:length]}]
 
 
-def _split_texts(row: dict[str, Any], length: int) -> list[dict[str, Any]]:
+def _split_texts(row: Tokens, length: int) -> list[Tokens]:
     """A text in sequences of `length` tokens. Each begins with the last token of the one before, because its
     first token is not learned."""
     ids = row["input_ids"]
     return [
-        {**row, **_record(whole_text(ids[start : start + length]))}
+        {"row": row["row"], **_record(whole_text(ids[start : start + length]))}
         for start in range(0, max(1, len(ids) - 1), length - 1)
     ]

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from trainer.protocol.model_config import ModelConfig
 
 # Short, because a small model's context is: the user's text, a line that prose does not contain, the answer,
 # the end token.
@@ -48,15 +51,15 @@ class Template:
     source: str
     context_length: int | None
     # As `normalizer.describe` and `thinking.describe` give them; None in templates of earlier versions.
-    normalizer: dict[str, Any] | None = None
-    thinking: dict[str, Any] | None = None
+    normalizer: Mapping[str, object] | None = None
+    thinking: reasoning.Thinking | None = None
 
 
 # Encoder-decoders and encoders get the text without a template.
 PLAIN_TEMPLATE = "{{ messages[0]['content'] }}"
 
 
-def plain(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> Template:
+def plain(tokenizer: PreTrainedTokenizerBase, config: ModelConfig) -> Template:
     """The template of encoder-decoders and encoders: only the user's text."""
     return Template(
         chat_template=PLAIN_TEMPLATE,
@@ -70,7 +73,7 @@ def plain(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> Templat
 
 def choose(
     tokenizer: PreTrainedTokenizerBase,
-    config: dict[str, Any],
+    config: ModelConfig,
     use_chat_template: bool | None,
     thinking: str = "keep",
 ) -> Template:
@@ -126,7 +129,7 @@ def render(
     template: Template,
     messages: list[dict[str, str]],
     add_generation_prompt: bool,
-    variables: dict[str, Any] | None = None,
+    variables: Mapping[str, object] | None = None,
 ) -> str:
     """`messages` (role, content, and the reasoning_content of answers) as text; with `add_generation_prompt`
     up to the start of the answer. `variables` are further ones of the template, such as its switches.
@@ -254,7 +257,7 @@ def load(path: Path) -> Template:
     return Template(**{name: value[name] for name in names if name in value})
 
 
-def context_length(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> int | None:
+def context_length(tokenizer: PreTrainedTokenizerBase, config: ModelConfig) -> int | None:
     """The model's context length: the smallest limit in its files, or None."""
     text_config = config.get("text_config") or config
     limits = [

@@ -8,8 +8,11 @@ the reasoning of rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message
 
 # What switches reasoning in published templates: Qwen3, GLM, SmolLM3 and others; Granite and DeepSeek.
 SWITCHES = ("enable_thinking", "thinking")
@@ -20,6 +23,18 @@ PROBE = "r7Q2n"
 
 # Renders messages, with or without the start of an answer, with variables if any are given.
 Render = Callable[..., str]
+
+
+class Thinking(TypedDict):
+    """What `describe` tells of a template. Templates of earlier versions lack the last two."""
+
+    mode: str
+    switch: str | None
+    open: str
+    close: str
+    opens: bool
+    opens_on: bool
+    opens_off: bool
 
 
 def tags_of(text: str) -> tuple[str, str]:
@@ -79,14 +94,14 @@ def opens(prompt: str, opening: str) -> bool:
     return prompt.rstrip().endswith(opening)
 
 
-def describe(text: str, mode: str, render: Render) -> dict[str, Any]:
+def describe(text: str, mode: str, render: Render) -> Thinking:
     """What `template.json` holds of reasoning: the `mode`, the template's `switch`, what reasoning stands
     between (`open`, `close`), and whether a prompt begins it: `opens` when nothing is asked, `opens_on` and
     `opens_off` when the request turns it on or off."""
     opening, closing = tags_of(text)
     switch = switch_of(text)
 
-    def begun(variables: dict[str, Any]) -> bool:
+    def begun(variables: Mapping[str, object]) -> bool:
         return opens(render([{"role": "user", "content": "question"}], True, variables), opening)
 
     return {
@@ -106,7 +121,7 @@ def separated(content: str, opening: str, closing: str) -> tuple[str, str]:
     return (found[1].strip(), content[found.end() :]) if found else ("", content)
 
 
-def has_reasoning(message: dict[str, Any]) -> bool:
+def has_reasoning(message: Message) -> bool:
     """Whether a message of a row has reasoning."""
     if message["role"] != "assistant":
         return False
@@ -115,7 +130,7 @@ def has_reasoning(message: dict[str, Any]) -> bool:
     )
 
 
-def plain(described: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, str]:
+def plain(described: Thinking | None, message: Message) -> dict[str, str]:
     """A message as the template gets it: role and content, and `reasoning_content` where it is learned.
 
     None is for templates of earlier versions and for models without conversations, which get contents as they
@@ -130,7 +145,7 @@ def plain(described: dict[str, Any] | None, message: dict[str, Any]) -> dict[str
     return made
 
 
-def without_reasoning(described: dict[str, Any] | None, answer: str, begun: bool) -> str:
+def without_reasoning(described: Thinking | None, answer: str, begun: bool) -> str:
     """A generated answer without its reasoning, which the prompt may have begun."""
     if described is None:
         return answer

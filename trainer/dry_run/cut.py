@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from trainer.export.weights import StoredTensor
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 # With one of these the number of layers is in the shape of other tensors, or late layers use early ones.
@@ -27,13 +31,13 @@ class Cut:
     of: int
     tensors: dict[str, StoredTensor]
 
-    def config(self, config: dict[str, Any]) -> dict[str, Any]:
+    def config(self, config: ModelConfig) -> ModelConfig:
         """`config` (config.json, or complete) of the cut model."""
-        return {name: self._field(name, value) for name, value in config.items()}
+        return cast("ModelConfig", {name: self._field(name, value) for name, value in config.items()})
 
-    def _field(self, name: str, value: Any) -> Any:
+    def _field(self, name: str, value: object) -> object:
         if name == "text_config" and isinstance(value, dict):
-            return self.config(value)
+            return self.config(cast("ModelConfig", value))
         if isinstance(value, dict):
             return self._of_layers(value)
         if name in COUNTS:
@@ -44,7 +48,7 @@ class Cut:
             return [item for item in value if item < self.layers]
         return value
 
-    def _of_layers(self, field: dict[str, Any]) -> dict[str, Any]:
+    def _of_layers(self, field: Mapping[str, object]) -> Mapping[str, object]:
         """`field` with what it says of the layers that are left."""
         # By the layers' numbers, as Gemma 4's `per_layer_config`.
         if field and all(name.isdecimal() and isinstance(value, dict) for name, value in field.items()):
@@ -60,11 +64,12 @@ class Cut:
         return field
 
 
-def cut(config: dict[str, Any], tensors: dict[str, StoredTensor]) -> Cut:
+def cut(config: ModelConfig, tensors: dict[str, StoredTensor]) -> Cut:
     """The cut of the model with this configuration and these tensors; all of its layers where it cannot be
     cut."""
-    text = {**config, **(config.get("text_config") or {})}
-    total = next((text[name] for name in COUNTS if isinstance(text.get(name), int)), 0)
+    text: dict[str, object] = {**config, **(config.get("text_config") or {})}
+    counts = (text.get(name) for name in COUNTS)
+    total = next((count for count in counts if isinstance(count, int)), 0)
     stacks: dict[str, dict[int, dict[str, StoredTensor]]] = defaultdict(lambda: defaultdict(dict))
     for name, stored in tensors.items():
         if place := _place(name):
@@ -76,14 +81,15 @@ def cut(config: dict[str, Any], tensors: dict[str, StoredTensor]) -> Cut:
         for name, value in text.items()
         if isinstance(value, (list, str)) and _per_layer(name, value, total)
     ]
-    kinds: dict[Any, int] = {}
+    kinds: dict[tuple[object, ...], int] = {}
     for number in range(total):
         layer = stacks[main].get(number, {})
         shapes = frozenset((rest, stored.shape) for rest, stored in layer.items())
         kinds.setdefault((shapes, *(str(value[number]) for value in lists)), number)
     # Eyes add to as many of the first layers, which llama.cpp takes the last one not to be among.
     eyes = config.get("vision_config") or {}
-    seeing = len(eyes.get("deepstack_visual_indexes") or ())
+    indexes = eyes.get("deepstack_visual_indexes")
+    seeing = len(indexes) if isinstance(indexes, list) else 0
     kept = min(total, max(max(kinds.values(), default=0), seeing) + 1)
     if not total or len(stacks[main]) < total or any(text.get(name) for name in UNCUT):
         return Cut(total, total, tensors)
@@ -110,11 +116,11 @@ def _bytes(layer: dict[str, StoredTensor]) -> int:
     return sum(stored.size for stored in layer.values())
 
 
-def _numbers(value: Any) -> bool:
+def _numbers(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(item) is int for item in value)
 
 
-def _per_layer(name: str, value: list[Any] | str, total: int) -> bool:
+def _per_layer(name: str, value: list[object] | str, total: int) -> bool:
     """Whether a field of the configuration has an entry for each of `total` layers."""
     if isinstance(value, str) and not name.endswith("pattern"):
         return False

@@ -9,7 +9,7 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -60,9 +60,9 @@ def dry_run(job: Job) -> None:
         job.warn("no_gguf", f"This training makes an adapter and no GGUF file. {failed['message']}")
 
 
-def _try(job: Job) -> dict[str, Any]:
+def _try(job: Job) -> learned.Note:
     """`{"learned": …}` or `{"failed": …}`, as the process of `walk` says."""
-    said: dict[str, Any] = {}
+    said: learned.Note = {}
     reported, detail = 0.0, ""
 
     def hear(line: str) -> None:

@@ -29,6 +29,7 @@ from trainer.protocol.failures import Failure
 from trainer.registry import create
 
 if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
     from trainer.protocol.settings import Settings
 
 # Tokens of the sequences whose next tokens are compared: a wrong rotation shows with distance.
@@ -48,7 +49,7 @@ WITHOUT = "Set export to none to train the model without a GGUF."
 @dataclass(frozen=True)
 class _Adapted:
     settings: Settings
-    config: dict[str, Any]
+    config: ModelConfig
     model_dir: Path
 
 
@@ -71,7 +72,7 @@ class Trial:
     # standard `deviation` of those of all tokens.
     reference: list[dict[str, Any]] = field(default_factory=list)
 
-    def ask_transformers(self, config: dict[str, Any]) -> None:
+    def ask_transformers(self, config: ModelConfig) -> None:
         """Computes `reference` in float32, with an adapter as the job's, which is written beside it. `config`
         is that of the whole model. Raises what transformers and PEFT do."""
         import peft
@@ -100,14 +101,14 @@ class Trial:
                 self.reference.append({**likeliest, "deviation": scores.std().item()})
             model.save_pretrained(self.scratch / "adapter", save_embedding_layers=False)
 
-    def load_adapter(self, config: dict[str, Any]) -> None:
+    def load_adapter(self, config: ModelConfig) -> None:
         """Makes the adapter that `ask_transformers` wrote part of the export; Failure as `adapter.load`."""
         tensors = self.part.tensors
         shared = adapters.shares_embedding(config, tensors)
         self.adapter = adapters.load(self.scratch / "adapter", tensors, shared)
 
     def export(
-        self, config: dict[str, Any], compared: bool, tell: Callable[[float, str], None]
+        self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
     ) -> dict[str, Any]:
         """Converts the part with the configuration `config`, and unless it is not `compared` loads the file
         and compares its tokens and answers.
@@ -139,7 +140,7 @@ class Trial:
         return {**found, "difference": _difference(self.reference, answer["sequences"])}
 
     def _convert(
-        self, config: dict[str, Any], compared: bool, tell: Callable[[float, str], None]
+        self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
     ) -> tuple[Path, dict[str, Any]]:
         """The file, planned only unless it is `compared`, and what was found out for it."""
         spec = self.spec
@@ -181,7 +182,7 @@ class Trial:
         found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
         return path, found
 
-    def _cut_model(self, config: dict[str, Any]) -> Path:
+    def _cut_model(self, config: ModelConfig) -> Path:
         """A model folder with this configuration and the base's weights."""
         folder = self.scratch / "cut"
         folder.mkdir()

@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from trainer.model.config import complete_config
 from trainer.model.view import make_view
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.failures import Failure, explain
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 FOLDER = "dry-run.partial"
 # Of the memory and of the disk space that are free.
@@ -114,7 +117,7 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, Any]:
     raise first
 
 
-def _spare_imports(spec: Spec, config: dict[str, Any]) -> None:
+def _spare_imports(spec: Spec, config: ModelConfig) -> None:
     """Keeps a process of its own from importing what a model in float32 on a processor needs not."""
     settings = msgspec.structs.replace(spec.settings, device="cpu", optim="adamw_torch")
     imports.spare(msgspec.structs.replace(spec, settings=settings), config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data.steps import share_of_step
 from trainer.engines import local, single
@@ -12,13 +12,13 @@ from trainer.engines.cluster import address
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Provider, Strategy, Trained
 
 
 NOT_ON_WINDOWS = "several workers are not supported on Windows itself; WSL 2 supports them"
 
 
-def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
+def engine_of(job: Job) -> Callable[..., Trained]:
     """The function that trains `job`: see `local.train`."""
     if job.settings.workers == 1:
         return single.train
@@ -29,7 +29,7 @@ def engine_of(job: Job) -> Callable[..., dict[str, Any]]:
     return driver.train
 
 
-def engines() -> list[dict[str, Any]]:
+def engines() -> list[dict[str, object]]:
     """The engines, with their names and descriptions, and why one cannot be used here (None where it can)."""
     why_one = NOT_ON_WINDOWS if os.name == "nt" else None
     found = {
@@ -47,7 +47,7 @@ def engines() -> list[dict[str, Any]]:
     ]
 
 
-def why_one_worker(strategy: Any, provider: Any) -> str | None:
+def why_one_worker(strategy: Strategy | type[Strategy], provider: Provider | type[Provider]) -> str | None:
     """Why a strategy and a provider train with one worker alone, or None."""
     if os.name == "nt":
         return NOT_ON_WINDOWS

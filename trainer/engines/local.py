@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.engines.sibling import PEER_LOST, local_rank, run_sibling
 from trainer.protocol.failures import Failure
@@ -20,7 +20,7 @@ from trainer.protocol.rank import FOLDER, WorkerLost
 from trainer.protocol.stop import Stopped
 
 if TYPE_CHECKING:
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
 
 # How long rank 0 may go on after another rank died. gloo fails at once; NCCL waits for ever.
 GRACE_SECONDS = 20.0
@@ -29,9 +29,7 @@ BLAME_SECONDS = 5.0
 POLL_SECONDS = 0.05
 
 
-def train(
-    job: Job, work: Callable[[Job], dict[str, Any]], lose: Callable[[Exception], None]
-) -> dict[str, Any]:
+def train(job: Job, work: Callable[[Job], Trained], lose: Callable[[Exception], None]) -> Trained:
     """What `work` returns at rank 0, with as many ranks as the job has workers.
 
     Raises what rank 0 raises, the Failure of another rank, and WorkerLost when another rank was killed.

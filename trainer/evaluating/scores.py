@@ -20,6 +20,7 @@ from trainer.training.answer_budget import longest_answer
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 # The share of the progress of likelihoods, where answers are generated, too.
 LIKELIHOOD_SHARE = 0.2
@@ -77,7 +78,7 @@ def score_rows(job: Job, model: Any, kept_rows: int, progress: Callable[[float],
     return Scores(figures, kept)
 
 
-def _result(job: Job, number: int, row: dict[str, Any]) -> RowResult:
+def _result(job: Job, number: int, row: Row) -> RowResult:
     if job.shape == "text":
         return RowResult(number, row["text"], None)
     *prompt, last = job.messages(row)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from trainer.export.places import Places, refusal
 from trainer.export.update import LowRank, OfExpert, Update
 from trainer.export.weights import StoredTensor, read_header
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 # Names of embeddings and output layers.
 EMBEDDINGS = re.compile(r"(embed_tokens|wte|embed_in|lm_head|embed_out)\.weight$")
@@ -34,7 +39,10 @@ class Adapter:
         return any(update.replacement is not None for update in self.updates.values())
 
 
-def _pattern_value(patterns: dict, module: str, default):
+Value = TypeVar("Value")
+
+
+def _pattern_value(patterns: Mapping[str, Value] | None, module: str, default: Value) -> Value:
     """PEFT's `rank_pattern` and `alpha_pattern`: a key matches the end of a module's name."""
     for pattern, value in (patterns or {}).items():
         if re.match(rf"(.*\.)?({pattern})$", module):
@@ -42,10 +50,11 @@ def _pattern_value(patterns: dict, module: str, default):
     return default
 
 
-def shares_embedding(config: dict, base: dict[str, StoredTensor]) -> bool:
+def shares_embedding(config: ModelConfig, base: dict[str, StoredTensor]) -> bool:
     """Whether the output layer of the model with this config.json and these tensors shares the embedding's
     weights."""
-    tied = {**config, **(config.get("text_config") or {})}.get("tie_word_embeddings", False)
+    own = config.get("tie_word_embeddings", False)
+    tied = (config.get("text_config") or {}).get("tie_word_embeddings", own)
     return tied or not any(
         name.endswith(("lm_head.weight", "embed_out.weight", "output.weight")) for name in base
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,5 +108,5 @@ class Again(JobContext):
         return self.model
 
 
-def _print(value: dict[str, Any]) -> None:
+def _print(value: Mapping[str, object]) -> None:
     print(json.dumps(value, ensure_ascii=False), flush=True)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
@@ -33,6 +33,9 @@ from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.training import disk_budget
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 ADAPTER = "adapter.gguf"
 
@@ -103,7 +106,7 @@ def _write_adapter(
     checkpoint: Path,
     source: Path,
     tensors: dict[str, weights.StoredTensor],
-    config: dict[str, Any],
+    config: ModelConfig,
     destination: Path,
 ) -> Path:
     assert spec.tools is not None
@@ -204,7 +207,7 @@ def _check_disk(spec: Spec, parts: dict[str, float]) -> None:
     disk_budget.refuse_beyond_free(spec.folder, parts, spec.disk.spare_bytes if spec.disk else 0, advice)
 
 
-def _config(spec: Spec, view: Path) -> dict[str, Any]:
+def _config(spec: Spec, view: Path) -> ModelConfig:
     """The complete configuration of the base, which the end of a training with an export has stored."""
     stored = spec.folder / "trained.json"
     trained = json.loads(stored.read_text("utf-8")) if stored.is_file() else {}

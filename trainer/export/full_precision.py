@@ -8,14 +8,20 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.shared_base import base_directory
 from trainer.model import quantized, view
 from trainer.protocol.contracts import Spec
 from trainer.training.disk_budget import refuse_beyond_free
+
+if TYPE_CHECKING:
+    from safetensors import safe_open
+    from torch import Tensor
+
+    from trainer.protocol.model_config import ModelConfig
 
 FOLDER = "full-precision"
 
@@ -30,7 +36,7 @@ SCALES = {
 }
 
 
-def needed(config: dict[str, Any]) -> bool:
+def needed(config: ModelConfig) -> bool:
     """Whether an adapter of the model with this config.json is merged into a copy of it."""
     return quantized.method_of(config) in SCALES
 
@@ -43,7 +49,7 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
     Failure `disk_full` when the copy does not fit on the disk.
     """
     model = base_directory(spec)
-    config = view.read_json(model, "config.json") or {}
+    config: ModelConfig = view.read_model_config(model) or {}
     if not needed(config):
         return model
     copy = spec.folder / FOLDER
@@ -110,11 +116,11 @@ def _owner(key: str, method: str) -> str | None:
     return None
 
 
-def _read(key: str, method: str, stored: dict[str, Any]) -> tuple[str, Any]:
+def _read(key: str, method: str, stored: Mapping[str, safe_open]) -> tuple[str, Tensor]:
     """The name and the value, in bfloat16 where it was quantized, of the tensor `key`."""
     import torch
 
-    def get(name: str) -> Any:
+    def get(name: str) -> Tensor:
         return stored[name].get_tensor(name)
 
     value = get(key)
@@ -138,7 +144,7 @@ def _read(key: str, method: str, stored: dict[str, Any]) -> tuple[str, Any]:
     return key, value
 
 
-def _blockwise(codes: Any, scales: Any) -> Any:
+def _blockwise(codes: Tensor, scales: Tensor) -> Tensor:
     """`codes` (…, rows, columns), each block times its scale: `scales` (…, rows / m, columns / n), or one."""
     if scales.dim() < 2:
         return codes * scales

@@ -6,11 +6,18 @@ import json
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol.contracts import Spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from trainer.data.job import Job, Trained
+    from trainer.data.template import Template
+    from trainer.protocol.model_config import ModelConfig
 
 FILE = "export.json"
 # The predictions of the trained model (`verification/reference.py`).
@@ -23,8 +30,8 @@ class Kept:
     first file is asked (`PromptAnswers.for_export`); `tokens` the ids that training gave to each of `texts`.
     """
 
-    config: dict[str, Any] | None
-    golden: list[dict[str, Any]] = field(default_factory=list)
+    config: ModelConfig | None
+    golden: list[dict[str, object]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     tokens: list[list[int]] = field(default_factory=list)
 
@@ -47,7 +54,7 @@ def read(artifacts: Path) -> Kept | None:
         raise Failure("internal", message, "Restore it from a backup, or train the model again.") from error
 
 
-def keep(job: Any, result: dict[str, Any]) -> None:
+def keep(job: Job, result: Trained) -> None:
     """Writes what `read` reads and REFERENCE for a Job whose training ended with `result`. What fails here
     costs the comparison of the export, not the training: it is a warning."""
     from trainer.export import learned
@@ -74,7 +81,13 @@ def keep(job: Any, result: dict[str, Any]) -> None:
         )
 
 
-def gather(spec: Spec, config: dict[str, Any] | None, golden: list, template: Any, tokenizer: Any) -> Kept:
+def gather(
+    spec: Spec,
+    config: ModelConfig | None,
+    golden: list[dict[str, object]],
+    template: Template,
+    tokenizer: PreTrainedTokenizerBase,
+) -> Kept:
     """What is kept of a training whose dataset is still there; without the texts where it is not."""
     from trainer.export.verification.sample_texts import sample_texts
 

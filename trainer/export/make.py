@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
@@ -36,9 +36,22 @@ from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
 
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
+
+
+class Summary(TypedDict, total=False):
+    """`trained.json`; those of earlier releases have `config` and `golden`."""
+
+    version: int
+    step: int | None
+    metrics: dict[str, float]
+    config: ModelConfig | None
+    golden: list[dict[str, object]]
+
 
 def make(
-    job: JobContext, wanted: list[str], trained: dict[str, Any] | None
+    job: JobContext, wanted: list[str], trained: Summary | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Makes the files of the types `wanted` and publishes those that are right; returns `export` and
     `verification` of `done`.
@@ -61,7 +74,7 @@ def make(
 
 
 def _make(
-    job: JobContext, quantizations: list[str], scratch: Path, trained: dict[str, Any] | None
+    job: JobContext, quantizations: list[str], scratch: Path, trained: Summary | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     if job.spec.tools is None or not quantizations:
         raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
@@ -90,7 +103,7 @@ def _make(
     return made.fields(), verification
 
 
-def _read(job: JobContext, scratch: Path, trained: dict[str, Any] | None) -> Model:
+def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     """Reads base and adapter, and finds out the tokenizer's options."""
     spec = job.spec
     converter = Path(spec.tools.converter)
@@ -226,7 +239,7 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
     return {name: Exact(wrong[path.name]) for name, path in files.items()}
 
 
-def _known(job: JobContext, base: Path, template: Template, tokenizer: Any, trained: dict[str, Any]) -> Kept:
+def _known(job: JobContext, base: Path, template: Template, tokenizer: Any, trained: Summary) -> Kept:
     """What the training kept; of one that an earlier release trained, what can still be found out."""
     found = kept.read(job.artifacts)
     if found is None:

@@ -8,7 +8,7 @@ import re
 import selectors
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def quantize(
         raise _explain(f"Quantizing to {quantization}", status, complaints)
 
 
-def score(argv: list[str], request: dict[str, Any], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
+def score(argv: list[str], request: Mapping[str, object], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
     """The scoring program's answer to `request`; src/inference/score.ts describes both."""
     lines: list[str] = []
     status, complaints = _run(argv, json.dumps(request).encode(), lines.append, beat_or_stop)

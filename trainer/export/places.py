@@ -6,13 +6,18 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.update import LowRank, OfExpert
 from trainer.export.weights import StoredTensor
 from trainer.model import names, text_part
 from trainer.model.names import Part
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from trainer.protocol.model_config import ModelConfig
 
 # Name segments that wrappers add before the layers and that a published checkpoint may omit.
 WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
@@ -37,10 +42,10 @@ class Places:
             self.by_canonical.setdefault(canonical(name), []).append(name)
 
     @cached_property
-    def loaded(self) -> tuple[Any, dict[str, Any], dict[str, tuple[int, ...]]]:
+    def loaded(self) -> tuple[PreTrainedModel, ModelConfig, dict[str, tuple[int, ...]]]:
         """The model without memory for its weights, its config.json, and the shapes of its tensors."""
         directory = next(iter(self.base.values())).file.parent
-        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        config: ModelConfig = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         shapes = {name: tensor.shape for name, tensor in self.base.items()}
         return text_part.skeleton(config, directory), config, shapes
 

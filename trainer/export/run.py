@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from trainer.export import outcome
 from trainer.export.make import make
@@ -20,7 +20,7 @@ def run_export(job: JobContext) -> None:
     """
     trained = json.loads((job.folder / "trained.json").read_text("utf-8"))
     wanted = job.spec.export.quantizations if job.spec.export else []
-    verification: dict[str, Any] | None = None
+    verification: Mapping[str, object] | None = None
     try:
         export, verification = make(job, wanted, trained)
     except Stopped:

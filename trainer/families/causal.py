@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.data.sequences import encoded_rows
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
     from trainer.model.hardware import Hardware
 
 # Most rows in the reference for the verification of the export.
 REFERENCE_ROWS = 16
 
 
-def train(job: Job) -> dict[str, Any]:
+def train(job: Job) -> Trained:
     """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids and
     labels of rows, of the validation split if there is one, and `golden`: what the exported file is asked."""
     from trl import SFTConfig, SFTTrainer

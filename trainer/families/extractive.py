@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
+    from trainer.protocol.row import Row
 
 # Overlap of the windows of a long context, as a share of their length.
 OVERLAP = 0.25
@@ -34,7 +35,7 @@ OVERLAP = 0.25
 LONGEST_SPAN = 64
 
 
-def train(job: Job) -> dict[str, Any]:
+def train(job: Job) -> Trained:
     """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model`, and empty `references`,
     because such models are not exported to GGUF."""
     from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
@@ -140,7 +141,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     length = choose_length(job, token_counts(job) if job.settings.max_seq_length <= 0 else ())
     typed = "token_type_ids" in job.tokenizer.model_input_names
 
-    def produce(batch: list[dict[str, Any]]) -> list[rows.Produced]:
+    def produce(batch: list[Row]) -> list[rows.Produced]:
         return [_window(job, row, length, typed) for row in batch]
 
     columns = {"input_ids": "ints", "start_positions": "int", "end_positions": "int", "total_tokens": "int"}
@@ -215,7 +216,7 @@ def windows(tokenizer: PreTrainedTokenizerBase, question: str, context: str, len
     )
 
 
-def _window(job: Job, row: dict[str, Any], length: int, typed: bool) -> dict[str, Any] | None:
+def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, Any] | None:
     """The first window with the whole answer, or None."""
     start = row["context"].find(row["answer"])
     if start < 0 or not row["answer"]:

@@ -22,10 +22,11 @@ from trainer.training.weighted_accumulation import labelled, weighted_accumulati
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
+    from trainer.protocol.row import Row
 
 
-def train(job: Job) -> dict[str, Any]:
+def train(job: Job) -> Trained:
     """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model`, and empty `references`,
     because such models are not exported to GGUF."""
     from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainer, Seq2SeqTrainingArguments
@@ -78,7 +79,7 @@ def train(job: Job) -> dict[str, Any]:
 def encoded_rows(job: Job) -> tuple[Any, int]:
     """The job's rows as `input_ids` and `labels`, truncated to the maximum length, which is returned too."""
 
-    def tokens(job_rows: list[dict[str, Any]], length: int | None) -> list[rows.Produced]:
+    def tokens(job_rows: list[Row], length: int | None) -> list[rows.Produced]:
         conversations = [job.messages(row) for row in job_rows]
         cut = {"truncation": length is not None, "max_length": length}
         sources = job.tokenizer([turns[0]["content"] for turns in conversations], **cut).input_ids

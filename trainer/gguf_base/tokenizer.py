@@ -209,8 +209,8 @@ def _added_tokens(tokens: list[str], types: list[int], names: dict[str, str]) ->
 
 
 def _post_processor(
-    node: dict[str, Any] | None, tokens: list[str], names: dict[str, str], adds: dict[str, bool]
-) -> dict[str, Any] | None:
+    node: dict[str, object] | None, tokens: list[str], names: dict[str, str], adds: dict[str, bool]
+) -> dict[str, object] | None:
     """`node` and, where they are added, the tokens at the beginning and the end."""
     pairs = (("bos_token", adds["add_bos_token"]), ("eos_token", adds["add_eos_token"]))
     bos, eos = ([names[name]] if added and name in names else [] for name, added in pairs)
@@ -218,13 +218,13 @@ def _post_processor(
         return node
     ids = {token: index for index, token in enumerate(tokens)}
 
-    def around(text: str, kind: int) -> list[dict[str, Any]]:
-        special = [
+    def around(text: str, kind: int) -> list[dict[str, object]]:
+        special: list[list[dict[str, object]]] = [
             [{"SpecialToken": {"id": token, "type_id": kind}} for token in part] for part in (bos, eos)
         ]
         return [*special[0], {"Sequence": {"id": text, "type_id": kind}}, *special[1]]
 
-    template = {
+    template: dict[str, object] = {
         "type": "TemplateProcessing",
         "single": around("A", 0),
         "pair": [*around("A", 0), *around("B", 1)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def _stored(kind: int) -> str:
 
 
 def write_weights(
-    header: Header, config: dict[str, Any], destination: Path, on_progress: Callable[[float], None]
+    header: Header, config: Mapping[str, object], destination: Path, on_progress: Callable[[float], None]
 ) -> None:
     """Writes `destination` with the weights of the model of `config`, named as transformers names them.
 
@@ -67,7 +67,7 @@ def write_weights(
 
 
 def _plan(
-    header: Header, config: dict[str, Any]
+    header: Header, config: Mapping[str, object]
 ) -> dict[str, tuple[tuple[int, ...], str, str, Callable[[Any], Any] | None]]:
     """For each of the model's tensors: shape, type, the GGUF's tensor, and how it is rearranged."""
     import torch

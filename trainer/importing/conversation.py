@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ REASONING = ("reasoning_content", "reasoning", "thinking")
 Message = dict[str, Any]
 
 
-def refuse_tools(row: dict[str, Any]) -> None:
+def refuse_tools(row: Mapping[str, object]) -> None:
     """@raises BadRow for a row whose answers depend on tools."""
     for name in ("tools", "functions"):
         # An empty list, in JSON or as the text that a table has.

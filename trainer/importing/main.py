@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import msgspec
 
 from trainer.importing.containers import Batch, Table, read_parts, read_rows
 from trainer.importing.faults import BadRow, Fault
-from trainer.importing.shapes import Conversion, conversion_of, propose
+from trainer.importing.shapes import Conversion, Row, conversion_of, propose
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
 
 # Rows that are looked at to find their shape and columns, and those that are shown.
@@ -90,7 +90,7 @@ class _Import:
             assert isinstance(bad, BadRow)
             raise Fault(self._place(source, number, bad.message), number)
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        mapping = self.request.mapping
+        mapping: Mapping[str, Any] | None = self.request.mapping
         conversion = conversion_of(mapping, columns, rows[0])
         if conversion is None:
             mapping = propose(columns, rows[0])
@@ -110,7 +110,7 @@ class _Import:
         return conversion
 
     def _sample(
-        self, source: Source, number: int, row: dict[str, Any] | BadRow, conversion: Conversion | None
+        self, source: Source, number: int, row: Row | BadRow, conversion: Conversion | None
     ) -> dict[str, Any]:
         before = None if isinstance(row, BadRow) else _shown(row)
         after = problem = None

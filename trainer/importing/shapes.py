@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from trainer.importing.conversation import messages_of, refuse_tools
 from trainer.importing.faults import BadRow
@@ -58,7 +58,14 @@ USUAL: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def propose(columns: Sequence[str], first: Row) -> dict[str, Any] | None:
+class Mapped(TypedDict):
+    """The shape that columns become, and the column of each of its fields."""
+
+    target: str
+    columns: dict[str, str]
+
+
+def propose(columns: Sequence[str], first: Row) -> Mapped | None:
     """A mapping of columns to the fields of a row by their usual names, or None."""
     by_name = {name.strip().lower().replace(" ", "_").replace("-", "_"): name for name in reversed(columns)}
     for shape, fields in USUAL.items():
@@ -77,7 +84,7 @@ def propose(columns: Sequence[str], first: Row) -> dict[str, Any] | None:
     return None
 
 
-def conversion_of(mapping: dict[str, Any] | None, columns: Sequence[str], first: Row) -> Conversion | None:
+def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], first: Row) -> Conversion | None:
     """The conversion that a mapping asks for, or that of the detected shape; None if there is none."""
     if mapping is not None:
         return _mapped("columns", mapping["target"], mapping["columns"])

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.model import text_part
 from trainer.model.quantized import MERGED, method_of
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 # Modules of the converter for models that are no causal language models: encoders, encoder-decoders,
 # diffusion models, speech.
@@ -55,7 +59,7 @@ def supported(converter_dir: Path | str) -> list[str]:
     return sorted(name for name, module in table.items() if _generates(name, module))
 
 
-def verdict(config: dict, converter_dir: Path | str) -> tuple[bool, str]:
+def verdict(config: ModelConfig, converter_dir: Path | str) -> tuple[bool, str]:
     """Whether a model with this config.json can be exported to GGUF, and why not, as a sentence for the
     user."""
     names = config.get("architectures") or []

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.model import reduced, text_part, view
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 # By `model_type`: architectures that transformers has the needed head for and that are tested.
 ENCODER_DECODERS = ("t5", "bart", "mbart", "pegasus", "longt5", "mt5", "umt5")
@@ -66,14 +69,23 @@ LARGEST = {
 }
 
 
-def read_config(directory: Path, name: str) -> dict[str, Any]:
+class Supporting(Protocol):
+    """A task or a strategy, with the families that it supports."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def families(self) -> tuple[str, ...]: ...
+
+
+def read_config(directory: Path, name: str) -> ModelConfig:
     """The model's `config.json`, reduced; a Failure says why Hone does not train this model.
 
     Hone never runs code from a model repository, and refuses a model that needs it.
     """
     check_sizes(directory, name)
-    config = view.read_json(directory, "config.json")
-    if not isinstance(config, dict):
+    config = view.read_model_config(directory)
+    if config is None:
         raise Failure(
             "bad_model",
             f"{name} is not a model: it has no valid config.json.",
@@ -90,7 +102,7 @@ def read_config(directory: Path, name: str) -> dict[str, Any]:
     return reduced.model_config(config)
 
 
-def _refuse_unknown(directory: Path, config: dict[str, Any]) -> None:
+def _refuse_unknown(directory: Path, config: ModelConfig) -> None:
     """Failure `unsupported` for a model or a tokenizer that needs code which transformers does not have.
 
     An `auto_map` alone means nothing: many models keep it from the time before transformers had their class.
@@ -116,7 +128,7 @@ def _refuse_unknown(directory: Path, config: dict[str, Any]) -> None:
         raise _needs_code("tokenizer_config.json", code)
 
 
-def _needs_code(file: str, code: Any) -> Failure:
+def _needs_code(file: str, code: object) -> Failure:
     return Failure(
         "unsupported",
         f"This model needs custom Python code (auto_map in {file}), which Hone never runs.",
@@ -138,7 +150,7 @@ def check_sizes(directory: Path, name: str) -> None:
             )
 
 
-def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
+def family(config: ModelConfig, task: Supporting, strategy: Supporting) -> str:
     """How the model is trained: `causal` (decoder, also as the text part of a model that sees or hears),
     `seq2seq` (encoder-decoder) or `extractive` (predicts a span); Failure `unsupported` when the task or the
     strategy does not support it."""
@@ -163,7 +175,7 @@ def family(config: dict[str, Any], task: Any, strategy: Any) -> str:
     return kind
 
 
-def refuse_reward(config: dict[str, Any], strategy: str, reward_model: str | None) -> None:
+def refuse_reward(config: ModelConfig, strategy: str, reward_model: str | None) -> None:
     """Failure `unsupported` when a reward model would have to be made of a text part, which has no class for
     it (the service refuses it before, in `src/domain/training/judge-request.ts`)."""
     if strategy == "rlhf" and reward_model is None and text_part.find(config) is not None:
@@ -174,7 +186,7 @@ def refuse_reward(config: dict[str, Any], strategy: str, reward_model: str | Non
         )
 
 
-def refuse_shape(config: dict[str, Any], family_name: str, shape: str) -> None:
+def refuse_shape(config: ModelConfig, family_name: str, shape: str) -> None:
     """Failure `unsupported` for conversations or text with a model that is no decoder (the service refuses
     them before, in `src/domain/base-models/model-pair.ts`)."""
     if shape in ("messages", "text") and family_name != "causal":
@@ -186,7 +198,7 @@ def refuse_shape(config: dict[str, Any], family_name: str, shape: str) -> None:
         )
 
 
-def model_types(task: Any, strategy: Any) -> list[str]:
+def model_types(task: Supporting, strategy: Supporting) -> list[str]:
     """The model types of encoders and encoder-decoders that can be trained for `task` with `strategy`, in
     addition to causal language models."""
     found = []
@@ -199,7 +211,7 @@ def model_types(task: Any, strategy: Any) -> list[str]:
     return found
 
 
-def exportable(config: dict[str, Any], spec: Spec) -> tuple[bool, str]:
+def exportable(config: ModelConfig, spec: Spec) -> tuple[bool, str]:
     """Whether the model can be exported to GGUF, and why not; Failure `unsupported` when it cannot and the
     request asked for it."""
     if spec.tools is None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+    from trainer.protocol.model_config import ModelConfig
 
 
-def complete_config(folder: Path | str) -> dict[str, Any]:
+def complete_config(folder: Path | str) -> ModelConfig:
     """config.json of `folder` with its architecture's defaults, which transformers 5 does not write.
 
     What the file has stays as it is: transformers renames fields and changes values. A number or a text that
@@ -21,7 +27,7 @@ def complete_config(folder: Path | str) -> dict[str, Any]:
     return _complete(own, AutoConfig.from_pretrained(folder))
 
 
-def _complete(own: dict[str, Any], config: Any) -> dict[str, Any]:
+def _complete(own: Mapping[str, Any], config: PretrainedConfig) -> Any:
     values = json.loads(config.to_json_string(use_diff=False))
     declared = {field.name: field.default for field in fields(config)} if is_dataclass(config) else {}
     merged = {

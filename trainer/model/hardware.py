@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.contracts import Settings
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 # Hidden size from which bfloat16 is faster than float32 on a CPU that multiplies it faster. Tokens per second
 # relative to float32, measured with AVX-512 BF16 on AMD: 128: 0.85, 192: 1.2, 256: 1.15, 384: 1.4.
@@ -34,7 +37,7 @@ class Hardware:
 
 
 def choose(
-    settings: Settings, config: dict[str, Any] | None = None, cpu_has_bf16: bool | None = None
+    settings: Settings, config: ModelConfig | None = None, cpu_has_bf16: bool | None = None
 ) -> Hardware:
     """The hardware for `settings` and a model with `config`; Failure `unsupported` when what is requested is
     not available.
@@ -100,11 +103,12 @@ def needs_gpu(optimizer: str) -> bool:
     return optimizer.startswith("paged_")
 
 
-def width(config: dict[str, Any]) -> int:
+def width(config: ModelConfig) -> int:
     """The hidden size in a model's config.json; WIDE when there is none."""
     inner = config.get("text_config") or config
     names = ("hidden_size", "d_model", "n_embd", "dim")
-    return next((inner[name] for name in names if isinstance(inner.get(name), int)), WIDE)
+    sizes = (inner.get(name) for name in names)
+    return next((size for size in sizes if isinstance(size, int)), WIDE)
 
 
 def multiplies_bf16(cpu_info: Path = CPU_INFO) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict, TypeGuard
 
 from trainer.model import text_part
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
+
+    from trainer.protocol.model_config import ModelConfig
 
 # Tensors that a message names.
 NAMED = 3
@@ -23,9 +26,15 @@ MULTI_TOKEN = re.compile(r"(^|\.)(mtp|nextn)")
 LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
 
-def check(
-    model: PreTrainedModel, report: dict[str, Any], config: dict[str, Any], new_head: bool = True
-) -> None:
+class Report(TypedDict):
+    """transformers' `output_loading_info`."""
+
+    missing_keys: set[str]
+    unexpected_keys: set[str]
+    mismatched_keys: set[tuple[str, Sequence[int], Sequence[int]]]
+
+
+def check(model: PreTrainedModel, report: Report, config: ModelConfig, new_head: bool = True) -> None:
     """Failure `bad_model` unless the files have all tensors of `model`, in its shapes, and no others.
 
     `report` is transformers' own (`output_loading_info`), which already leaves out tied weights and what a
@@ -82,7 +91,7 @@ def _advice(missing: list[str], surplus: list[str]) -> str:
     )
 
 
-def _tensors(names: list[Any]) -> str:
+def _tensors(names: Sequence[object]) -> str:
     return "1 tensor is" if len(names) == 1 else f"{len(names)} tensors are"
 
 
@@ -90,9 +99,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
 
 
-def _surplus(
-    model: PreTrainedModel, names: set[str], config: dict[str, Any], own: set[str] | None
-) -> list[str]:
+def _surplus(model: PreTrainedModel, names: set[str], config: ModelConfig, own: set[str] | None) -> list[str]:
     """Those of `names`, found in the files and not in `model`, that training without them would lose."""
     buffers = {name for name, _ in model.named_buffers()}
     quantized = bool(config.get("quantization_config"))
@@ -113,7 +120,7 @@ def _surplus(
     return [name for name in found if _plain(name, prefix) not in own and _kind(name) in kinds]
 
 
-def _predicts_further(name: str, config: dict[str, Any]) -> bool:
+def _predicts_further(name: str, config: ModelConfig) -> bool:
     """Whether a tensor is of the layers for multi-token prediction that config.json names."""
     text = config.get("text_config") or config
     further = text.get("num_nextn_predict_layers") or text.get("mtp_num_hidden_layers") or 0
@@ -127,7 +134,7 @@ def _predicts_further(name: str, config: dict[str, Any]) -> bool:
 
 
 def _own_names(
-    kind: type[PreTrainedModel], settings: PretrainedConfig, config: dict[str, Any]
+    kind: type[PreTrainedModel], settings: PretrainedConfig, config: ModelConfig
 ) -> set[str] | None:
     """The names of the tensors of the class that the files were saved from; None where it is `kind` itself or
     not known."""

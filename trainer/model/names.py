@@ -11,6 +11,8 @@ from trainer.model import text_part
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+    from trainer.protocol.model_config import ModelConfig
+
 
 class Part(NamedTuple):
     """`rows` rows of a checkpoint's `tensor`, from row `at` on, which are those of a weight from `row` on. Of
@@ -34,7 +36,7 @@ def stored_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def mergeable(model: PreTrainedModel, config: dict[str, Any], directory: Path) -> set[str] | None:
+def mergeable(model: PreTrainedModel, config: ModelConfig, directory: Path) -> set[str] | None:
     """The weights of `model`, loaded from `directory` with this config.json, into whose tensors an update can
     be merged; None of a model whose weights are not as they are stored."""
     if getattr(model, "is_quantized", False):
@@ -49,7 +51,7 @@ def mergeable(model: PreTrainedModel, config: dict[str, Any], directory: Path) -
 
 
 def sources(
-    model: PreTrainedModel, config: dict[str, Any], stored: dict[str, tuple[int, ...]]
+    model: PreTrainedModel, config: ModelConfig, stored: dict[str, tuple[int, ...]]
 ) -> dict[str, list[Part]]:
     """The parts of the tensors `stored` (their shapes by their names) that each weight of `model` with this
     config.json consists of, by its name. Weights that are made in another way than from rows as they are
@@ -72,7 +74,7 @@ def sources(
 
 
 def expert_sources(
-    model: PreTrainedModel, config: dict[str, Any], stored: dict[str, tuple[int, ...]]
+    model: PreTrainedModel, config: ModelConfig, stored: dict[str, tuple[int, ...]]
 ) -> dict[str, list[list[Part]]]:
     """The same of each weight that has all experts, (experts, rows, columns): the parts of every expert,
     which the checkpoint has in one tensor or each in its own."""
@@ -108,7 +110,7 @@ class _Made(NamedTuple):
         return [tensor for own in self.by_pattern for tensor in own]
 
 
-def _made(model: PreTrainedModel, config: dict[str, Any], stored: Any, shapes: Any) -> dict[str, _Made]:
+def _made(model: PreTrainedModel, config: ModelConfig, stored: Any, shapes: Any) -> dict[str, _Made]:
     """What makes each weight of `model`, by its name; of several weights that are made together the first."""
     from transformers.core_model_loading import dot_natural_key, rename_source_key
 
@@ -133,7 +135,7 @@ def _made(model: PreTrainedModel, config: dict[str, Any], stored: Any, shapes: A
     return found
 
 
-def _transforms(model: PreTrainedModel, config: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def _transforms(model: PreTrainedModel, config: ModelConfig) -> tuple[list[Any], list[Any]]:
     """What the library does with names, and with tensors, of a checkpoint while it loads `model`."""
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming

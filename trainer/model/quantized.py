@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from trainer.protocol.contracts import Settings
+    from trainer.protocol.model_config import ModelConfig, Quantization
 
 # What transformers needs to load weights by `quant_method` of a config.json, as import names (its
 # quantizers' `validate_environment`). The first group becomes 16- or 32-bit weights while it is loaded.
@@ -32,7 +33,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 }
 
 
-def stored_quantization(config: dict[str, Any]) -> dict[str, Any] | None:
+def stored_quantization(config: ModelConfig) -> Quantization | None:
     """The quantization that a config.json names for the weights in the files, or None."""
     for part in (config, config.get("text_config") or {}):
         found = part.get("quantization_config") or part.get("compression_config")
@@ -41,16 +42,17 @@ def stored_quantization(config: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def without_quantization(config: dict[str, Any]) -> dict[str, Any]:
+def without_quantization(config: ModelConfig) -> ModelConfig:
     """A config.json as that of the full-precision model."""
-    names = ("quantization_config", "compression_config")
-    kept = {name: value for name, value in config.items() if name not in names}
+    kept = config.copy()
+    kept.pop("quantization_config", None)
+    kept.pop("compression_config", None)
     if isinstance(kept.get("text_config"), dict):
         kept["text_config"] = without_quantization(kept["text_config"])
     return kept
 
 
-def method_of(config: dict[str, Any]) -> str | None:
+def method_of(config: ModelConfig) -> str | None:
     """The method of `stored_quantization`: the names of PACKAGES, or another one; None for plain weights."""
     found = stored_quantization(config)
     if found is None:
@@ -60,7 +62,7 @@ def method_of(config: dict[str, Any]) -> str | None:
     return str(found.get("quant_method") or "unknown")
 
 
-def bits_of(config: dict[str, Any]) -> int | None:
+def bits_of(config: ModelConfig) -> int | None:
     """The bits of a stored weight, 8 or 4; None for plain weights, and where only the files say it."""
     found = stored_quantization(config)
     if found is None:
@@ -90,7 +92,7 @@ def methods() -> dict[str, dict[str, Any]]:
     }
 
 
-def refuse(config: dict[str, Any], settings: Settings) -> None:
+def refuse(config: ModelConfig, settings: Settings) -> None:
     """Failure `dependency_missing` or `unsupported` for a model whose weights are stored in a way that cannot
     be loaded or trained here, or that `settings` would quantize a second time."""
     method = method_of(config)
@@ -111,7 +113,7 @@ def refuse(config: dict[str, Any], settings: Settings) -> None:
         )
 
 
-def load_arguments(config: dict[str, Any], settings: Settings, hardware: Hardware) -> dict[str, Any]:
+def load_arguments(config: ModelConfig, settings: Settings, hardware: Hardware) -> dict[str, Any]:
     """What `from_pretrained` is told about quantization; nothing where the files or the library decide.
 
     An explicit None would make transformers forget what config.json says, and take codes for weights.

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
+    from trainer.protocol.model_config import ModelConfig
+
 # Where a checkpoint of a whole model keeps its text part, with or without the whole's own `model.` before.
 INNER = r"^(?:model\.)?(?:language_model|text_model)\."
 
@@ -32,7 +34,7 @@ class TextPart:
     text_class: str | None
 
 
-def find(config: dict[str, Any]) -> TextPart | None:
+def find(config: ModelConfig) -> TextPart | None:
     """The text part that can be trained of the model with this config.json; None for a model that is only a
     language model, or whose text part is none."""
     architecture = (config.get("architectures") or [""])[0]
@@ -69,7 +71,7 @@ def causal_classes() -> dict[str, str]:
     return _tables().causal
 
 
-def loader(config: dict[str, Any], auto_class: str) -> Callable[..., Any]:
+def loader(config: ModelConfig, auto_class: str) -> Callable[..., Any]:
     """What loads the model with this config.json as transformers' `auto_class`: its `from_pretrained`, or
     `load` for the text part of a model that is to be a causal language model."""
     import transformers
@@ -111,7 +113,7 @@ def key_mapping(part: TextPart | None) -> dict[str, str] | None:
     }
 
 
-def skeleton(config: dict[str, Any], directory: Path) -> Any:
+def skeleton(config: ModelConfig, directory: Path) -> Any:
     """The causal language model with this config.json in `directory` without memory for its weights; of a
     model that has other parts, the text part."""
     import torch

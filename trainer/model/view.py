@@ -14,10 +14,13 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trainer.model import reduced, unread
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 TEMPLATE = "chat_template.jinja"
 # Vocabularies and templates, by name or ending.
@@ -132,6 +135,12 @@ def _roots(model: Path) -> list[Path]:
     if folder.parent.name != "snapshots" or not repository.name.startswith("models--"):
         return [folder]
     return [folder, repository / "blobs", repository.parent / "blobs"]
+
+
+def read_model_config(model: Path) -> ModelConfig | None:
+    """The model's config.json, reduced; None where there is none or it is no object."""
+    found: object = read_json(model, "config.json")
+    return cast("ModelConfig", found) if isinstance(found, dict) else None
 
 
 def _checked_index(index: Any) -> dict[str, Any]:

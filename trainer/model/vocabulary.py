@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from trainer.protocol.model_config import ModelConfig
+    from trainer.protocol.row import Row
 
-def embedding_rows(config: dict[str, Any]) -> int | None:
+
+Made = TypeVar("Made")
+
+
+def embedding_rows(config: ModelConfig) -> int | None:
     """The rows of the embedding that a config.json names, or None."""
     for part in (config, config.get("text_config") or {}):
         if isinstance(part.get("vocab_size"), int):
@@ -19,7 +25,7 @@ def embedding_rows(config: dict[str, Any]) -> int | None:
     return None
 
 
-def check(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> None:
+def check(tokenizer: PreTrainedTokenizerBase, config: ModelConfig) -> None:
     """Failure `bad_model` when `tokenizer` makes tokens of ordinary text, or of its template, that the
     embedding has no rows for.
 
@@ -43,16 +49,16 @@ def check(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> None:
 
 def checked(
     tokenizer: PreTrainedTokenizerBase,
-    config: dict[str, Any],
-    produce: Callable[[list[dict[str, Any]]], list[Any]],
-) -> Callable[[list[dict[str, Any]]], list[Any]]:
+    config: ModelConfig,
+    produce: Callable[[list[Row]], list[Made]],
+) -> Callable[[list[Row]], list[Made]]:
     """`produce`, which makes records of token ids, with Failure `bad_dataset_row` for a token that the
     embedding has no row for; `produce` itself where there are none."""
     beyond = _beyond(tokenizer, config)
     if not beyond:
         return produce
 
-    def produce_checked(batch: list[dict[str, Any]]) -> list[Any]:
+    def produce_checked(batch: list[Row]) -> list[Made]:
         made = produce(batch)
         for token in filter(None, map(beyond.get, _ids(made))):
             raise Failure(
@@ -65,7 +71,7 @@ def checked(
     return produce_checked
 
 
-def _beyond(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> dict[int, str]:
+def _beyond(tokenizer: PreTrainedTokenizerBase, config: ModelConfig) -> dict[int, str]:
     """The tokens that the embedding has no rows for, by number."""
     rows = embedding_rows(config)
     if rows is None:
@@ -73,11 +79,11 @@ def _beyond(tokenizer: PreTrainedTokenizerBase, config: dict[str, Any]) -> dict[
     return {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
 
 
-def _ids(value: Any) -> Iterator[int]:
+def _ids(value: object) -> Iterator[int]:
     """Every number in the lists of records."""
     if isinstance(value, dict):
         value = [item for item in value.values() if isinstance(item, list)]
-    for item in value or ():
+    for item in value if isinstance(value, list) else ():
         if isinstance(item, int):
             yield item
         else:

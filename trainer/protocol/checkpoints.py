@@ -8,7 +8,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from trainer.protocol.durable import sync_folder, sync_tree, write_json
 
@@ -18,13 +18,24 @@ MARKER = "COMPLETE"
 STATES = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state.pth", "rng_state_*.pth")
 
 
+class Facts(TypedDict, total=False):
+    """What Hone stores beside the library's files."""
+
+    total_steps: int
+    finished: bool
+    tokens: int
+    elapsed_seconds: float
+    metrics: dict[str, float]
+    evaluations: dict[str, dict[str, float]]
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A complete checkpoint. `facts` is what Hone stored beside the library's files."""
 
     path: Path
     step: int
-    facts: dict[str, Any]
+    facts: Facts
 
 
 def temporary_folder(folder: Path) -> Path:
@@ -35,7 +46,7 @@ def temporary_folder(folder: Path) -> Path:
     return path
 
 
-def seal(written: Path, folder: Path, step: int, facts: dict[str, Any]) -> Checkpoint:
+def seal(written: Path, folder: Path, step: int, facts: Facts) -> Checkpoint:
     """Makes the folder `written` the checkpoint of `step`, replacing an earlier one of that step."""
     files = {
         str(path.relative_to(written)): path.stat().st_size for path in written.rglob("*") if path.is_file()

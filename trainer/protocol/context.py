@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -109,9 +109,9 @@ class JobContext:
         self,
         outcome: str,
         step: int,
-        metrics: dict[str, Any],
-        verification: dict[str, Any] | None = None,
-        export: dict[str, Any] | None = None,
+        metrics: Mapping[str, object],
+        verification: Mapping[str, object] | None = None,
+        export: Mapping[str, object] | None = None,
     ) -> None:
         """Ends the journal: `completed` or `stopped`, with the latest metrics. `export` is what became of the
         GGUF files (`trainer.export.outcome`)."""

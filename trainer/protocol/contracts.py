@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def read_spec(path: str | Path) -> Spec:
     return spec
 
 
-def check_line(kind: str, fields: dict[str, Any]) -> None:
+def check_line(kind: str, fields: Mapping[str, object]) -> None:
     """ContractError unless `fields` are exactly those of a journal line of type `kind`."""
     table = LINES.get(kind)
     if table is None:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import threading
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Journal:
         with self._lock:
             self._append(type, fields)
 
-    def _append(self, type: str, fields: dict[str, Any]) -> None:
+    def _append(self, type: str, fields: Mapping[str, object]) -> None:
         """Appends a checked line; a partial write is taken back."""
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"seq": self._seq, "time": time, "type": type, **fields}

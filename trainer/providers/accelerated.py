@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
     from trainer.protocol.contracts import Settings
+    from trainer.protocol.model_config import ModelConfig
 
 # The `model_type`s that Unsloth has kernels or patches for (its loader's table and the patches of unsloth_zoo
 # 2026.10.7). It compiles others generically, which is untested.
@@ -71,7 +72,7 @@ class Accelerated:
             return False, "The package unsloth is not installed in trainer/.venv; `npm start` adds it."
         return True, None
 
-    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
+    def refuse(self, config: ModelConfig, family: str, settings: Settings) -> None:
         """Failure `unsupported` for a model or settings that it does not support."""
         architecture = (config.get("architectures") or ["unknown"])[0]
         kind = config.get("model_type", "unknown")

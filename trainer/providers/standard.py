@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from trainer.data.job import Job
     from trainer.protocol.contracts import Settings
+    from trainer.protocol.model_config import ModelConfig
 
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "jinja2")
@@ -39,7 +41,7 @@ class Standard:
         missing = [name for name in NEEDED if find_spec(name) is None]
         return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
 
-    def refuse(self, config: dict[str, Any], family: str, settings: Settings) -> None:
+    def refuse(self, config: ModelConfig, family: str, settings: Settings) -> None:
         """Failure `unsupported` for a model or settings that it does not support: there are none."""
 
     def prepare(self, job: Job) -> None:
@@ -66,7 +68,7 @@ class Standard:
         import transformers
         from transformers.utils import logging
 
-        def beating(factory: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def beating(factory: Any, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> Any:
             items = args[0] if args else kwargs.get("iterable")
             return _Beating(items, job) if items is not None else factory(*args, **kwargs)
 

@@ -21,7 +21,7 @@ from trainer.training.weighted_accumulation import sequences, weighted_accumulat
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
 
 
 class Dpo:
@@ -37,7 +37,7 @@ class Dpo:
     providers = ("standard", "accelerated")
     best = ("eval_loss", False)
 
-    def train(self, job: Job) -> dict[str, Any]:
+    def train(self, job: Job) -> Trained:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import DPOConfig, DPOTrainer
 
@@ -97,6 +97,8 @@ class Dpo:
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
-        prompts = [(row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
+        prompts: list[tuple[list[int], list[int] | None]] = [
+            (row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))
+        ]
         golden = trainer.answers.for_export()
         return {**result, "model": model, "references": prompts, "golden": golden}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
 
 
 class Qlora:
@@ -24,7 +24,7 @@ class Qlora:
     tasks = ("text-generation", "summarization", "extractive-question-answering")
     providers = ("standard", "accelerated")
 
-    def train(self, job: Job) -> dict[str, Any]:
+    def train(self, job: Job) -> Trained:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         settings = msgspec.structs.replace(job.settings, use_4bit=True)
         job.spec = msgspec.structs.replace(job.spec, settings=settings)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from transformers import PreTrainedModel
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
     from trainer.model.hardware import Hardware
     from trainer.protocol.settings import Settings
 
@@ -52,7 +52,7 @@ class Rlhf:
     best = ("eval_reward", True)
     why_one_worker = "rlhf compares the answers to a prompt, which several workers would divide"
 
-    def train(self, job: Job) -> dict[str, Any]:
+    def train(self, job: Job) -> Trained:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import RLOOConfig, RLOOTrainer
 
@@ -119,7 +119,7 @@ class Rlhf:
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
-        references = [
+        references: list[tuple[list[int], list[int] | None]] = [
             (row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))
         ]
         golden = trainer.answers.for_export()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
 
 
 class Sft:
@@ -22,6 +22,6 @@ class Sft:
     tasks = ("text-generation", "summarization", "extractive-question-answering")
     providers = ("standard", "accelerated")
 
-    def train(self, job: Job) -> dict[str, Any]:
+    def train(self, job: Job) -> Trained:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         return import_module(f"trainer.families.{job.family}").train(job)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message, Row
 
 
 class ExtractiveQuestionAnswering:
@@ -19,7 +22,7 @@ class ExtractiveQuestionAnswering:
     # The metric for keep_best and early stopping, and whether higher is better.
     best = ("eval_f1", True)
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[Message]:
         """The conversation of a row."""
         return [
             {"role": "user", "content": f"{row['context']}\n\n{row['question']}"},

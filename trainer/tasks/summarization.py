@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message, Row
 
 
 class Summarization:
@@ -19,7 +22,7 @@ class Summarization:
     # The metric for keep_best and early stopping, and whether higher is better.
     best = ("eval_rougeL", True)
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[Message]:
         """The conversation of a row."""
         return [
             {"role": "user", "content": row["input"]},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Message, Row
 
 
 class TextGeneration:
@@ -19,7 +22,7 @@ class TextGeneration:
     scored = ()
     best = ("eval_loss", False)
 
-    def messages(self, row: dict[str, Any]) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[Message]:
         """The conversation of a row of input and output."""
         return [
             {"role": "user", "content": row["input"]},

@@ -10,12 +10,15 @@ from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
 
 if TYPE_CHECKING:
+    from torch.nn import Module
+    from torch.utils.hooks import RemovableHandle
     from transformers import PreTrainedModel, Trainer
 
-    from trainer.data.job import Job
+    from trainer.data.job import Job, Trained
+    from trainer.protocol.checkpoints import Facts
 
 
-def fit(trainer: Trainer, job: Job) -> dict[str, Any]:
+def fit(trainer: Trainer, job: Job) -> Trained:
     """Trains, or resumes from the job's checkpoint, until the end or a stop.
 
     Returns `step`, `stopped` (None, `stop` or `signal`) and `metrics`, the latest values. With `keep_best`
@@ -33,7 +36,7 @@ def fit(trainer: Trainer, job: Job) -> dict[str, Any]:
     trainer.reporter = reporter
     trainer.add_callback(reporter)
     # A run stopped in its last evaluation has no step left; `train` would still run one.
-    facts = job.resume.facts if job.resume else {}
+    facts: Facts = job.resume.facts if job.resume else {}
     finished = bool(facts) and (facts["finished"] or job.resume.step >= facts["total_steps"])
     hooks = beat_in_layers(trainer.model, job)
     try:
@@ -65,11 +68,11 @@ def fit(trainer: Trainer, job: Job) -> dict[str, Any]:
     return {"step": step, "stopped": asked, "metrics": reporter.metrics}
 
 
-def beat_in_layers(model: PreTrainedModel, job: Job) -> list[Any]:
+def beat_in_layers(model: PreTrainedModel, job: Job) -> list[RemovableHandle]:
     """Beats at every layer's forward and backward pass: one step of a large model on a CPU takes longer than
     the heartbeat timeout. Returns the hooks, to be removed."""
 
-    def forward(module: Any, inputs: Any, output: Any) -> None:
+    def forward(module: Module, inputs: object, output: Any) -> None:
         job.heartbeat.beat()
         first = output[0] if isinstance(output, tuple) else output
         if getattr(first, "requires_grad", False):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from transformers import TrainerCallback, TrainerState, set_seed
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainingArguments
 
     from trainer.data.job import Job
-    from trainer.protocol.checkpoints import Checkpoint
+    from trainer.protocol.checkpoints import Checkpoint, Facts
 
 # What rank 0 decides about a step, added up.
 SAVE, STOP, SIGNAL = 1, 2, 4
@@ -48,7 +48,7 @@ class Reporter(TrainerCallback):
     """Writes the journal and the TensorBoard log, beats, answers stop requests and measures time."""
 
     def __init__(self, job: Job, trainer: Trainer) -> None:
-        facts = job.resume.facts if job.resume else {}
+        facts: Facts = job.resume.facts if job.resume else {}
         self.job = job
         self.trainer = trainer
         self.tokens_before = int(facts.get("tokens", 0))
@@ -56,14 +56,14 @@ class Reporter(TrainerCallback):
         self.tokens = self.tokens_before
         self.stop_reason: str | None = None
         self.ended_early = False
-        self.metrics: dict[str, Any] = {}
-        self.evaluations: dict[int, dict[str, Any]] = {}
+        self.metrics: dict[str, float] = {}
+        self.evaluations: dict[int, dict[str, float]] = {}
         self.step_seconds: float | None = None
         self.tokens_per_step: float | None = None
         self.started = self.step_started = self.last_save = time.monotonic()
         self.board = TensorBoardLog()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """What a checkpoint stores so that a resumed run continues the counts."""
         return {
             "tokens": self.tokens,
@@ -140,7 +140,7 @@ class Reporter(TrainerCallback):
         args: TrainingArguments,
         state: TrainerState,
         control: TrainerControl,
-        logs: dict[str, Any],
+        logs: Mapping[str, float],
         **kwargs: object,
     ) -> None:
         if "loss" not in logs:
@@ -192,7 +192,7 @@ class Reporter(TrainerCallback):
         args: TrainingArguments,
         state: TrainerState,
         control: TrainerControl,
-        metrics: dict[str, Any],
+        metrics: Mapping[str, float],
         **kwargs: object,
     ) -> None:
         kept = {
@@ -243,11 +243,11 @@ def _smooth(before: float | None, now: float) -> float:
     return now if before is None else before + SMOOTHING * (now - before)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _extra(logs: dict[str, Any]) -> dict[str, float]:
+def _extra(logs: Mapping[str, float]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in logs.items()

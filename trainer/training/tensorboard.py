@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,7 +39,7 @@ class TensorBoardLog:
         for summary in hparams(values, {"train/loss": 0}):
             self._writer._get_file_writer().add_summary(summary)
 
-    def add(self, group: str, values: dict[str, Any], step: int) -> None:
+    def add(self, group: str, values: Mapping[str, object], step: int) -> None:
         """Adds every finite number of `values`, as `group/name`."""
         if self._writer is None:
             return

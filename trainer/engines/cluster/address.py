@@ -7,7 +7,7 @@ import socket
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from trainer.protocol.failures import Failure
 
@@ -49,7 +49,17 @@ def token() -> str:
     return found
 
 
-def look(address: str) -> list[dict[str, Any]]:
+class Node(TypedDict):
+    """A node of the cluster, with its cores and GPUs, and those that are free."""
+
+    address: str
+    cpus: int
+    gpus: int
+    free_cpus: int
+    free_gpus: int
+
+
+def look(address: str) -> list[Node]:
     """The nodes of the cluster at `address`, the head first: `address`, `cpus`, `gpus`, `free_cpus`
     and `free_gpus` of each.
 
@@ -116,7 +126,7 @@ def look(address: str) -> list[dict[str, Any]]:
     ]
 
 
-def state() -> dict[str, Any]:
+def state() -> dict[str, object]:
     """The answer of `python -m trainer cluster`: the nodes of the cluster, or why it cannot be used."""
     where = wanted() or ""
     try:

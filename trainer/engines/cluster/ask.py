@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 # Where ranks ask for a fork, in the node's folder.
 SOCKET = "warm"
@@ -18,7 +17,7 @@ SOCKET = "warm"
 PACKAGE = str(Path(__file__).parents[3])
 
 
-def ask(root: Path, *arguments: Any) -> Connection | None:
+def ask(root: Path, *arguments: object) -> Connection | None:
     """A connection to a fork that becomes the rank with `arguments`, or None where none is to be had."""
     asking = socket.socket(socket.AF_UNIX)
     try:

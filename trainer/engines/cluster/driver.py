@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trainer.engines.cluster import address
-from trainer.engines.cluster.node import NodeRank, environment
+from trainer.engines.cluster.node import Facts, NodeRank, environment
 from trainer.engines.cluster.parcels import fingerprint, pieces
 from trainer.engines.cluster.placement import POLL_SECONDS, place
 from trainer.engines.cluster.report import Report
@@ -24,7 +24,13 @@ from trainer.protocol.rank import WorkerLost
 from trainer.protocol.stop import Stop, Stopped
 
 if TYPE_CHECKING:
-    from trainer.data.job import Job
+    from ray import ObjectRef
+    from ray.actor import ActorHandle
+    from ray.exceptions import RayActorError
+    from ray.util.placement_group import PlacementGroup
+
+    from trainer.data.job import Job, Trained
+    from trainer.engines.cluster.train_rank import Ended, RankTask
 
 # How long after a rank's failure another one's death is waited for that explains it.
 BLAME_SECONDS = 5.0
@@ -32,7 +38,7 @@ BLAME_SECONDS = 5.0
 PACKAGE = Path(__file__).parents[2]
 
 
-def train(job: Job, work: Callable[..., Any], lose: Callable[..., None]) -> dict[str, Any]:
+def train(job: Job, work: Callable[[Job], Trained], lose: Callable[..., None]) -> Trained:
     """`step`, `stopped` and `metrics` of rank 0, whose artifacts then lie in the job folder.
 
     Raises Failure, `cluster_unavailable` among them, WorkerLost, and Stopped.
@@ -94,9 +100,9 @@ class Run:
         self.job = job
         self.where = where
         self.report = Report(job)
-        self.ranks: list[Any] = []
+        self.ranks: list[ActorHandle] = []
 
-    def train(self) -> dict[str, Any]:
+    def train(self) -> Trained:
         """Places the ranks, sends what they need and follows them to the end."""
         import ray
 
@@ -111,7 +117,7 @@ class Run:
         finally:
             self.report.close()
 
-    def _start(self, group: Any) -> None:
+    def _start(self, group: PlacementGroup) -> None:
         import ray
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -125,7 +131,7 @@ class Run:
             )
             self.ranks.append(options.remote(number, len(self.nodes), node))
 
-    def _get(self, waited: list[Any]) -> list[Any]:
+    def _get(self, waited: list[ObjectRef]) -> list[Any]:
         """The values of `waited`; WorkerLost and Stopped end the wait."""
         import ray
 
@@ -136,7 +142,7 @@ class Run:
             ray.get(done)
         return ray.get(waited)
 
-    def _send(self) -> dict[str, Any]:
+    def _send(self) -> RankTask:
         """Sends the files that the nodes lack; returns the ranks' task."""
         facts = self._get([rank.facts.remote() for rank in self.ranks])
         self._refuse_differences([fact["versions"] for fact in facts])
@@ -186,7 +192,7 @@ class Run:
                     "Use the same version of Hone there: update it, then run `hone join` again.",
                 )
 
-    def _refuse_full(self, first: int, bytes_to_come: int, room: dict[str, Any]) -> None:
+    def _refuse_full(self, first: int, bytes_to_come: int, room: Facts) -> None:
         """Failure when the node of the rank `first` has no room for what it is sent or for the model."""
         job, node = self.job, self.nodes[first]
         spare = job.spec.disk.spare_bytes if job.spec.disk else 0
@@ -210,7 +216,7 @@ class Run:
                 f"Close other programs on {node}, or set workers to fewer, or choose a smaller model.",
             )
 
-    def _deliver(self, files: dict[str, Path], facts: list[dict[str, Any]]) -> None:
+    def _deliver(self, files: dict[str, Path], facts: list[Facts]) -> None:
         """Sends each node the files that it lacks, once, through its first rank."""
         import ray
 
@@ -225,10 +231,10 @@ class Run:
                 shared = ray.put(piece)
                 self._get([receiver.add.remote(name, shared, first, last) for receiver in receivers])
 
-    def _follow(self, task: dict[str, Any]) -> dict[str, Any]:
+    def _follow(self, task: RankTask) -> Trained:
         """Writes what rank 0 reports until every rank has ended."""
         runs = {rank.run.remote(task): number for number, rank in enumerate(self.ranks)}
-        result: dict[str, Any] | None = None
+        result: Ended | None = None
         while runs:
             self._take(runs)
             found = self._ended(runs)
@@ -239,7 +245,7 @@ class Run:
             raise Stopped
         return result
 
-    def _ended(self, runs: dict[Any, int]) -> dict[int, dict[str, Any]]:
+    def _ended(self, runs: dict[ObjectRef, int]) -> dict[int, Ended]:
         """The results of the ranks that have ended since the last call; removes them from `runs`.
 
         Stopped when rank 0 was stopped before it trained, which it tells nobody: the others wait for it.
@@ -252,7 +258,7 @@ class Run:
             raise Stopped
         return found
 
-    def _take(self, runs: dict[Any, int]) -> None:
+    def _take(self, runs: dict[ObjectRef, int]) -> None:
         """Writes what rank 0 reports."""
         beaten, messages = self._fetch(runs)
         if beaten:
@@ -260,7 +266,7 @@ class Run:
         for message in messages:
             self.report.take(message)
 
-    def _fetch(self, runs: dict[Any, int]) -> Any:
+    def _fetch(self, runs: dict[ObjectRef, int]) -> tuple[bool, list[tuple[Any, ...]]]:
         """What rank 0 reports. Another rank's death ends the wait: rank 0 may hang because of it."""
         import ray
 
@@ -272,7 +278,7 @@ class Run:
                 ray.get(done)
         return ray.get(fetched)
 
-    def _cause(self, found: dict[int, dict[str, Any]], runs: dict[Any, int]) -> Exception:
+    def _cause(self, found: dict[int, Ended], runs: dict[ObjectRef, int]) -> Exception:
         """Why ranks failed, by those `found` and those that end soon; raises another one's death, or a stop,
         when that explains it."""
         deadline = time.monotonic() + BLAME_SECONDS
@@ -290,7 +296,7 @@ class Run:
         message = f"{where}: {fields['message']}" if number else fields["message"]
         return Failure(**{**fields, "message": message})
 
-    def _lost(self, error: Any) -> WorkerLost:
+    def _lost(self, error: RayActorError) -> WorkerLost:
         for number, rank in enumerate(self.ranks):
             if getattr(error, "actor_id", None) == rank._actor_id.hex():
                 return WorkerLost(f"Worker {number} on {self.nodes[number]} was lost")

@@ -14,7 +14,7 @@ from trainer.engines.cluster.outbox import Outbox, Reports
 from trainer.engines.cluster.train_rank import train_rank
 
 if TYPE_CHECKING:
-    from trainer.engines.cluster.train_rank import Place
+    from trainer.engines.cluster.train_rank import Ended, Place, RankTask
 
 # As often as the driver asks for one.
 BEAT_SECONDS = 0.2
@@ -43,7 +43,7 @@ class PipedReports(Reports):
             # The actor was killed.
             os._exit(1)
 
-    def tell(self, kind: str, value: Any = None) -> None:
+    def tell(self, kind: str, value: object = None) -> None:
         """Sends one of the messages that `hand_on` takes."""
         with self.telling:
             self.connection.send((kind, value))
@@ -65,18 +65,18 @@ class PipedReports(Reports):
             self.tell("beat")
 
 
-def train(connection: Connection, folder: Path, place: Place, task: dict[str, Any]) -> None:
+def train(connection: Connection, folder: Path, place: Place, task: RankTask) -> None:
     """Trains as the rank of the actor at the other end of `connection`."""
     reports = PipedReports(folder, connection)
     reports.tell("result", train_rank(reports, place, task))
 
 
-def hand_on(connection: Connection, outbox: Outbox) -> dict[str, Any]:
+def hand_on(connection: Connection, outbox: Outbox) -> Ended:
     """Hands on what the fork at the other end of `connection` reports; returns its result. This process ends
     when the fork was killed."""
     sending = threading.Lock()
 
-    def tell(kind: str, value: Any) -> None:
+    def tell(kind: str, value: object) -> None:
         # Its end is noticed below.
         with sending, suppress(OSError):
             connection.send((kind, value))

@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import psutil
 
@@ -16,6 +16,18 @@ from trainer.engines.cluster.outbox import Outbox
 from trainer.engines.cluster.parcels import Store
 from trainer.engines.cluster.train_rank import failed, train_rank
 from trainer.model.versions import PACKAGES, versions
+
+if TYPE_CHECKING:
+    from trainer.engines.cluster.train_rank import Ended, RankTask
+
+
+class Facts(TypedDict):
+    """What must be equal on all machines, where a rank would meet the others, and free bytes."""
+
+    versions: dict[str, str | None]
+    meeting: str
+    disk: int
+    memory: int
 
 
 class NodeRank:
@@ -32,7 +44,7 @@ class NodeRank:
         # A rank that is ended before it trains leaves no folder.
         self.outbox = Outbox(self.store.root)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """What must be equal on all machines, where this rank would meet the others, and the bytes of disk
         and memory that are free."""
         with socket.create_server((self.address, 0)) as server:
@@ -56,7 +68,7 @@ class NodeRank:
         """See Outbox."""
         return self.outbox.fetch(stop)
 
-    def run(self, task: dict[str, Any]) -> dict[str, Any]:
+    def run(self, task: RankTask) -> Ended:
         """Trains. Returns `step` (None when the run was stopped before), `stopped` and `metrics`, or `failed`
         with the fields of a Failure."""
         place = self.number, self.world, 0, task["meeting"], interface_of(self.address)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.engines.cluster import address
 
 if TYPE_CHECKING:
+    from ray.util.placement_group import PlacementGroup
+
     from trainer.data.job import Job
 
 # How long a run that has lost a worker waits for devices: a machine may start again meanwhile.
@@ -26,7 +28,7 @@ class Placement:
     """Ray's placement group of a run, what each of its ranks gets (`slot`), and the nodes and their addresses
     by rank."""
 
-    group: Any
+    group: PlacementGroup
     slot: dict[str, int]
     node_ids: list[str]
     nodes: list[str]
@@ -106,7 +108,7 @@ def _let_others_go_first(job: Job) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _ready_within(job: Job, group: Any, seconds: float) -> bool:
+def _ready_within(job: Job, group: PlacementGroup, seconds: float) -> bool:
     """Whether the devices of `group` are free within `seconds`."""
     import ray
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.template import Template
 from trainer.export.tokenizer import document, sentencepiece_model
 from trainer.model.quantized import without_quantization
+
+if TYPE_CHECKING:
+    from trainer.protocol.model_config import ModelConfig
 
 # Files of a model directory about configuration and tokenizer.
 WANTED = (
@@ -28,7 +31,7 @@ WANTED = (
 )
 
 
-def build(base: Path, directory: Path, template: Template | None, config: dict[str, Any]) -> Path:
+def build(base: Path, directory: Path, template: Template | None, config: ModelConfig) -> Path:
     """Fills the empty `directory` from the model directory `base` and returns it.
 
     `config`, without the quantization of stored weights, replaces config.json. `template` is the one of

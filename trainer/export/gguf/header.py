@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Header:
     """The header of the file at `path`."""
 
     path: Path
-    metadata: dict[str, Any]
+    metadata: Mapping[str, object]
     tensors: dict[str, TensorPlace]
 
     @property

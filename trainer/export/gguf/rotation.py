@@ -8,13 +8,12 @@ rotated (Bamba); then other numbers would be rotated together than in training.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 
 @contextmanager
-def partial_rotation(hparams: dict[str, Any]) -> Iterator[None]:
+def partial_rotation(hparams: Mapping[str, object]) -> Iterator[None]:
     """Makes the converter, which is loaded, reorder no more of a head than the configuration rotates."""
     share = _share(hparams)
     if share == 1:
@@ -36,10 +35,12 @@ def partial_rotation(hparams: dict[str, Any]) -> Iterator[None]:
         llama.permute = original
 
 
-def _share(hparams: dict[str, Any]) -> float:
+def _share(hparams: Mapping[str, object]) -> float:
     """The share of a head that is rotated."""
     rope = hparams.get("rope_parameters") or {}
-    found = rope.get("partial_rotary_factor", hparams.get("partial_rotary_factor"))
+    found = hparams.get("partial_rotary_factor")
+    if isinstance(rope, dict):
+        found = rope.get("partial_rotary_factor", found)
     return found if isinstance(found, (int, float)) else 1
 
 

@@ -8,10 +8,10 @@ them, and the metadata, which says how llama.cpp computes and tokenizes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.header import Header, read_header
@@ -19,6 +19,9 @@ from trainer.export.verification.independent import LowRank, ReadAgain, low_rank
 from trainer.export.verification.tensor_check import difference
 from trainer.export.weights import StoredTensor
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from gguf.gguf_writer import GGUFValue
 
 # Metadata that differs between files of one model.
 OF_THE_TYPE = ("general.file_type", "general.quantization_version")
@@ -95,7 +98,7 @@ def check_files(
 def _compare(
     instance: Any,
     files: list[Checked],
-    updates: dict[str, Any],
+    updates: Mapping[str, Any],
     base: dict[str, StoredTensor],
     progress: Callable[[float], None],
 ) -> None:
@@ -187,7 +190,10 @@ def _sources(tensor: Any) -> Iterator[str]:
 
 
 def _account(
-    sources: dict[str, set[str]], updates: dict[str, Any], base: dict[str, StoredTensor], files: list[Checked]
+    sources: dict[str, set[str]],
+    updates: Mapping[str, Any],
+    base: dict[str, StoredTensor],
+    files: list[Checked],
 ) -> None:
     """Notes changes that no tensor of the file has, and biases of layers that it has without them."""
     used = set().union(*sources.values()) if sources else set()
@@ -201,7 +207,7 @@ def _account(
             file.note(what)
 
 
-def _compare_metadata(planned: dict[str, Any], files: list[Checked]) -> None:
+def _compare_metadata(planned: Mapping[str, GGUFValue], files: list[Checked]) -> None:
     """Notes metadata that is not the planned one."""
     wanted = {key: _plain(entry.value) for key, entry in planned.items() if key not in OF_THE_TYPE}
     for file in files:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def _tensor_of(module: str, base: dict[str, StoredTensor]) -> str | None:
     return best if not numbered or any(part.isdecimal() for part in wanted[-longest:]) else None
 
 
-def _by_pattern(patterns: dict[str, Any] | None, module: str, default: Any) -> Any:
+def _by_pattern(patterns: Mapping[str, object] | None, module: str, default: Any) -> Any:
     """PEFT's `alpha_pattern`: a key matches a module's name or the end of it after a dot."""
     for pattern, value in (patterns or {}).items():
         if re.search(rf"(?:^|\.)(?:{pattern})$", module):

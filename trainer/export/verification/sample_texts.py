@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data import conversations, pairs
 from trainer.data.normalizer import normalize
@@ -12,6 +12,9 @@ from trainer.data.template import Template, split
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.registry import create
+
+if TYPE_CHECKING:
+    from trainer.protocol.row import Row
 
 # Rows whose texts are compared.
 ROWS = 64
@@ -43,7 +46,7 @@ def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[s
     return [normalize(template.normalizer, text) for text in found], ids
 
 
-def _messages(spec: Spec, template: Template, row: dict[str, Any]) -> list[dict[str, str]]:
+def _messages(spec: Spec, template: Template, row: Row) -> list[dict[str, str]]:
     if spec.dataset.shape == "messages":
         return conversations.to_last_answer(template, row["messages"])
     if "prompt" in row and "chosen" in row:

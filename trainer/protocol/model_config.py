@@ -1,0 +1,37 @@
+"""What the trainer reads of a model's config.json, which has more fields than these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+
+class Quantization(TypedDict, total=False):
+    """How the weights in the files are quantized."""
+
+    quant_method: str
+    load_in_4bit: bool
+    load_in_8bit: bool
+
+
+class ModelConfig(TypedDict, total=False):
+    """A config.json. A field may be absent or null."""
+
+    architectures: list[str] | None
+    auto_map: Mapping[str, object]
+    compression_config: Quantization
+    d_model: int
+    dim: int
+    head_dim: int
+    hidden_size: int
+    is_encoder_decoder: bool
+    model_type: str
+    mtp_num_hidden_layers: int
+    n_embd: int
+    num_hidden_layers: int
+    num_nextn_predict_layers: int
+    quantization_config: Quantization
+    text_config: ModelConfig
+    tie_word_embeddings: bool
+    vision_config: Mapping[str, object]
+    vocab_size: int
