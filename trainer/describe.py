@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.engines.choose import engines, why_one_worker
 from trainer.model import quantized, text_part
@@ -14,6 +14,9 @@ from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.model.versions import PACKAGES, versions
 from trainer.registry import find_all
 from trainer.training.disk_budget import state_bytes
+
+if TYPE_CHECKING:
+    from trainer.data.job import Provider, Strategy, Task
 
 # Optimizers of the training library that need a package (by import name) beyond the pinned ones, or a
 # setting that the training request has not.
@@ -41,7 +44,7 @@ OPTIMIZER_NEEDS_BY_WORD = {
 }
 
 
-def describe(converter: str | None) -> dict[str, Any]:
+def describe(converter: str | None) -> dict[str, object]:
     """The answer of `python -m trainer describe`; `converter` is the folder of llama.cpp's converter."""
     tasks, strategies, providers = find_all("task"), find_all("strategy"), find_all("provider")
     available = {name: kind().availability() for name, kind in providers.items()}
@@ -92,7 +95,7 @@ def describe(converter: str | None) -> dict[str, Any]:
     }
 
 
-def _words(kind: Any) -> dict[str, str]:
+def _words(kind: type[Task] | type[Strategy] | type[Provider]) -> dict[str, str]:
     """The name of a task, strategy or provider, its label, and what it is in a sentence."""
     return {"name": kind.name, "label": kind.label, "description": kind.description}
 

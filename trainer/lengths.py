@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.data.encode import Encoded
@@ -38,7 +38,7 @@ def lengths(spec_path: str, downloaded: bool = False) -> int:
         sys.stdout.flush()
 
 
-def _lengths(spec_path: str, downloaded: bool) -> dict[str, Any]:
+def _lengths(spec_path: str, downloaded: bool) -> dict[str, object]:
     job = open_job(spec_path, ["lengths", spec_path], downloaded)
     known: list[int] = []
     if job.settings.max_seq_length <= 0:

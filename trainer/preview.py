@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.adapter_base import make as adapter_base
 from trainer.data import rows, template
@@ -83,7 +83,7 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
     return job
 
 
-def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
+def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, object]:
     job = open_job(spec_path, ["preview", spec_path, "--rows", str(count)], downloaded)
     sampled = list(islice(rows.read_rows(job.spec.dataset.path, job.fields), SAMPLED_ROWS))
     stored = job.folder / "template.json"
@@ -106,7 +106,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, Any]:
     }
 
 
-def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> dict[str, Any]:
+def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> dict[str, object]:
     """A sequence of the row in line `number`. Of a text, tokens beyond `length` are in further sequences."""
     cut = job.shape != "text"
     shown = islice(zip(sequence.input_ids, sequence.labels, strict=True), SHOWN_TOKENS)

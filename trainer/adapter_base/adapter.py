@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.export import adapter as adapters
 from trainer.export.update import LowRank, OfExpert, Update
@@ -13,6 +13,8 @@ from trainer.model import check, view
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from trainer.protocol.model_config import ModelConfig
 
 CONFIG = "adapter_config.json"
@@ -38,7 +40,7 @@ OTHER_KINDS = {
 PLAIN_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
 
 
-def read_config(folder: Path, name: str) -> dict[str, Any]:
+def read_config(folder: Path, name: str) -> dict[str, object]:
     """The adapter's configuration; Failure for an adapter that cannot be merged."""
     check.check_sizes(folder, name)
     config = view.read_json(folder, CONFIG)
@@ -87,7 +89,7 @@ def load(folder: Path, name: str, config: ModelConfig, base: dict[str, StoredTen
     return found
 
 
-def apply(update: Update, weight: Any) -> Any:
+def apply(update: Update, weight: Tensor) -> Tensor:
     """The merged tensor in float32, bit for bit as PEFT's `merge_and_unload` computes it in float32; `weight`
     (float32) is changed in place. The export's own (`Update.apply`) multiplies and adds in one step, which
     rounds otherwise."""
@@ -99,7 +101,7 @@ def apply(update: Update, weight: Any) -> Any:
     return weight
 
 
-def _change(low: LowRank) -> Any:
+def _change(low: LowRank) -> Tensor:
     """What is added to the weight of a module, as PEFT's `get_delta_weight` computes it."""
     if isinstance(low, OfExpert):
         b, a = low.factors()

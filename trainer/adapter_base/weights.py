@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.adapter_base.adapter import apply
 from trainer.export.adapter import Adapter
 from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, read_header
 from trainer.model import view
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.export.update import Update
 
 
 def files_of(base: Path) -> list[str]:
@@ -45,7 +48,7 @@ def write_weights(base: Path, adapter: Adapter, folder: Path, on_progress: Calla
 
 
 def _header(tensors: list[StoredTensor]) -> bytes:
-    table: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    table: dict[str, object] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for tensor in tensors:
         end = offset + tensor.size
@@ -73,7 +76,7 @@ def _as_stored(tensor: StoredTensor) -> Iterator[bytes]:
             yield part
 
 
-def _merged(tensor: StoredTensor, update: Any) -> memoryview:
+def _merged(tensor: StoredTensor, update: Update | None) -> memoryview:
     import torch
 
     stored = apply(update, tensor.read()).to(getattr(torch, TORCH_NAMES[tensor.dtype])).contiguous()
@@ -83,4 +86,4 @@ def _merged(tensor: StoredTensor, update: Any) -> memoryview:
             f"With the adapter, {tensor.name} has values that are no numbers, or that its type cannot hold.",
             "Choose another adapter, or the base that it was trained on.",
         )
-    return memoryview(stored.view(-1).view(torch.uint8).numpy())
+    return stored.view(-1).view(torch.uint8).numpy().data

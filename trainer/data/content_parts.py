@@ -7,7 +7,6 @@ that makes each of them a list of one part; every program that renders the templ
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from trainer.protocol.failures import Failure
 
@@ -25,7 +24,7 @@ BEGINNING = (
 TALK = [{"role": "user", "content": "uQ1u"}, {"role": "assistant", "content": "aQ2a"}]
 
 
-def reading_texts(chat_template: str, render: Callable[[str, list[dict[str, Any]]], str]) -> str:
+def reading_texts(chat_template: str, render: Callable[[str, list[dict[str, str]]], str]) -> str:
     """`chat_template`, with the beginning if it shows texts only with it. `render(template, messages)` may
     raise Failure."""
 

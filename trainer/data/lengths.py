@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trainer.data.encode import IGNORED
 
 if TYPE_CHECKING:
+    import numpy as np
     from datasets import Dataset
+    from pyarrow import Array
 
     from trainer.data.job import Job
 
 
-def choose_length(job: Job, totals: Any) -> int:
+def choose_length(job: Job, totals: np.ndarray | Sequence[int]) -> int:
     """The job's max_seq_length, at most the model's context; -1 infers it from the rows' lengths `totals`."""
     wanted, limit = job.settings.max_seq_length, job.template.context_length
     if limit is not None and wanted > limit:
@@ -24,7 +27,7 @@ def choose_length(job: Job, totals: Any) -> int:
     return wanted if wanted > 0 else inferred_length(totals, limit)
 
 
-def inferred_length(totals: Any, limit: int | None) -> int:
+def inferred_length(totals: np.ndarray | Sequence[int], limit: int | None) -> int:
     """The 99.9th percentile of the rows' lengths, rounded up to a multiple of 8, at most `limit`."""
     import numpy
 
@@ -34,7 +37,7 @@ def inferred_length(totals: Any, limit: int | None) -> int:
     return min(length, limit) if limit is not None else length
 
 
-def too_long(job: Job, dataset: Dataset, totals: Any, length: int) -> str:
+def too_long(job: Job, dataset: Dataset, totals: np.ndarray, length: int) -> str:
     """What the rows of `dataset` (`totals` tokens each) of more than `length` tokens are, for a message."""
     most = int(totals.argmax())
     number = int(dataset[most]["row"])
@@ -65,7 +68,7 @@ def longest(dataset: Dataset, columns: tuple[str, ...], count: int) -> list[int]
     return [order[index % len(order)] for index in range(count)]
 
 
-def list_lengths(dataset: Dataset, column: str) -> Any:
+def list_lengths(dataset: Dataset, column: str) -> np.ndarray:
     """The length of the list in `column` of each row, without reading the lists."""
     import pyarrow.compute
 
@@ -73,7 +76,7 @@ def list_lengths(dataset: Dataset, column: str) -> Any:
     return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]
 
 
-def labelled_counts(dataset: Dataset) -> Any:
+def labelled_counts(dataset: Dataset) -> np.ndarray:
     """The number of tokens with a label of each row, from its column `labels`."""
     import numpy
 
@@ -82,7 +85,7 @@ def labelled_counts(dataset: Dataset) -> Any:
     return found if dataset._indices is None else found[dataset._indices.column(0).to_numpy()]
 
 
-def _labelled(chunk: Any) -> Any:
+def _labelled(chunk: Array) -> np.ndarray:
     """The same for the lists of an Arrow array."""
     import numpy
 

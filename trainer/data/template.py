@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import normalizer
 from trainer.data import thinking as reasoning
@@ -22,6 +22,9 @@ from trainer.data.content_parts import reading_texts
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    import jinja2
+    from jinja2.nodes import Node
+    from jinja2.parser import Parser
     from transformers import PreTrainedTokenizerBase
 
     from trainer.protocol.model_config import ModelConfig
@@ -316,7 +319,7 @@ def _stop_strings(tokenizer: PreTrainedTokenizerBase, template: Template) -> lis
 
 
 @lru_cache(maxsize=8)
-def _compile(text: str) -> Any:
+def _compile(text: str) -> jinja2.Template:
     """`text` compiled as transformers does it: sandboxed, with trimmed blocks."""
     import jinja2
     from jinja2.ext import Extension
@@ -327,7 +330,7 @@ def _compile(text: str) -> Any:
 
         tags = {"generation"}  # noqa: RUF012, as its base declares it
 
-        def parse(self, parser: Any) -> Any:
+        def parse(self, parser: Parser) -> Node | list[Node]:
             next(parser.stream)
             return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -335,10 +338,10 @@ def _compile(text: str) -> Any:
         raise jinja2.TemplateError(message)
 
     def to_json(
-        value: Any,
+        value: object,
         ensure_ascii: bool = False,
-        indent: Any = None,
-        separators: Any = None,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
         # jinja2's own escapes HTML.

@@ -29,6 +29,8 @@ from trainer.protocol.failures import Failure
 from trainer.registry import create
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from trainer.protocol.model_config import ModelConfig
     from trainer.protocol.settings import Settings
 
@@ -63,7 +65,7 @@ class Trial:
     base: Path
     part: Cut
     template: Template
-    tokenizer: Any
+    tokenizer: PreTrainedTokenizerBase
     texts: list[str]
     expected: list[list[int]]
     adapter: adapters.Adapter = field(default_factory=adapters.Adapter)
@@ -109,7 +111,7 @@ class Trial:
 
     def export(
         self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Converts the part with the configuration `config`, and unless it is not `compared` loads the file
         and compares its tokens and answers.
 
@@ -141,7 +143,7 @@ class Trial:
 
     def _convert(
         self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
-    ) -> tuple[Path, dict[str, Any]]:
+    ) -> tuple[Path, dict[str, object]]:
         """The file, planned only unless it is `compared`, and what was found out for it."""
         spec = self.spec
         assert spec.tools is not None
@@ -179,7 +181,11 @@ class Trial:
             # It is read once, from memory.
             write=partial(write_file, synced=False),
         )
-        found = {"options": asdict(options), "tokens": learned.digest(self.expected), "difference": None}
+        found: dict[str, object] = {
+            "options": asdict(options),
+            "tokens": learned.digest(self.expected),
+            "difference": None,
+        }
         return path, found
 
     def _cut_model(self, config: ModelConfig) -> Path:

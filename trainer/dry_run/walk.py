@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -50,7 +50,7 @@ def main(spec_path: str) -> int:
     scratch = spec.folder / FOLDER
     shutil.rmtree(scratch, ignore_errors=True)
 
-    def say(**line: Any) -> None:
+    def say(**line: object) -> None:
         print(json.dumps(line, ensure_ascii=False), flush=True)
 
     try:
@@ -66,7 +66,7 @@ def main(spec_path: str) -> int:
     return 0
 
 
-def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, Any]:
+def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, object]:
     """Converts, loads and asks a cut of the base of `spec`, with an adapter that changes next to nothing.
 
     Returns how many `layers` of all (`of`) there were, and what `Trial.export` found; its `difference` is

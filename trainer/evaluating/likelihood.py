@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.encode import IGNORED
 from trainer.kernels.logits import body_of, replaced_forward, with_states
 from trainer.kernels.loss import LOGITS
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
 
 # Most tokens of a batch of several rows, with its padding.
 BATCH_TOKENS = 2048
@@ -39,7 +46,7 @@ NONE = Likelihood(0.0, 0)
 
 
 def likelihoods(
-    model: Any,
+    model: PreTrainedModel,
     sequences: list[tuple[list[int], list[int]]],
     *,
     writes: bool,
@@ -71,7 +78,9 @@ def likelihoods(
     return found
 
 
-def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple[Any, Any]:
+def _losses(
+    model: PreTrainedModel, ids: Tensor, mask: Tensor, labels: Tensor, writes: bool
+) -> tuple[Tensor, Tensor]:
     """The row of each learned token of a batch, and its negative log-likelihood in nats."""
     import torch
 
@@ -89,7 +98,7 @@ def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple
     size = max(1, LOGITS // inner.config.get_text_config(decoder=True).vocab_size)
     chunk = slice(0, 0)
 
-    def chosen(output: Any) -> Any:
+    def chosen(output: ModelOutput) -> ModelOutput:
         """`output` with the states of the chunk's tokens alone, as one row."""
         return with_states(output, output.last_hidden_state[rows[chunk], places[chunk]][None])
 
@@ -106,13 +115,13 @@ def _losses(model: Any, ids: Any, mask: Any, labels: Any, writes: bool) -> tuple
 
 
 @contextmanager
-def _computed_once(module: Any, change: Callable[[Any], Any]) -> Iterator[None]:
+def _computed_once(module: Module, change: Callable[[ModelOutput], ModelOutput]) -> Iterator[None]:
     """Lets `module` compute its output only the first time that it is called, and then repeat it; each time
     it returns what `change` makes of it. So what a model does with its logits need not be known here."""
     compute = module.forward
-    outputs: list[Any] = []
+    outputs: list[ModelOutput] = []
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: object, **kwargs: object) -> ModelOutput:
         if not outputs:
             outputs.append(compute(*args, **kwargs))
         return change(outputs[0])
@@ -134,7 +143,7 @@ def _batches(sequences: list[tuple[list[int], list[int]]]) -> Iterator[list[int]
         yield batch
 
 
-def _padded(rows: list[list[int]], fill: int, device: Any) -> Any:
+def _padded(rows: list[list[int]], fill: int, device: torch.device) -> Tensor:
     import torch
 
     width = max(map(len, rows))

@@ -10,7 +10,7 @@ import os
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +30,9 @@ from trainer.registry import create
 from trainer.run import check_job, report_failures
 from trainer.training.fit import beat_in_layers
 from trainer.work import load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 # What it writes.
 ROWS = "rows.json"
@@ -98,7 +101,7 @@ def _take_whole_rows(job: Job) -> None:
         job.spec = msgspec.structs.replace(job.spec, settings=settings)
 
 
-def _load(job: Job, adapter: str | None) -> Any:
+def _load(job: Job, adapter: str | None) -> PreTrainedModel:
     """The base model, with the adapter in the folder `adapter` unless that is None."""
     hardware = choose(job.settings, job.config)
     options = {"num_labels": 2} if job.family == "extractive" else {}

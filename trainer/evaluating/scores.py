@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import pairs, preferences, rows
 from trainer.data.encode import IGNORED
@@ -19,6 +19,8 @@ from trainer.training import generate
 from trainer.training.answer_budget import longest_answer
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from trainer.data.job import Job
     from trainer.protocol.row import Row
 
@@ -50,7 +52,7 @@ class Scores:
     rows: list[RowResult]
 
 
-def score_rows(job: Job, model: Any, kept_rows: int, progress: Callable[[float], None]) -> Scores:
+def score_rows(job: Job, model: PreTrainedModel, kept_rows: int, progress: Callable[[float], None]) -> Scores:
     """Scores the job's rows with `model`. `progress` is called with the share (0…1) that is done, and may
     raise."""
     found = dict(rows.read_rows(job.spec.dataset.path, job.fields))
@@ -94,7 +96,7 @@ def _length(job: Job) -> int | None:
 
 
 def _score_likelihood(
-    job: Job, model: Any, results: dict[int, RowResult], progress: Callable[[float], None]
+    job: Job, model: PreTrainedModel, results: dict[int, RowResult], progress: Callable[[float], None]
 ) -> tuple[dict[str, float], int]:
     writes = job.family == "seq2seq"
     dataset, length = seq2seq.encoded_rows(job) if writes else encoded_rows(job)
@@ -119,7 +121,7 @@ def _loss_figures(found: list[Likelihood]) -> dict[str, float]:
 
 def _score_answers(
     job: Job,
-    model: Any,
+    model: PreTrainedModel,
     results: dict[int, RowResult],
     length: int | None,
     kept_rows: int,
@@ -181,7 +183,7 @@ def answer_figures(results: list[RowResult]) -> dict[str, float]:
 
 
 def _score_preferences(
-    job: Job, model: Any, results: dict[int, RowResult], progress: Callable[[float], None]
+    job: Job, model: PreTrainedModel, results: dict[int, RowResult], progress: Callable[[float], None]
 ) -> dict[str, float]:
     """How often the chosen answer is more likely than the rejected one: as a whole, and per token, because
     short answers are likelier. Equal ones count half."""

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -56,7 +55,7 @@ def export_again(spec_path: str, folder: str, types: str, find_base: Callable[[J
 class Lines:
     """Prints as JSON lines what a job writes to its journal, and the rest to the log."""
 
-    def write(self, type: str, **fields: Any) -> None:
+    def write(self, type: str, **fields: object) -> None:
         """Prints a line of the journal."""
         if type == "phase":
             _print(fields)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import template as templates
 from trainer.export import adapter as adapters
@@ -63,7 +63,7 @@ def prepare(
 
 def _prepare(
     spec: Spec, step: int | None, template: Path, bases: Path | None, named: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     kept = None if step is None else checkpoints.complete(spec.folder / "checkpoints", step)
     if kept is None and step is not None:
         raise Failure("internal", f"The checkpoint of step {step} is incomplete or gone.", "Choose another.")

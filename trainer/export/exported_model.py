@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.template import Template
 from trainer.export.adapter import Adapter
 from trainer.export.kept import Kept
 from trainer.export.weights import StoredTensor
 from trainer.protocol.context import JobContext
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Model:
     scratch: Path
     source: Path
     template: Template
-    tokenizer: Any
+    tokenizer: PreTrainedTokenizerBase
     known: Kept
     tensors: dict[str, StoredTensor]
     adapter: Adapter

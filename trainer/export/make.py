@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
@@ -37,6 +37,8 @@ from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from trainer.protocol.model_config import ModelConfig
 
 
@@ -52,7 +54,7 @@ class Summary(TypedDict, total=False):
 
 def make(
     job: JobContext, wanted: list[str], trained: Summary | None
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[dict[str, object], dict[str, object] | None]:
     """Makes the files of the types `wanted` and publishes those that are right; returns `export` and
     `verification` of `done`.
 
@@ -75,7 +77,7 @@ def make(
 
 def _make(
     job: JobContext, quantizations: list[str], scratch: Path, trained: Summary | None
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[dict[str, object], dict[str, object] | None]:
     if job.spec.tools is None or not quantizations:
         raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
     model = _read(job, scratch, trained)
@@ -239,7 +241,9 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
     return {name: Exact(wrong[path.name]) for name, path in files.items()}
 
 
-def _known(job: JobContext, base: Path, template: Template, tokenizer: Any, trained: Summary) -> Kept:
+def _known(
+    job: JobContext, base: Path, template: Template, tokenizer: PreTrainedTokenizerBase, trained: Summary
+) -> Kept:
     """What the training kept; of one that an earlier release trained, what can still be found out."""
     found = kept.read(job.artifacts)
     if found is None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from trainer.data.template import Template
 
 Render = Callable[[list[dict[str, str]], bool], str]
 
@@ -131,7 +134,7 @@ def go_template(affixes: Affixes) -> str:
     return f"{affixes.head}{each}{affixes.generation}"
 
 
-def write(gguf: str, template: Any, render: Render, adds_bos: bool, adapter: str | None = None) -> str:
+def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter: str | None = None) -> str:
     """The text of a Modelfile for the file `gguf`, with the adapter in the file `adapter`. The names of files
     in the same folder begin with `./`.
 

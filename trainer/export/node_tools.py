@@ -10,9 +10,12 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    pass
 
 # Longest time between two checks for a stop request.
 LOOK_SECONDS = 0.5
@@ -45,7 +48,18 @@ def _run(
         return status, complaints.read().decode("utf-8", "replace")
 
 
-def follow(process: Any, on_line: Callable[[str], None], beat_or_stop: Callable[[], None]) -> int:
+class Process(Protocol):
+    """What is used of a subprocess.Popen, whose output is bytes."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+def follow(process: Process, on_line: Callable[[str], None], beat_or_stop: Callable[[], None]) -> int:
     """Passes on each line of the output of `process` (as of subprocess.Popen) and returns its exit status;
     calls `beat_or_stop`, which may raise, twice a second. It has ended when this returns or raises."""
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, field
-from typing import Any
 
 from trainer.protocol.contracts import CONTRACT
 from trainer.protocol.failures import Failure, explain
@@ -27,7 +26,7 @@ class Outcome:
         """Keeps that a type is made, or why it is not; the log gets the traceback."""
         self.failures[quantization] = None if error is None else logged(error)
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The value of `export`."""
         failed = [(name, failure) for name, failure in self.failures.items() if failure is not None]
         if not failed:
@@ -38,7 +37,7 @@ class Outcome:
         reason = failure.message if same else f"{name}: {failure.message}"
         return {**_fields("failed", failure, reason), "files": self._files()}
 
-    def _files(self) -> list[dict[str, Any]]:
+    def _files(self) -> list[dict[str, object]]:
         return [
             {
                 "quantization": name,
@@ -49,12 +48,12 @@ class Outcome:
         ]
 
 
-def skipped(reason: str) -> dict[str, Any]:
+def skipped(reason: str) -> dict[str, object]:
     """The value of `export` when there is nothing to make."""
     return {**_fields("skipped", reason=reason), "files": []}
 
 
-def failed(error: BaseException, quantizations: list[str]) -> dict[str, Any]:
+def failed(error: BaseException, quantizations: list[str]) -> dict[str, object]:
     """The value of `export` when `error` kept all of the files from being made."""
     return Outcome(dict.fromkeys(quantizations, logged(error))).fields()
 
@@ -65,7 +64,7 @@ def logged(error: BaseException) -> Failure:
     return explain(error)
 
 
-def _fields(state: str, failure: Failure | None = None, reason: str | None = None) -> dict[str, Any]:
+def _fields(state: str, failure: Failure | None = None, reason: str | None = None) -> dict[str, object]:
     advice = failure.advice if failure else None
     if failure and advice == CONTRACT["failures"][failure.code]["advice"]:
         advice = ADVICE.get(failure.code, advice)

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.template import Template, render
 from trainer.export import modelfile
@@ -15,6 +15,9 @@ from trainer.export.verification.compare import Figures
 from trainer.export.verification.verify import warn_of_token_differences
 from trainer.protocol.context import JobContext
 from trainer.protocol.durable import sync_folder, write_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # The Modelfile for the adapter on the GGUF that was trained from.
 ADAPTER_MODELFILE = "adapter.Modelfile"
@@ -40,8 +43,8 @@ def publish(
     adapter_gguf: Path | None,
     vision_file: Path | None,
     template: Template,
-    tokenizer: Any,
-) -> dict[str, Any] | None:
+    tokenizer: PreTrainedTokenizerBase,
+) -> dict[str, object] | None:
     """Publishes the files by quantization, the adapter, the base's vision file, the Modelfile and the
     verification report; returns the `verification` of `done`, None without a file."""
     published: list[tuple[str, Path, str | None]] = []
@@ -109,7 +112,7 @@ def move(source: Path, destination: Path) -> Path:
     return destination
 
 
-def _adds_bos(tokenizer: Any) -> bool:
+def _adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether the tokenizer, and so llama.cpp, adds the beginning-of-text token by itself."""
     if tokenizer.bos_token_id is None:
         return False

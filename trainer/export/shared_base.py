@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.template import Template
 from trainer.export.gguf.convert import DIRECT_TYPES
 from trainer.model.download import find_downloaded
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # The file of a model's folder, and of a job's, that says what its base is.
 NOTE = "base.json"
@@ -66,7 +69,7 @@ def base_type(spec: Spec) -> str:
     return (direct or wanted or [DEFAULT_TYPE])[0]
 
 
-def end_of_turn(template: Template, tokenizer: Any) -> int | None:
+def end_of_turn(template: Template, tokenizer: PreTrainedTokenizerBase) -> int | None:
     """The token that ends an answer, when it is one token and not the end-of-text token."""
     if not template.stop or template.stop[0] == template.eos_token:
         return None
@@ -74,7 +77,7 @@ def end_of_turn(template: Template, tokenizer: Any) -> int | None:
     return token if isinstance(token, int) and token != tokenizer.unk_token_id else None
 
 
-def note(spec: Spec, template: Template, tokenizer: Any) -> dict[str, str]:
+def note(spec: Spec, template: Template, tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     """What NOTE holds: `base`, the identity of the base model, and `file`, the name of its GGUF.
 
     A GGUF has the token that ends an answer, so that runs with different templates may need different files.

@@ -23,8 +23,10 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
+    import numpy as np
+    from datasets import Dataset
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
     from trainer.data.job import Job, Trained
     from trainer.protocol.row import Row
@@ -62,7 +64,7 @@ def train(job: Job) -> Trained:
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")
     why = make_spans_padding_free(model, training.select_columns(columns), hardware)
-    collate: Any
+    collate: Callable[[list[dict[str, Any]]], dict[str, Tensor]]
     if job.tell_path(why, told(hardware.device)) is None:
         collate = Collate(first_position(model.get_base_model()))
         library = weighted_accumulation(flat_trainer(Trainer, span_loss), rows_in)
@@ -119,21 +121,22 @@ def span_trainer(base: type) -> type:
             inputs: dict[str, Tensor],
             return_outputs: bool = False,
             num_items_in_batch: Tensor | int | None = None,
-        ) -> Any:
+        ) -> Tensor | tuple[Tensor, object]:
             outputs = model(**inputs)
             padding = inputs["attention_mask"] == 0
-            loss = sum(
+            start, end = (
                 torch.nn.functional.cross_entropy(
                     logits.float().masked_fill(padding, float("-inf")), inputs[f"{side}_positions"]
                 )
                 for side, logits in (("start", outputs.start_logits), ("end", outputs.end_logits))
             )
+            loss = start + end
             return (loss / 2, outputs) if return_outputs else loss / 2
 
     return SpanTrainer
 
 
-def encoded_rows(job: Job) -> tuple[Any, int]:
+def encoded_rows(job: Job) -> tuple[Dataset, int]:
     """The job's rows, each as the window of its context with the answer, and the answer's positions.
 
     Rows whose context does not contain their answer are dropped with a warning.
@@ -164,7 +167,7 @@ def encoded_rows(job: Job) -> tuple[Any, int]:
     return dataset, length
 
 
-def token_counts(job: Job) -> Any:
+def token_counts(job: Job) -> np.ndarray:
     """The number of tokens of each row, question and context together."""
     from array import array
     from itertools import islice
@@ -196,7 +199,7 @@ def find_answers(job: Job, model: PreTrainedModel, texts: list[str], length: int
     return given
 
 
-def windows(tokenizer: PreTrainedTokenizerBase, question: str, context: str, length: int) -> Any:
+def windows(tokenizer: PreTrainedTokenizerBase, question: str, context: str, length: int) -> BatchEncoding:
     """Question and context as overlapping windows of at most `length` tokens, with offsets."""
     room = length - len(tokenizer(question, "").input_ids)
     if room < 8:
@@ -216,7 +219,7 @@ def windows(tokenizer: PreTrainedTokenizerBase, question: str, context: str, len
     )
 
 
-def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, Any] | None:
+def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, object] | None:
     """The first window with the whole answer, or None."""
     start = row["context"].find(row["answer"])
     if start < 0 or not row["answer"]:
@@ -238,7 +241,7 @@ def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, Any] | No
     return None
 
 
-def _places(encoded: Any, index: int) -> dict[int, tuple[int, int]]:
+def _places(encoded: BatchEncoding, index: int) -> dict[int, tuple[int, int]]:
     """For the tokens of the context in a window: where they lie in it."""
     return {
         at: tuple(offset)

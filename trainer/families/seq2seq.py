@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length, limit_words
@@ -20,6 +20,7 @@ from trainer.training.job_trainer import job_trainer
 from trainer.training.weighted_accumulation import labelled, weighted_accumulation
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from transformers import PreTrainedModel
 
     from trainer.data.job import Job, Trained
@@ -76,7 +77,7 @@ def train(job: Job) -> Trained:
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
 
 
-def encoded_rows(job: Job) -> tuple[Any, int]:
+def encoded_rows(job: Job) -> tuple[Dataset, int]:
     """The job's rows as `input_ids` and `labels`, truncated to the maximum length, which is returned too."""
 
     def tokens(job_rows: list[Row], length: int | None) -> list[rows.Produced]:

@@ -6,8 +6,6 @@ embeddings, is added here; `trainer.gguf_base.proof` shows that the configuratio
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trainer.export.gguf.header import Header
@@ -20,7 +18,7 @@ from trainer.protocol.failures import Failure
 LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
 
 
-def make_config(header: Header) -> dict[str, Any]:
+def make_config(header: Header) -> dict[str, object]:
     """The config.json of the model in the GGUF. Failure `unsupported` for other architectures."""
     from transformers import AutoConfig
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
@@ -60,7 +58,7 @@ def make_config(header: Header) -> dict[str, Any]:
     return {**config.to_dict(), "use_cache": True}
 
 
-def generation_config(header: Header) -> dict[str, Any]:
+def generation_config(header: Header) -> dict[str, object]:
     """Which tokens begin and end a text; the end of a turn ends it, too."""
     ends = [header.tokenizer(name) for name in ("eos_token_id", "eot_token_id")]
     return {
@@ -70,9 +68,9 @@ def generation_config(header: Header) -> dict[str, Any]:
     }
 
 
-def _of_architecture(header: Header) -> dict[str, Any]:
+def _of_architecture(header: Header) -> dict[str, object]:
     """What an architecture has of its own."""
-    kind, found = header.architecture, dict[str, Any]()
+    kind, found = header.architecture, dict[str, object]()
     if kind in LARGEST_GEMMA:
         width = header.parameter("attention.key_length")
         if header.parameter("block_count") == LARGEST_GEMMA[kind]:
@@ -104,7 +102,7 @@ def _of_architecture(header: Header) -> dict[str, Any]:
     return found
 
 
-def _set_rope(header: Header, config: Any, theta: float | None) -> None:
+def _set_rope(header: Header, config: dict[str, object], theta: float | None) -> None:
     """Sets the base and the scaling of rotary embeddings where the configuration has them."""
     rope = getattr(config, "rope_parameters", None)
     if rope is None:
@@ -119,7 +117,7 @@ def _set_rope(header: Header, config: Any, theta: float | None) -> None:
         rope["sliding_attention"]["rope_theta"] = local
 
 
-def _scaling(header: Header) -> dict[str, Any]:
+def _scaling(header: Header) -> dict[str, object]:
     """The scaling of rotary embeddings, as transformers names it; empty for none."""
     kind, factor = header.parameter("rope.scaling.type"), header.parameter("rope.scaling.factor")
     original = header.parameter("rope.scaling.original_context_length")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.gguf.header import Header
 from trainer.protocol.failures import Failure
 
+if TYPE_CHECKING:
+    import numpy as np
+    from gguf import GGMLQuantizationType
 
-def read_tensor(header: Header, name: str, rows: range | None = None) -> Any:
+
+def read_tensor(header: Header, name: str, rows: range | None = None) -> np.ndarray:
     """A tensor, or rows of its first dimension, as a float32 array. Uses llama.cpp's own package `gguf`.
 
     Failure `bad_model` when the file ends before it, `unsupported` when its type cannot be dequantized.
@@ -51,7 +55,7 @@ def read_tensor(header: Header, name: str, rows: range | None = None) -> Any:
         raise _refusal(name, kind.name) from error
 
 
-def _as_stored(data: Any, kind: Any) -> Any:
+def _as_stored(data: np.ndarray, kind: GGMLQuantizationType) -> np.ndarray:
     """Unquantized types as float32; NotImplementedError for others."""
     import numpy as np
 

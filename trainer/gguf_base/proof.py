@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from trainer.export import adapter as adapters
 from trainer.export import weights
@@ -91,19 +90,20 @@ def _parameters(header: Header, again: Header) -> list[str]:
     ]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return math.isclose(one, other, rel_tol=1e-5)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     # One number for all layers, or one for each.
-    if isinstance(one, list) != isinstance(other, list):
-        several, single = (one, other) if isinstance(one, list) else (other, one)
-        return all(_same(value, single) for value in several)
+    if isinstance(one, list):
+        return all(_same(value, other) for value in one)
+    if isinstance(other, list):
+        return all(_same(value, one) for value in other)
     return one == other
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "absent" if value is None else str(value)[:60]
 
 

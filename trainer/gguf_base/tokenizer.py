@@ -8,7 +8,6 @@ the words of SentencePiece vocabularies into letters. What is made here is compa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from trainer.export.gguf.header import Header
 from trainer.export.tokenizer import pretokenizer
@@ -107,7 +106,7 @@ def _refusal(reason: str) -> Failure:
     )
 
 
-def _byte_level(header: Header, tokens: list[str], types: list[int]) -> dict[str, Any]:
+def _byte_level(header: Header, tokens: list[str], types: list[int]) -> dict[str, object]:
     name = header.tokenizer("pre", "default")
     found = pretokenizer.pre_tokenizer(name)
     if found is None:
@@ -133,11 +132,11 @@ def _pair(merge: str) -> list[str]:
     return [merge[:at], merge[at + 1 :]]
 
 
-def _sentencepiece(header: Header, tokens: list[str], types: list[int]) -> dict[str, Any]:
+def _sentencepiece(header: Header, tokens: list[str], types: list[int]) -> dict[str, object]:
     prefix = bool(header.tokenizer("add_space_prefix", True))
     space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     normalizers = [{"type": "Prepend", "prepend": "▁"}] if prefix else []
-    decoders: list[dict[str, Any]] = [
+    decoders: list[dict[str, object]] = [
         {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
@@ -167,7 +166,7 @@ def _scores(header: Header, tokens: list[str]) -> list[float]:
     return scores
 
 
-def _bpe(tokens: list[str]) -> dict[str, Any]:
+def _bpe(tokens: list[str]) -> dict[str, object]:
     return {
         "type": "BPE",
         "dropout": None,
@@ -196,7 +195,7 @@ def _merges(tokens: list[str], types: list[int], scores: list[float]) -> list[li
     return [[tokens[left], tokens[right]] for _, _, left, right in found]
 
 
-def _added_tokens(tokens: list[str], types: list[int], names: dict[str, str]) -> list[dict[str, Any]]:
+def _added_tokens(tokens: list[str], types: list[int], names: dict[str, str]) -> list[dict[str, object]]:
     """Tokens that are found in a text before it is split: control tokens, the unknown token, and those that
     the model's authors defined."""
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -208,9 +207,7 @@ def _added_tokens(tokens: list[str], types: list[int], names: dict[str, str]) ->
     ]
 
 
-def _post_processor(
-    node: dict[str, object] | None, tokens: list[str], names: dict[str, str], adds: dict[str, bool]
-) -> dict[str, object] | None:
+def _post_processor(node: object, tokens: list[str], names: dict[str, str], adds: dict[str, bool]) -> object:
     """`node` and, where they are added, the tokens at the beginning and the end."""
     pairs = (("bos_token", adds["add_bos_token"]), ("eos_token", adds["add_eos_token"]))
     bos, eos = ([names[name]] if added and name in names else [] for name, added in pairs)

@@ -7,12 +7,15 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export import node_tools
 from trainer.export.gguf.header import Header
 from trainer.export.tokenizer.load import load_tokenizer
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # Texts that are put together from FRAGMENTS, and rows of the job whose texts are compared.
 MADE, ROWS = 2_000, 1_000
@@ -62,7 +65,9 @@ def check_tokens(
             raise _difference(text, tokenizer, found, wanted)
 
 
-def _difference(text: str, tokenizer: Any, found: list[int], wanted: list[int]) -> Failure:
+def _difference(
+    text: str, tokenizer: PreTrainedTokenizerBase, found: list[int], wanted: list[int]
+) -> Failure:
     same = next(
         (place for place, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]),
         min(len(found), len(wanted)),
@@ -114,7 +119,7 @@ def texts_of(rows: Path) -> Iterator[str]:
                 return
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, dict)):

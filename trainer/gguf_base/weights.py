@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.gguf.header import Header
 from trainer.gguf_base.dequantize import read_tensor
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Values of a large matrix that are dequantized at a time, 16 MiB of them.
 CHUNK = 1 << 22
@@ -68,7 +71,7 @@ def write_weights(
 
 def _plan(
     header: Header, config: Mapping[str, object]
-) -> dict[str, tuple[tuple[int, ...], str, str, Callable[[Any], Any] | None]]:
+) -> dict[str, tuple[tuple[int, ...], str, str, Callable[[np.ndarray], np.ndarray] | None]]:
     """For each of the model's tensors: shape, type, the GGUF's tensor, and how it is rearranged."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -88,7 +91,7 @@ def _plan(
         set(getattr(model, "all_tied_weights_keys", None) or ()) if config["tie_word_embeddings"] else set()
     )
 
-    plan: dict[str, Any] = {}
+    plan: dict[str, tuple[tuple[int, ...], str, str, Callable[[np.ndarray], np.ndarray] | None]] = {}
     surplus = []
     for source, place in header.tensors.items():
         if source in IN_CONFIGURATION:
@@ -98,8 +101,8 @@ def _plan(
             surplus.append(source)
             continue
 
-        def process(weights: Any, source: str = source) -> Any:
-            into: dict[str, Any] = {"tensors": {}}
+        def process(weights: np.ndarray, source: str = source) -> np.ndarray:
+            into: dict[str, dict[str, object]] = {"tensors": {}}
             result = processor.process(
                 weights=weights, name=source, tensor_key_mapping=names, parsed_parameters=into
             )
@@ -119,7 +122,9 @@ def _plan(
     return plan
 
 
-def _parts(header: Header, source: str, process: Callable[[Any], Any] | None):
+def _parts(
+    header: Header, source: str, process: Callable[[np.ndarray], np.ndarray] | None
+) -> Iterator[np.ndarray]:
     """A tensor in chunks of rows; rearranged ones whole."""
     place = header.tensors[source]
     if source in ("token_embd.weight", "output.weight"):
@@ -131,7 +136,7 @@ def _parts(header: Header, source: str, process: Callable[[Any], Any] | None):
     yield weights if process is None else process(weights)
 
 
-def _as_bytes(values: Any, kind: str, name: str) -> bytes:
+def _as_bytes(values: np.ndarray, kind: str, name: str) -> bytes:
     import numpy as np
     import torch
 

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import msgspec
 
 from trainer.importing.faults import BadRow, Fault
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+
+if TYPE_CHECKING:
+    import _csv
 
 # Bytes of a block of CSV for pyarrow, and the longest row that it reads; csv reads longer ones.
 CSV_BLOCK_BYTES = 2**19
@@ -41,7 +44,7 @@ class Table(NamedTuple):
     """Rows as lists of the values of their columns."""
 
     names: list[str]
-    columns: list[list[Any]]
+    columns: list[list[object]]
     # Whether every value is a text.
     is_text: bool
 
@@ -137,7 +140,7 @@ def _jsonl(source: Source) -> Rows:
 class _Window:
     """A part of a text that is read forwards."""
 
-    def __init__(self, file: Any):
+    def __init__(self, file: TextIO):
         self.file, self.text, self.at, self.line, self.ended = file, "", 0, 1, False
         # Whether a part of it could not be decoded as many objects of one kind.
         self.is_uneven = False
@@ -322,7 +325,7 @@ def csv_header(source: Source) -> list[str]:
     return names
 
 
-def _csv_reader(source: Source, file: Any) -> Any:
+def _csv_reader(source: Source, file: TextIO) -> _csv.Reader:
     csv.field_size_limit(MAXIMUM_ROW_BYTES)
     lines = iter(partial(file.readline, MAXIMUM_ROW_BYTES), "")
     return csv.reader(lines, delimiter=source.delimiter, strict=True)
@@ -383,6 +386,6 @@ def _too_long(line: int) -> Fault:
     return Fault(f"Line {line}: the row is longer than {MAXIMUM_ROW_BYTES} bytes. Split it.", line)
 
 
-def _no_object(value: Any) -> BadRow:
+def _no_object(value: object) -> BadRow:
     kind = "an array" if isinstance(value, list) else "null" if value is None else f"a {type(value).__name__}"
     return BadRow(f"expected a JSON object, found {kind}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -32,7 +32,7 @@ def refuse_tools(row: Mapping[str, object]) -> None:
             raise BadRow(f'"{name}": {NO_TOOLS}', name)
 
 
-def messages_of(value: Any, column: str, learned: bool = True) -> list[Message]:
+def messages_of(value: object, column: str, learned: bool = True) -> list[Message]:
     """The messages of a conversation, a list or JSON text of one.
 
     @param learned whether one of them must be an assistant's with a weight of 1.
@@ -53,7 +53,7 @@ def messages_of(value: Any, column: str, learned: bool = True) -> list[Message]:
     return messages
 
 
-def _message(turn: Any, place: int, column: str) -> Message:
+def _message(turn: object, place: int, column: str) -> Message:
     def bad(what: str) -> BadRow:
         return BadRow(f"message {place} {what}", column)
 
@@ -89,11 +89,11 @@ def _message(turn: Any, place: int, column: str) -> Message:
     return message
 
 
-def _is_thinking(part: Any) -> bool:
+def _is_thinking(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") == "thinking"
 
 
-def _text_of(part: Any, bad: Any) -> str:
+def _text_of(part: object, bad: Callable[[str], BadRow]) -> str:
     if isinstance(part, dict):
         kind = part.get("type", "text")
         if kind != "text":

@@ -54,7 +54,7 @@ class _Import:
         self.rows = self.skipped = self.problems = 0
         self.told_at = time.monotonic()
 
-    def tell(self, event: str, **fields: Any) -> None:
+    def tell(self, event: str, **fields: object) -> None:
         # As ASCII: newer releases of Node divide lines at U+2028 as well.
         sys.stderr.buffer.write(json.dumps({"event": event, **fields}).encode() + b"\n")
         sys.stderr.buffer.flush()
@@ -111,7 +111,7 @@ class _Import:
 
     def _sample(
         self, source: Source, number: int, row: Row | BadRow, conversion: Conversion | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         before = None if isinstance(row, BadRow) else _shown(row)
         after = problem = None
         try:
@@ -204,7 +204,7 @@ def _lines(part: Table | Batch, conversion: Conversion) -> tuple[bytes, int] | N
 def _kind_of(rows: list[dict[str, Any]], name: str) -> str:
     """The kind of a column's first value."""
     value = next((row[name] for row in rows if row.get(name) is not None), None)
-    kinds: Iterator[tuple[Any, str]] = iter(
+    kinds: Iterator[tuple[type | tuple[type, ...], str]] = iter(
         ((str, "text"), (bool, "boolean"), ((int, float), "number"), (list, "list"), (dict, "object"))
     )
     return next(
@@ -212,7 +212,7 @@ def _kind_of(rows: list[dict[str, Any]], name: str) -> str:
     )
 
 
-def _shown(value: Any, levels: int = SHOWN_LEVELS) -> Any:
+def _shown(value: object, levels: int = SHOWN_LEVELS) -> object:
     """A value in part, as it is displayed."""
     if isinstance(value, str):
         shown = value.encode("utf-8", "replace").decode()

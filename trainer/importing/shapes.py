@@ -206,11 +206,11 @@ def _conversation(column: str) -> Callable[[Row], Row]:
     return convert
 
 
-def _is_sharegpt(value: Any) -> bool:
+def _is_sharegpt(value: object) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "from" in value[0]
 
 
-def _or_none(convert: Callable[[Row], Row], row: Row) -> Any:
+def _or_none(convert: Callable[[Row], Row], row: Row) -> object:
     try:
         return convert(row)["messages"]
     except BadRow:

@@ -7,9 +7,12 @@ import gzip
 import io
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.importing.faults import Fault
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 # What is looked at to tell containers apart.
 HEAD_BYTES = 2**16
@@ -40,16 +43,17 @@ class Expanded(io.RawIOBase):
         self.file = open(path, "rb")  # noqa: SIM115
         self.is_gzip = self.file.read(2) == b"\x1f\x8b"
         self.file.seek(0)
-        self.inner: Any = gzip.GzipFile(fileobj=self.file) if self.is_gzip else self.file
+        self.inner: io.BufferedIOBase = gzip.GzipFile(fileobj=self.file) if self.is_gzip else self.file
         self.limit = limit
         self.total = 0
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        into = memoryview(buffer).cast("B")
         try:
-            data = self.inner.read(len(buffer))
+            data = self.inner.read(len(into))
         except EOFError:
             raise Fault("The gzip file is cut short. Copy or download it again.") from None
         except (gzip.BadGzipFile, zlib.error) as error:
@@ -61,7 +65,7 @@ class Expanded(io.RawIOBase):
             raise Fault(
                 f"The gzip file expands to more than the limit of {self.limit:,} bytes. Split the dataset."
             )
-        buffer[: len(data)] = data
+        into[: len(data)] = data
         return len(data)
 
     def read_head(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from trainer.model import reduced, text_part, view
 from trainer.protocol.contracts import Spec
@@ -99,7 +99,7 @@ def read_config(directory: Path, name: str) -> ModelConfig:
             f"It needs one of: {', '.join(TOKENIZER_FILES)}. A tokenizer of older files becomes a "
             "tokenizer.json with transformers: AutoTokenizer.from_pretrained(…).save_pretrained(…).",
         )
-    return reduced.model_config(config)
+    return cast("ModelConfig", reduced.model_config(config))
 
 
 def _refuse_unknown(directory: Path, config: ModelConfig) -> None:

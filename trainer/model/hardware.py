@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol.contracts import Settings
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from transformers import BitsAndBytesConfig
+
     from trainer.protocol.model_config import ModelConfig
 
 # Hidden size from which bfloat16 is faster than float32 on a CPU that multiplies it faster. Tokens per second
@@ -127,7 +129,7 @@ def multiplies_bf16(cpu_info: Path = CPU_INFO) -> bool:
     return "amx_bf16" in words or ("avx512_bf16" in words and not needs_amx)
 
 
-def quantization(settings: Settings, hardware: Hardware) -> Any:
+def quantization(settings: Settings, hardware: Hardware) -> BitsAndBytesConfig | None:
     """The bitsandbytes configuration for `use_4bit` or `use_8bit`, otherwise None."""
     if not settings.use_4bit and not settings.use_8bit:
         return None

@@ -3,13 +3,15 @@ them while it loads, by a table of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.model import text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+    from transformers.core_model_loading import WeightConverter, WeightRenaming
 
     from trainer.protocol.model_config import ModelConfig
 
@@ -110,7 +112,12 @@ class _Made(NamedTuple):
         return [tensor for own in self.by_pattern for tensor in own]
 
 
-def _made(model: PreTrainedModel, config: ModelConfig, stored: Any, shapes: Any) -> dict[str, _Made]:
+def _made(
+    model: PreTrainedModel,
+    config: ModelConfig,
+    stored: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> dict[str, _Made]:
     """What makes each weight of `model`, by its name; of several weights that are made together the first."""
     from transformers.core_model_loading import dot_natural_key, rename_source_key
 
@@ -135,7 +142,9 @@ def _made(model: PreTrainedModel, config: ModelConfig, stored: Any, shapes: Any)
     return found
 
 
-def _transforms(model: PreTrainedModel, config: ModelConfig) -> tuple[list[Any], list[Any]]:
+def _transforms(
+    model: PreTrainedModel, config: ModelConfig
+) -> tuple[list[WeightRenaming], list[WeightConverter]]:
     """What the library does with names, and with tensors, of a checkpoint while it loads `model`."""
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming
@@ -146,7 +155,7 @@ def _transforms(model: PreTrainedModel, config: ModelConfig) -> tuple[list[Any],
     return renamings, converters
 
 
-def _below_each_other(tensors: Any, rows: list[int]) -> list[Part]:
+def _below_each_other(tensors: Sequence[str], rows: list[int]) -> list[Part]:
     """The parts of a weight that has all of these `tensors`, of so many rows, below each other."""
     starts = [sum(rows[:number]) for number in range(len(rows))]
     return [Part(*each) for each in zip(tensors, [0] * len(rows), starts, rows, strict=False)]

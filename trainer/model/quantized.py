@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.model.hardware import Hardware, quantization
 from trainer.protocol.failures import Failure
@@ -83,7 +83,7 @@ def why_not(method: str) -> str | None:
     )
 
 
-def methods() -> dict[str, dict[str, Any]]:
+def methods() -> dict[str, dict[str, object]]:
     """Each known method for the service: why it cannot be trained here, whether it is dequantized for that,
     and whether an adapter of such a model becomes a GGUF."""
     return {
@@ -113,7 +113,7 @@ def refuse(config: ModelConfig, settings: Settings) -> None:
         )
 
 
-def load_arguments(config: ModelConfig, settings: Settings, hardware: Hardware) -> dict[str, Any]:
+def load_arguments(config: ModelConfig, settings: Settings, hardware: Hardware) -> dict[str, object]:
     """What `from_pretrained` is told about quantization; nothing where the files or the library decide.
 
     An explicit None would make transformers forget what config.json says, and take codes for weights.

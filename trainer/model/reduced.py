@@ -7,7 +7,6 @@ Several tokenizers of transformers open whatever their configuration names: with
 from __future__ import annotations
 
 import re
-from typing import Any
 
 # What the tokenizers of transformers take besides their tokens and files (the parameters of their __init__).
 TOKENIZER_SETTINGS = frozenset(
@@ -40,10 +39,10 @@ UNWANTED_SETTINGS = frozenset(
 LABELS = ("id2label", "label2id")
 
 
-def tokenizer_config(value: Any) -> dict[str, Any]:
+def tokenizer_config(value: object) -> dict[str, object]:
     """`tokenizer_config.json` or `special_tokens_map.json` without anything but tokens, known scalar settings
     and chat templates."""
-    reduced: dict[str, Any] = {}
+    reduced: dict[str, object] = {}
     for name, field in (value if isinstance(value, dict) else {}).items():
         found: object
         if name.endswith("_token"):
@@ -72,7 +71,7 @@ def tokenizer_config(value: Any) -> dict[str, Any]:
     return reduced
 
 
-def model_config(value: Any) -> Any:
+def model_config(value: object) -> object:
     """`config.json` or `generation_config.json` without fields that name code or files: those known to, and
     every string that could be a path."""
     if isinstance(value, list):
@@ -86,15 +85,15 @@ def model_config(value: Any) -> Any:
     }
 
 
-def _is_word(value: Any) -> bool:
+def _is_word(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[\w+-]{1,100}", value) is not None
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float)) or _is_word(value)
 
 
-def _token(value: Any) -> str | dict[str, Any] | None:
+def _token(value: object) -> str | dict[str, object] | None:
     """A token as text, or as an object with its flags; None for anything else."""
     if isinstance(value, str):
         return value
@@ -105,7 +104,7 @@ def _token(value: Any) -> str | dict[str, Any] | None:
     return {**kind, "content": value["content"], **kept}
 
 
-def _tokens(value: Any) -> list[Any] | dict[str, Any] | None:
+def _tokens(value: object) -> list[object] | dict[str, object] | None:
     if isinstance(value, dict):
         found = {name: _token(item) for name, item in value.items() if _is_word(name)}
         return {name: item for name, item in found.items() if item is not None}
@@ -114,14 +113,14 @@ def _tokens(value: Any) -> list[Any] | dict[str, Any] | None:
     return [item for item in map(_token, value) if item is not None]
 
 
-def _added_tokens(value: Any) -> dict[str, Any] | None:
+def _added_tokens(value: object) -> dict[str, object] | None:
     if not isinstance(value, dict):
         return None
     found = {index: _token(item) for index, item in value.items() if index.isdecimal()}
     return {index: item for index, item in found.items() if isinstance(item, dict)}
 
 
-def templates(value: Any) -> Any:
+def templates(value: object) -> str | list[dict[str, str]] | None:
     """One chat template, or several with their names."""
     if isinstance(value, str):
         return value

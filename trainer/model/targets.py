@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Linear
     from transformers import PreTrainedModel
+
+    # How many numbers a layer returns for a token, and the place of the largest for a few tokens.
+    Largest = tuple[int, Tensor]
 
 # Linear layers of torch, of GPT-2 and of bitsandbytes.
 LINEAR = ("Linear", "Conv1D", "Linear4bit", "Linear8bitLt")
@@ -149,11 +155,11 @@ def _ends_with(name: str, ends: list[str]) -> bool:
     return any(name == end or name.endswith(f".{end}") for end in ends)
 
 
-def _head(model: PreTrainedModel) -> Any:
+def _head(model: PreTrainedModel) -> Linear | None:
     return model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
 
 
-def _linear(model: PreTrainedModel) -> list[tuple[str, Any]]:
+def _linear(model: PreTrainedModel) -> list[tuple[str, Linear]]:
     """The layers of `model` that have the weight of a linear layer."""
     import torch
 
@@ -164,7 +170,7 @@ def _linear(model: PreTrainedModel) -> list[tuple[str, Any]]:
     ]
 
 
-def _computes_otherwise(module: Any, given: Any, output: Any) -> bool:
+def _computes_otherwise(module: Linear, given: Tensor, output: object) -> bool:
     """Whether a class of its own, such as a router's, makes something else of its input `given` than a linear
     layer does."""
     import torch
@@ -209,7 +215,7 @@ def _expert_lists(model: PreTrainedModel) -> list[str]:
     return [f"{name}." for name in lists if any(name.startswith(f"{other}.") for other in lists)]
 
 
-def _chooses(largest: Any, choices: list[Any]) -> bool:
+def _chooses(largest: Largest | None, choices: list[Largest]) -> bool:
     """Whether the `largest` of what a layer returns for each token, of so many, are those of one of
     `choices`."""
     return largest is not None and any(
@@ -218,17 +224,17 @@ def _chooses(largest: Any, choices: list[Any]) -> bool:
     )
 
 
-def _watch(model: PreTrainedModel) -> tuple[dict[str, Any], list[Any]]:
+def _watch(model: PreTrainedModel) -> tuple[dict[str, Largest], list[Largest]]:
     """How many numbers each linear layer of `model` returns for a token, and the place of the largest for a
     few tokens; and the same of what the model takes the largest of. Both are empty for a model that does not
     compute so few tokens."""
     import torch
     from torch.overrides import TorchFunctionMode
 
-    outputs: dict[str, Any] = {}
-    choices: list[Any] = []
+    outputs: dict[str, Largest] = {}
+    choices: list[Largest] = []
 
-    def largest(values: Any) -> tuple[int, Any]:
+    def largest(values: Tensor) -> Largest:
         return values.shape[-1], values.argmax(-1).flatten()
 
     class Choices(TorchFunctionMode):
@@ -237,8 +243,8 @@ def _watch(model: PreTrainedModel) -> tuple[dict[str, Any], list[Any]]:
                 choices.append(largest(args[0]))
             return function(*args, **(kwargs or {}))
 
-    def hook(name: str) -> Any:
-        def keep(module: Any, given: Any, output: Any) -> None:
+    def hook(name: str) -> Callable[[Linear, tuple[Tensor, ...], Tensor], None]:
+        def keep(module: Linear, given: tuple[Tensor, ...], output: Tensor) -> None:
             if not _computes_otherwise(module, given[0], output):
                 # The first is enough of a layer that is called again.
                 outputs.setdefault(name, largest(output))

@@ -80,7 +80,7 @@ def loader(config: ModelConfig, auto_class: str) -> Callable[..., Any]:
     return getattr(transformers, auto_class).from_pretrained if part is None else partial(load, part)
 
 
-def load(part: TextPart, directory: Path, **options: Any) -> Any:
+def load(part: TextPart, directory: Path, **options: object) -> Any:
     """The text part of the model in `directory`, with `options` of `from_pretrained`; what that returns.
 
     Raises what `from_pretrained` does.
@@ -113,7 +113,7 @@ def key_mapping(part: TextPart | None) -> dict[str, str] | None:
     }
 
 
-def skeleton(config: ModelConfig, directory: Path) -> Any:
+def skeleton(config: ModelConfig, directory: Path) -> PreTrainedModel:
     """The causal language model with this config.json in `directory` without memory for its weights; of a
     model that has other parts, the text part."""
     import torch

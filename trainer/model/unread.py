@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def with_read_names(config: Any) -> Any:
+def with_read_names(config: object) -> object:
     """`config` (config.json) with such fields also by the names that transformers reads.
 
     MiniMax-M2 has the numbers of a head that are rotated as `rotary_dim`; without a `partial_rotary_factor`

@@ -14,7 +14,7 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from trainer.model import reduced, unread
 from trainer.protocol.failures import Failure
@@ -37,7 +37,7 @@ LINKED_ENDINGS = (".model", ".tiktoken")
 # The weights in one file, or the index of several.
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-REDUCED: dict[str, Callable[[Any], Any]] = {
+REDUCED: dict[str, Callable[[object], object]] = {
     "config.json": lambda content: unread.with_read_names(reduced.model_config(content)),
     "generation_config.json": reduced.model_config,
     "special_tokens_map.json": reduced.tokenizer_config,
@@ -137,13 +137,20 @@ def _roots(model: Path) -> list[Path]:
     return [folder, repository / "blobs", repository.parent / "blobs"]
 
 
+class Index(TypedDict):
+    """What is kept of the index of the weights."""
+
+    metadata: dict[str, float]
+    weight_map: dict[str, str]
+
+
 def read_model_config(model: Path) -> ModelConfig | None:
-    """The model's config.json, reduced; None where there is none or it is no object."""
+    """The model's config.json; None where there is none or it is no object."""
     found: object = read_json(model, "config.json")
     return cast("ModelConfig", found) if isinstance(found, dict) else None
 
 
-def _checked_index(index: Any) -> dict[str, Any]:
+def _checked_index(index: Any) -> Index:
     """The index of the weights; Failure `bad_model` unless it names files beside it only."""
     weights = index.get("weight_map") if isinstance(index, dict) else None
     files = weights.values() if isinstance(weights, dict) else [None]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from trainer.protocol.contracts import Spec
 from trainer.protocol.heartbeat import Heartbeat
@@ -20,7 +20,7 @@ REPORT_SECONDS = 0.25
 class WritesLines(Protocol):
     """A journal, or what takes its lines."""
 
-    def write(self, type: str, **fields: Any) -> None:
+    def write(self, type: str, **fields: object) -> None:
         """Takes a line."""
 
 

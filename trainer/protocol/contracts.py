@@ -156,7 +156,7 @@ def check_line(kind: str, fields: Mapping[str, object]) -> None:
             raise ContractError(f"{kind}.{name} may not be {fields[name]!r}.")
 
 
-def _fits(value: Any, allowed: str | list[str]) -> bool:
+def _fits(value: object, allowed: str | list[str]) -> bool:
     """Whether `value` is of a kind, or one of the texts that are allowed."""
     if isinstance(allowed, list):
         return value in allowed

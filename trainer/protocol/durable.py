@@ -9,10 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Writes `value` to a temporary file, syncs it and renames it to `path`."""
     aside = path.with_name(path.name + ".tmp")
     with open(aside, "w", encoding="utf-8") as file:

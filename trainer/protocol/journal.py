@@ -32,12 +32,12 @@ class Journal:
         self._lock = threading.Lock()
         self._seq = self._repair()
 
-    def write(self, type: str, **fields: Any) -> None:
+    def write(self, type: str, **fields: object) -> None:
         """Appends one line of `type`, whole or not at all; ContractError when its fields are wrong.
 
         NaN and infinities become null. OSError when the disk is full.
         """
-        fields = _finite(fields)
+        fields = {name: _finite(value) for name, value in fields.items()}
         check_line(type, fields)
         with self._lock:
             self._append(type, fields)
@@ -83,7 +83,7 @@ class Journal:
         return json.loads(last)["seq"] + 1 if last else 0
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """`value` with every NaN and infinity in it replaced by None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None

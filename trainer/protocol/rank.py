@@ -10,12 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer.protocol.stop import Stopped
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributed import ProcessGroup
+
 # The folder of the job where its ranks meet; it exists only while they run.
 FOLDER = "ranks"
+
+
+Value = TypeVar("Value")
 
 
 class WorkerLost(Exception):
@@ -49,7 +56,7 @@ class Rank:
     # Returns when the others are about to join; what it raises ends the wait.
     arrive: Callable[[], None] = field(default=lambda: None, repr=False)
     # Agreement has a group of its own on the CPU, apart from the gradients.
-    _group: Any = field(default=None, repr=False)
+    _group: ProcessGroup | None = field(default=None, repr=False)
     # The environment and the number of threads from before, which the export needs again.
     _before: tuple[dict[str, str], int] | None = field(default=None, repr=False)
 
@@ -97,7 +104,8 @@ class Rank:
             world_size=self.world,
             timeout=PATIENCE,
         )
-        self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)
+        # It is a number only where a process is outside of the group.
+        self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)  # type: ignore[assignment]
 
     def tell(self, value: Any = None) -> Any:
         """The `value` of rank 0, at every rank."""
@@ -120,13 +128,13 @@ class Rank:
         distributed.broadcast(decided, src=0, group=self._group)
         return int(decided)
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: Value) -> list[Value]:
         """The values of all ranks in their order, at every rank."""
         if not self.meets:
             return [value]
         from torch import distributed
 
-        values: list[Any] = [None] * self.world
+        values: list[Value] = [value] * self.world
         distributed.all_gather_object(values, value, group=self._group)
         return values
 
@@ -142,7 +150,7 @@ class Rank:
         distributed.all_gather(found, own, group=self._group)
         return [each.tolist() for each in found]
 
-    def total(self, number: Any) -> Any:
+    def total(self, number: int | Tensor) -> int | Tensor:
         """The sum of the numbers (or tensors of one number) of all ranks, as an integer."""
         if not self.meets:
             return number
@@ -163,7 +171,7 @@ class Rank:
             self.tell()
             yield
 
-    def once(self, work: Callable[[], Any]) -> Any:
+    def once(self, work: Callable[[], Value]) -> Value:
         """What `work` returns at rank 0, which alone does it; raises Stopped everywhere if it does."""
         if not self.first:
             stopped, result = self.tell()

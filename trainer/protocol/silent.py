@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Spec
 
@@ -11,7 +9,7 @@ from trainer.protocol.contracts import Spec
 class SilentJournal:
     """A journal that writes nothing."""
 
-    def write(self, type: str, **fields: Any) -> None:
+    def write(self, type: str, **fields: object) -> None:
         """Writes nothing."""
 
 

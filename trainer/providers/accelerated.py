@@ -6,14 +6,15 @@ import ctypes
 import os
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.model.targets import check_targets, linear_names
 from trainer.protocol.failures import Failure
 from trainer.providers.standard import Standard
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from peft import LoraConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from trainer.data.job import Job
     from trainer.model.hardware import Hardware
@@ -112,11 +113,11 @@ class Accelerated:
 
         job.beat_or_stop()
 
-    def tokenizer(self, job: Job) -> Any:
+    def tokenizer(self, job: Job) -> PreTrainedTokenizerBase:
         """The model's tokenizer, as the standard provider reads it."""
         return Standard().tokenizer(job)
 
-    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
+    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: object) -> PreTrainedModel:
         """The frozen base model, loaded by Unsloth; Failure `unsupported` for any other head."""
         from unsloth import FastLanguageModel
 
@@ -131,18 +132,18 @@ class Accelerated:
 
     def adapt(
         self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
-    ) -> Any:
+    ) -> PreTrainedModel:
         """`model` with LoRA, initialized with the run's seed."""
         from unsloth import FastLanguageModel
 
         return FastLanguageModel.get_peft_model(model, **lora_arguments(job, model, also_train))
 
-    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[Any, Any]:
+    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[PreTrainedModel, LoraConfig | None]:
         """`model` with LoRA, and no LoRA configuration for the library."""
         return self.adapt(job, model, "CAUSAL_LM"), None
 
 
-def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
+def load_arguments(job: Job, hardware: Hardware) -> dict[str, object]:
     """The arguments of `FastLanguageModel.from_pretrained`, without any of its defaults."""
     import torch
 
@@ -164,7 +165,9 @@ def load_arguments(job: Job, hardware: Hardware) -> dict[str, Any]:
     }
 
 
-def lora_arguments(job: Job, model: PreTrainedModel, also_train: list[str] | None = None) -> dict[str, Any]:
+def lora_arguments(
+    job: Job, model: PreTrainedModel, also_train: list[str] | None = None
+) -> dict[str, object]:
     """The arguments of `FastLanguageModel.get_peft_model`; without `target_modules` all linear layers of
     `model` but its output. Failure `unsupported` when the model does not have the target modules."""
     from trainer.model.hardware import choose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from trainer.model.targets import choose_targets
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from peft import LoraConfig
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from trainer.data.job import Job
+    from trainer.data.job import Adapted, Job
     from trainer.protocol.contracts import Settings
     from trainer.protocol.model_config import ModelConfig
 
@@ -47,7 +48,7 @@ class Standard:
     def prepare(self, job: Job) -> None:
         """What must happen before transformers is imported: nothing."""
 
-    def tokenizer(self, job: Job) -> Any:
+    def tokenizer(self, job: Job) -> PreTrainedTokenizerBase:
         """The model's tokenizer; Failure `bad_tokenizer` when it cannot be read."""
         from transformers import AutoTokenizer
 
@@ -58,7 +59,7 @@ class Standard:
         except Exception as error:
             raise Failure("bad_tokenizer", evidence=f"{type(error).__name__}: {error}"[:2000]) from error
 
-    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: Any) -> Any:
+    def base(self, job: Job, hardware: Hardware, auto_class: str, **options: object) -> PreTrainedModel:
         """The frozen base model, loaded with transformers' class `auto_class` and `options` of its
         configuration; beats while it loads.
 
@@ -68,7 +69,9 @@ class Standard:
         import transformers
         from transformers.utils import logging
 
-        def beating(factory: Any, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> Any:
+        def beating(
+            factory: Callable[..., object], args: tuple[Iterable[object], ...], kwargs: Mapping[str, Any]
+        ) -> object:
             items = args[0] if args else kwargs.get("iterable")
             return _Beating(items, job) if items is not None else factory(*args, **kwargs)
 
@@ -111,20 +114,20 @@ class Standard:
 
     def adapt(
         self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
-    ) -> Any:
+    ) -> PreTrainedModel:
         """`model` with LoRA, initialized with the run's seed."""
         import peft
 
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
-    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[Any, Any]:
+    def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[PreTrainedModel, LoraConfig | None]:
         """`model`, and the LoRA configuration for the trainer of pairs, which keeps a second copy of an
         existing adapter."""
         return model, self.lora(job, model, "CAUSAL_LM")
 
     def lora(
-        self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
-    ) -> Any:
+        self, job: Adapted, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
+    ) -> LoraConfig:
         """The LoRA configuration for `model`; sets the run's seed for its initialization.
 
         Failure `unsupported` when the target modules cannot have LoRA.
@@ -154,16 +157,16 @@ class Standard:
 class _Beating:
     """Replaces the progress bar of loading: beats for every weight."""
 
-    def __init__(self, items: Any, job: Job) -> None:
+    def __init__(self, items: Iterable[object], job: Job) -> None:
         self._items = items
         self._job = job
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[object]:
         for item in self._items:
             self._job.beat_or_stop()
             yield item
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return lambda *args, **kwargs: None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import preferences, rows
 from trainer.data.steps import steps_per_epoch, total_steps
@@ -46,7 +46,7 @@ class Dpo:
         class Tokenized(DPOTrainer):
             """Uses the pairs as `encoded_pairs` tokenized them."""
 
-            def _prepare_dataset(self, dataset: Dataset, *args: object) -> Any:
+            def _prepare_dataset(self, dataset: Dataset, *args: object) -> Dataset:
                 return dataset
 
         settings = job.settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data.steps import share_of_step, total_steps
 from trainer.protocol.failures import Failure
@@ -28,7 +28,7 @@ def router_loss(model: PreTrainedModel) -> float | None:
 
 def training_arguments(
     job: Job, hardware: Hardware, train_rows: int, validated: bool, prompts: int | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Keyword arguments of the library's TrainingArguments, from the job's settings.
 
     `train_rows` is the number of training examples after packing; `validated` whether there is a validation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import thinking
 from trainer.data.encode import text_start
@@ -172,7 +172,7 @@ class PromptAnswers:
         self._shown_at = step
         return given
 
-    def for_export(self) -> list[dict[str, Any]]:
+    def for_export(self) -> list[dict[str, object]]:
         """What the exported file is asked: each prompt to show as text and as `tokens`, its `reference`, and
         `max_tokens`, which leaves an answer twice the room that the trained model's answers take."""
         tokenizer, room = self._job.tokenizer, self._job.template.context_length
@@ -262,11 +262,11 @@ def _by_library(
     return [row[:count] for row, count in zip(made[:, width:].tolist(), most, strict=True)]
 
 
-def beat_or_stop_criterion(job: Job) -> Any:
+def beat_or_stop_criterion(job: Job) -> Callable[..., Tensor]:
     """A stopping criterion that beats at every token and raises Stopped, and never ends a generation."""
     import torch
 
-    def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Any:
+    def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:
         job.beat_or_stop()
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol import checkpoints
 from trainer.training.shared_weights import refuse_difference
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+    from transformers.trainer_utils import EvalLoopOutput
 
     from trainer.data.job import Job
+    from trainer.training.generate import PromptAnswers
+    from trainer.training.references import References
+    from trainer.training.reporter import Reporter
 
 
 def job_trainer(base: type, job: Job) -> type:
@@ -29,20 +33,22 @@ def job_trainer(base: type, job: Job) -> type:
         """`fit` sets `reporter`, and who makes it sets `answers`, a PromptAnswers, and, where there are
         any, `references`, the References of preference pairs."""
 
-        reporter: Any = None
+        reporter: Reporter | None = None
 
-        answers: Any = None
+        answers: PromptAnswers | None = None
 
-        references: Any = None
+        references: References | None = None
 
-        def _evaluate(self, *args: object, **kwargs: object) -> Any:
+        def _evaluate(self, *args: object, **kwargs: object) -> dict[str, float]:
             if self.state.global_step > 0:
                 return super()._evaluate(*args, **kwargs)
             # That of the base model: the training must be the same as without it.
             with kept_random_state():
                 return super()._evaluate(*args, **kwargs)
 
-        def evaluation_loop(self, *args: object, metric_key_prefix: str = "eval", **kwargs: object) -> Any:
+        def evaluation_loop(
+            self, *args: object, metric_key_prefix: str = "eval", **kwargs: object
+        ) -> EvalLoopOutput:
             job.phase("evaluate", None, None if self.state.global_step > 0 else "the base model")
             output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
             for name, value in rank.once(self.answers.in_evaluation).items():

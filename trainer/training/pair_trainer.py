@@ -49,7 +49,7 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
             inputs: dict[str, Any],
             return_outputs: bool = False,
             num_items_in_batch: Tensor | int | None = None,
-        ) -> Any:
+        ) -> Tensor | tuple[Tensor, object]:
             unwrapped = self.accelerator.unwrap_model(model)
             given = unwrapped.get_base_model(), inputs
             args = self.args
@@ -81,7 +81,13 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
             return (loss, {}) if return_outputs else loss
 
         def _note(
-            self, training: bool, inputs: Any, answers: Any, ratios: Any, told: Any, counted: list[int]
+            self,
+            training: bool,
+            inputs: dict[str, Any],
+            answers: Tensor,
+            ratios: Tensor,
+            told: Tensor,
+            counted: list[int],
         ) -> None:
             """Adds the metrics of a batch by the library's names."""
             if training:

@@ -6,7 +6,7 @@ Imports trl; import it inside functions.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -28,7 +28,7 @@ def policy_trainer(base: type, job: Job) -> type:
         """Logs what the library's trainer does."""
 
         # Of the last answers: by row its place in what follows, their log-probabilities and entropies.
-        _known: tuple[dict[tuple[int, ...], int], Any, Any] | None = None
+        _known: tuple[dict[tuple[int, ...], int], list[Tensor], list[Tensor]] | None = None
         # Whether the next pass is the one of the policy before its update.
         _is_policy = False
 
@@ -45,7 +45,7 @@ def policy_trainer(base: type, job: Job) -> type:
                 step=job.beat_or_stop,
             )
 
-        def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        def _generate_and_score_completions(self, inputs: list[dict[str, object]]) -> dict[str, Tensor]:
             self._known, self._is_policy = None, True
             return super()._generate_and_score_completions(inputs)
 
@@ -58,7 +58,7 @@ def policy_trainer(base: type, job: Job) -> type:
             batch_size: int | None = None,
             compute_entropy: bool = False,
             **others: object,
-        ) -> tuple[Any, Any, None]:
+        ) -> tuple[Tensor, Tensor | None, None]:
             seen = attention_mask.bool()
             rows = [ids[mask].tolist() for ids, mask in zip(input_ids, seen, strict=True)]
             prompts = seen[:, :-logits_to_keep].sum(1).tolist()
@@ -75,8 +75,9 @@ def policy_trainer(base: type, job: Job) -> type:
                 if keep:
                     self._known = ({tuple(row): at for at, row in enumerate(rows)}, *found)
                     found = [each.detach() for each in found[0]], None
-            of_tokens, entropies = (part and _padded(part, answered) for part in found)
-            return of_tokens, entropies, None
+            of_tokens, entropies = found
+            told = None if entropies is None else _padded(entropies, answered)
+            return _padded(of_tokens, answered), told, None
 
         def _once(self) -> bool:
             """Whether the answers of one pass are all that an update takes."""
@@ -87,13 +88,13 @@ def policy_trainer(base: type, job: Job) -> type:
 
         def _compute(
             self, rows: list[list[int]], prompts: list[int], size: int, figures: bool, learns: bool
-        ) -> tuple[list[Any], list[Any] | None]:
+        ) -> tuple[list[Tensor], list[Tensor] | None]:
             """The log-probabilities and entropies of the answers in `rows`, `size` of them at a time; with
             `learns` they have gradients, in training."""
             args, inner = self.args, self.accelerator.unwrap_model(self.model).get_base_model()
             half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
-            found: list[Any] = [None] * len(rows)
-            entropies: list[Any] = [None] * len(rows)
+            found: list[Tensor] = [None] * len(rows)
+            entropies: list[Tensor] = [None] * len(rows)
             # Those with a common beginning in one part.
             order = sorted(range(len(rows)), key=rows.__getitem__)
             gradients = torch.is_grad_enabled() or (learns and self.model.training)
@@ -110,7 +111,7 @@ def policy_trainer(base: type, job: Job) -> type:
                             entropies[at] = values
             return found, entropies if figures else None
 
-        def _look_up(self, rows: list[list[int]]) -> tuple[list[Any], list[Any]]:
+        def _look_up(self, rows: list[list[int]]) -> tuple[list[Tensor], list[Tensor] | None]:
             """What is known of `rows`, which the library has shuffled."""
             known, found, entropies = self._known
             places = [known[tuple(row)] for row in rows]
@@ -119,7 +120,7 @@ def policy_trainer(base: type, job: Job) -> type:
     return PolicyTrainer
 
 
-def _padded(rows: list[Any], where: Any) -> Any:
+def _padded(rows: list[Tensor], where: Tensor) -> Tensor:
     """`rows` of values in the places `where` (rows, width), and 0 elsewhere."""
     values = torch.cat(rows)
     return values.new_zeros(where.shape).masked_scatter(where, values)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from trainer.data.lengths import longest
 from trainer.padding_free.trial import autocast
@@ -116,13 +117,13 @@ def _attempt(trainer: Trainer, rows: list[int]) -> Failure | None:
         model.train()
 
 
-def _autocast(trainer: Trainer) -> Any:
+def _autocast(trainer: Trainer) -> AbstractContextManager[object]:
     """The precision of training: outside of `train()` the library does not apply it."""
     args = trainer.args
     return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
 
 
-def training_row(trainer: Trainer, index: int) -> dict[str, Any]:
+def training_row(trainer: Trainer, index: int) -> dict[str, object]:
     """A training row with the columns that the collator accepts."""
     row = trainer.train_dataset[index]
     trainer._set_signature_columns_if_needed()

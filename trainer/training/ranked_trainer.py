@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from transformers import trainer as library
 
@@ -21,10 +21,13 @@ from trainer.training.shared_figures import SharedFigures
 from trainer.training.shared_weights import ignore_frozen
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
     from torch import Tensor
+    from torch.utils.data import DataLoader
     from transformers import PreTrainedModel, Trainer
 
     from trainer.data.job import Job
+    from trainer.training.shared_batches import Collate
 
 
 def ranked_trainer(base: type, job: Job) -> type:
@@ -42,7 +45,7 @@ def ranked_trainer(base: type, job: Job) -> type:
     class RankedTrainer(base):
         """One of the ranks of `job`."""
 
-        data_collator: Callable[..., Any]
+        data_collator: Collate
         current_flos: float
 
         def __init__(self, *args: object, **kwargs: object) -> None:
@@ -53,11 +56,13 @@ def ranked_trainer(base: type, job: Job) -> type:
             # Of the metrics that are logged next.
             self.means: dict[str, float] = {}
 
-        def _get_dataloader(self, *args: object, **kwargs: object) -> Any:
+        def _get_dataloader(self, *args: object, **kwargs: object) -> DataLoader:
             loader = super()._get_dataloader(*args, **kwargs)
             return loader if rank.world == 1 else share_batches(loader)
 
-        def get_batch_samples(self, *args: object, **kwargs: object) -> tuple[list[Any], Any]:
+        def get_batch_samples(
+            self, *args: object, **kwargs: object
+        ) -> tuple[list[dict[str, Tensor]], Tensor]:
             batches, _ = super().get_batch_samples(*args, **kwargs)
             counted = [batch for batch in batches if not isinstance(batch, Blank)]
             count = self._get_num_items_in_batch(counted, self.args.device) if counted else 0
@@ -69,7 +74,7 @@ def ranked_trainer(base: type, job: Job) -> type:
             inputs: dict[str, Tensor],
             return_outputs: bool = False,
             num_items_in_batch: Tensor | int | None = None,
-        ) -> Any:
+        ) -> Tensor | tuple[Tensor, object]:
             blank, trains = isinstance(inputs, Blank), model.training
             with _alone(self.accelerator), _uncounted(self) if blank else _as_it_is():
                 given = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
@@ -77,7 +82,7 @@ def ranked_trainer(base: type, job: Job) -> type:
             factor = (0 if blank else rank.world) if trains and num_items_in_batch is not None else 1
             return (given[0] * factor, given[1]) if return_outputs else given * factor
 
-        def _track_num_input_tokens(self, inputs: Any) -> None:
+        def _track_num_input_tokens(self, inputs: dict[str, Tensor]) -> None:
             if isinstance(inputs, Blank) and "attention_mask" in inputs:
                 inputs = {**inputs, "attention_mask": inputs["attention_mask"] * 0}
             before = self.state.num_input_tokens_seen
@@ -133,7 +138,7 @@ def ranked_trainer(base: type, job: Job) -> type:
 
 
 @contextmanager
-def _alone(accelerator: Any) -> Iterator[None]:
+def _alone(accelerator: Accelerator) -> Iterator[None]:
     """Gathers the values of this rank alone: the batches of the ranks differ in size, and the memory probe of
     a rank may end before the others'."""
     names = ("gather", "gather_for_metrics")

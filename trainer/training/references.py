@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ class References:
         # Of those, the ones that the other ranks were not told.
         self.untold: dict[int, Pair] = {}
 
-    def of(self, keys: list[int], compute: Callable[[], Tensor], keep: bool) -> Any:
+    def of(self, keys: list[int], compute: Callable[[], Tensor], keep: bool) -> Tensor:
         """The references (pairs, 2) of the pairs of a batch with these `keys`: float32 on the CPU.
 
         `compute` returns those of all of them; it is called when one is unknown. `keep` keeps them.
@@ -72,6 +72,6 @@ class References:
             return
         from safetensors.torch import load_file
 
-        found: Mapping[str, Any] = load_file(folder / FILE)
+        found: Mapping[str, Tensor] = load_file(folder / FILE)
         for key, (chosen, rejected) in zip(found["keys"].tolist(), found["pairs"].tolist(), strict=True):
             self.known[key] = (chosen, rejected)

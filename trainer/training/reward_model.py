@@ -89,7 +89,7 @@ def _train(
         ) -> None:
             job.beat_or_stop()
 
-    def whole(batch: dict[str, list[Any]], numbers: list[int]) -> dict[str, list[Any]]:
+    def whole(batch: dict[str, list[list[int]]], numbers: list[int]) -> dict[str, list[list[int]]]:
         job.beat_or_stop()
         if numbers[0] and numbers[0] % rows.CHUNK_ROWS == 0:
             rows.report_progress(job, numbers[0], "joined for the reward model")
@@ -98,7 +98,7 @@ def _train(
             for name in ("chosen_ids", "rejected_ids")
         }
 
-    def pairs(dataset: Dataset) -> Any:
+    def pairs(dataset: Dataset) -> Dataset:
         name = f"pairs-{dataset._fingerprint}"
         kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
         path = str(job.folder / "cache" / f"{name}.arrow")
@@ -166,7 +166,7 @@ def _tried(training: Dataset) -> list[list[int]]:
     ]
 
 
-def _load(job: Job, hardware: Hardware) -> Any:
+def _load(job: Job, hardware: Hardware) -> PreTrainedModel:
     """The rewards of the job's reward model, with its own tokenizer and template."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

@@ -6,7 +6,7 @@ Imports transformers; import it inside functions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from transformers.modeling_outputs import SequenceClassifierOutput
@@ -26,7 +26,7 @@ class Collate:
     def __init__(self, pad: int) -> None:
         self.pad = pad
 
-    def __call__(self, pairs: list[dict[str, list[int]]]) -> dict[str, Any]:
+    def __call__(self, pairs: list[dict[str, list[int]]]) -> dict[str, Tensor]:
         """What `laid_out` makes of the pairs. `attention_mask` has the tokens of each row: the library counts
         tokens by its sum."""
         rows = [pair[name] for name in ("chosen_ids", "rejected_ids") for pair in pairs]
@@ -45,8 +45,8 @@ def reward_trainer(base: type) -> type:
         """Logs what the library's trainer does, with the same loss of the same rewards."""
 
         def compute_loss(
-            self, model: PreTrainedModel, inputs: dict[str, Tensor], *others: object, **named: Any
-        ) -> Any:
+            self, model: PreTrainedModel, inputs: dict[str, Tensor], *others: object, **named: object
+        ) -> Tensor | tuple[Tensor, object]:
             inner = self.accelerator.unwrap_model(model).get_base_model()
 
             def judge(**_: object) -> SequenceClassifierOutput:

@@ -6,7 +6,7 @@ which it computes along with the others and whose loss counts zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from accelerate.data_loader import BatchSamplerShard
@@ -41,7 +41,11 @@ class SharedBatches(BatchSamplerShard):
             yield own
 
 
-def share_batches(loader: DataLoader) -> Any:
+# Makes a batch of rows.
+Collate = Callable[[list[dict[str, Any]]], MutableMapping[str, Any]]
+
+
+def share_batches(loader: DataLoader) -> DataLoader:
     """`loader`, prepared by accelerate for several ranks, with SharedBatches."""
     if type(loader.batch_sampler) is not BatchSamplerShard:
         raise TypeError(f"accelerate shares batches with {type(loader.batch_sampler).__name__}")
@@ -49,6 +53,6 @@ def share_batches(loader: DataLoader) -> Any:
     return loader
 
 
-def with_blanks(collate: Callable[..., Any], row: Callable[[], dict[str, Any]]) -> Callable[..., Any]:
+def with_blanks(collate: Collate, row: Callable[[], dict[str, Any]]) -> Collate:
     """`collate`, which makes a Blank of `row()` of an empty batch."""
     return lambda rows: collate(rows) if rows else Blank(collate([row()]))

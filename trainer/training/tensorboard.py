@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
     from trainer.protocol.contracts import Spec
 
 
@@ -16,7 +18,7 @@ class TensorBoardLog:
     """Writes scalars, and the hyperparameters once. Does nothing when the specification names no folder."""
 
     def __init__(self) -> None:
-        self._writer: Any = None
+        self._writer: SummaryWriter | None = None
 
     def open(self, spec: Spec, step: int) -> None:
         """Starts the log at `step`; what an earlier process logged after it is dropped."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
     from transformers import PreTrainedModel
 
 
-def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) -> type:
+def weighted_accumulation(base: type, count: Callable[[dict[str, Tensor]], int | Tensor]) -> type:
     """A subclass of `base`, whose `compute_loss` is a mean over a micro-batch, that weights each micro-batch
     by `count(inputs)`, the number of items in that mean.
 
@@ -27,7 +28,9 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
             # Stops the library from scaling the loss itself.
             self.model_accepts_loss_kwargs = True
 
-        def _get_num_items_in_batch(self, batches: list[Any], device: Any) -> Any:
+        def _get_num_items_in_batch(
+            self, batches: list[dict[str, Tensor]], device: torch.device
+        ) -> Tensor | int | None:
             return sum(count(batch) for batch in batches) if batches else None
 
         def compute_loss(
@@ -36,7 +39,7 @@ def weighted_accumulation(base: type, count: Callable[[dict[str, Any]], Any]) ->
             inputs: dict[str, Tensor],
             return_outputs: bool = False,
             num_items_in_batch: Tensor | int | None = None,
-        ) -> Any:
+        ) -> Tensor | tuple[Tensor, object]:
             # First, because the library removes entries from the inputs.
             share = 1.0 if num_items_in_batch is None else count(inputs) / num_items_in_batch
             given = super().compute_loss(model, inputs, return_outputs=return_outputs)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ray.util.placement_group import PlacementGroup
 
     from trainer.data.job import Job, Trained
+    from trainer.engines.cluster.outbox import Message
     from trainer.engines.cluster.train_rank import Ended, RankTask
 
 # How long after a rank's failure another one's death is waited for that explains it.
@@ -266,7 +267,7 @@ class Run:
         for message in messages:
             self.report.take(message)
 
-    def _fetch(self, runs: dict[ObjectRef, int]) -> tuple[bool, list[tuple[Any, ...]]]:
+    def _fetch(self, runs: dict[ObjectRef, int]) -> tuple[bool, list[Message]]:
         """What rank 0 reports. Another rank's death ends the wait: rank 0 may hang because of it."""
         import ray
 

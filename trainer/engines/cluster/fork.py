@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trainer.engines.cluster.outbox import Outbox, Reports
+from trainer.engines.cluster.outbox import Message, Outbox, Reports
 from trainer.engines.cluster.train_rank import train_rank
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class PipedReports(Reports):
         with self.telling:
             self.connection.send((kind, value))
 
-    def put(self, message: tuple[Any, ...]) -> None:
+    def put(self, message: Message) -> None:
         """Hands `message` to the actor."""
         self.tell("message", message)
 

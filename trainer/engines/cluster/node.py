@@ -6,13 +6,13 @@ import os
 import platform
 import shutil
 import socket
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import psutil
 
 from trainer.engines.cluster.ask import ask
 from trainer.engines.cluster.fork import hand_on
-from trainer.engines.cluster.outbox import Outbox
+from trainer.engines.cluster.outbox import Message, Outbox
 from trainer.engines.cluster.parcels import Store
 from trainer.engines.cluster.train_rank import failed, train_rank
 from trainer.model.versions import PACKAGES, versions
@@ -64,7 +64,7 @@ class NodeRank:
         """Adds a piece of a file to what this node has."""
         self.store.add(name, piece, first, last)
 
-    def fetch(self, stop: str | None) -> tuple[bool, list[tuple[Any, ...]]]:
+    def fetch(self, stop: str | None) -> tuple[bool, list[Message]]:
         """See Outbox."""
         return self.outbox.fetch(stop)
 

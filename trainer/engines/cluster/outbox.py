@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trainer.engines.cluster.parcels import pieces
 from trainer.protocol.contracts import check_line
@@ -17,6 +17,9 @@ FETCH_SECONDS = 0.2
 WAITING = 8
 
 
+Message = tuple[Literal["file"], str, bytes, bool] | tuple[Literal["line"], str, dict[str, Any]]
+
+
 class Reports:
     """The journal, heartbeat and stop of a job's context, as messages in their order: `("file", relative
     path, piece, first)` and `("line", type, fields)`. `asked` is the reason of a stop request."""
@@ -25,7 +28,7 @@ class Reports:
         self.folder = folder
         self.asked: str | None = None
 
-    def put(self, message: tuple[Any, ...]) -> None:
+    def put(self, message: Message) -> None:
         """Hands on a message."""
         raise NotImplementedError
 
@@ -46,12 +49,12 @@ class Reports:
                 for piece, first, _ in pieces(file):
                     self.put(("file", name, piece, first))
 
-    def write(self, type: str, **fields: Any) -> None:
+    def write(self, type: str, **fields: object) -> None:
         """A journal line. What it tells of is sent first, and the run goes on when that lies in the job's
         folder."""
         check_line(type, fields)
         if "path" in fields:
-            self.send(fields["path"])
+            self.send(str(fields["path"]))
         if type == "checkpoint" and (self.folder / "probe.json").exists():
             self.send("probe.json")
         self.put(("line", type, fields))
@@ -73,13 +76,13 @@ class Outbox(Reports):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.waiting: queue.Queue[tuple[Any, ...]] = queue.Queue(WAITING)
+        self.waiting: queue.Queue[Message] = queue.Queue(WAITING)
         self.fetched = 0
         self.beaten = False
         # Called with the reason of a stop request.
         self.on_stop: Callable[[str | None], None] | None = None
 
-    def fetch(self, stop: str | None) -> tuple[bool, list[tuple[Any, ...]]]:
+    def fetch(self, stop: str | None) -> tuple[bool, list[Message]]:
         """Whether there was a sign of life, and the messages since the last call, which have then been dealt
         with; `stop` is the reason of a stop request."""
         asked, self.asked = self.asked, stop
@@ -87,7 +90,7 @@ class Outbox(Reports):
             self.on_stop(stop)
         for _ in range(self.fetched):
             self.waiting.task_done()
-        messages: list[tuple[Any, ...]] = []
+        messages: list[Message] = []
         try:
             messages.append(self.waiting.get(timeout=FETCH_SECONDS))
             while messages[-1][0] == "line":
@@ -98,7 +101,7 @@ class Outbox(Reports):
         beaten, self.beaten = self.beaten, False
         return beaten, messages
 
-    def put(self, message: tuple[Any, ...]) -> None:
+    def put(self, message: Message) -> None:
         """Waits while many others wait."""
         self.waiting.put(message)
 

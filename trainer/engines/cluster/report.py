@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.protocol import checkpoints
 from trainer.training.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
+    from trainer.engines.cluster.outbox import Message
 
 ASIDE = ".aside"
 
@@ -25,7 +26,7 @@ class Report:
         self.board = TensorBoardLog()
         self.board.open(job.spec, job.resume.step if job.resume else 0)
 
-    def take(self, message: tuple[Any, ...]) -> None:
+    def take(self, message: Message) -> None:
         """Writes a piece of a file, or a journal line after what it tells of is in its place."""
         if message[0] == "file":
             _, relative, piece, first = message

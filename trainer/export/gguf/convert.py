@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
@@ -28,6 +28,9 @@ from trainer.export.tokenizer.options import TokenizerOptions
 from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor
 from trainer.protocol.contracts import DIRECT_QUANTIZATIONS
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # Types that the converter writes. F32 and BF16 are for files in between and for tests.
 DIRECT_TYPES = ("F32", "BF16", *DIRECT_QUANTIZATIONS)
@@ -162,7 +165,7 @@ def convert(
     name: str,
     options: TokenizerOptions,
     end_of_turn: int | None = None,
-    tokenizer: Any = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     on_progress: Callable[[float], None],
     plan_only: bool = False,
     write: Callable[[Any, Path, Callable[[float], None]], None] | None = None,

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gguf import GGUFValueType, GGUFWriter
 
 
-def pack_arrays_at_once(writer: Any) -> None:
+def pack_arrays_at_once(writer: GGUFWriter) -> None:
     """Makes `writer`, a GGUFWriter, pack arrays of texts and of numbers at once. The bytes stay the same."""
     one_by_one = writer._pack_val
 
-    def pack(value: Any, kind: Any, add_vtype: bool, sub_type: Any = None) -> bytes:
+    def pack(
+        value: Any, kind: GGUFValueType, add_vtype: bool, sub_type: GGUFValueType | None = None
+    ) -> bytes:
         entries = _entries(value) if kind.name == "ARRAY" and sub_type is None else None
         if entries is None or writer.endianess.name != "LITTLE":
             return one_by_one(value, kind, add_vtype, sub_type)
@@ -22,10 +27,10 @@ def pack_arrays_at_once(writer: Any) -> None:
         head = one_by_one(value[:1], kind, add_vtype)[: 8 if add_vtype else 4]
         return head + struct.pack("<Q", len(value)) + entries
 
-    writer._pack_val = pack
+    vars(writer)["_pack_val"] = pack
 
 
-def _entries(value: Any) -> bytes | None:
+def _entries(value: object) -> bytes | None:
     """The entries of an array as bytes; None where they are not all texts, all integers or all floats."""
     if not isinstance(value, Sequence) or not value or isinstance(value, (str, bytes, bytearray)):
         return None

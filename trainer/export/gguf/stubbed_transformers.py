@@ -11,16 +11,19 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.export.tokenizer.load import load_tokenizer
 
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
 
 class _Tokenizer:
-    def __init__(self, loaded: Any) -> None:
+    def __init__(self, loaded: PretrainedConfig) -> None:
         self.loaded = loaded
 
-    def from_pretrained(self, folder: Path | str, **_: Any) -> Any:
+    def from_pretrained(self, folder: Path | str, **_: object) -> Any:
         """The tokenizer in `folder`, which may be loaded already."""
         return load_tokenizer(folder) if self.loaded is None else self.loaded
 
@@ -31,14 +34,14 @@ class _Config:
     def __init__(self, folder: Path | str):
         self.values = json.loads((Path(folder) / "config.json").read_text("utf-8"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return self.values
 
     from_pretrained = classmethod(lambda cls, folder, **_: cls(folder))
 
 
 @contextmanager
-def stubbed_transformers(tokenizer: Any = None) -> Iterator[None]:
+def stubbed_transformers(tokenizer: PreTrainedTokenizerBase | None = None) -> Iterator[None]:
     """Replaces `transformers.AutoTokenizer` and `transformers.AutoConfig` by stubs that only read files. With
     `tokenizer` the former gives that one."""
     import transformers

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
-def load_tokenizer(folder: Path | str) -> Any:
+def load_tokenizer(folder: Path | str) -> PreTrainedTokenizerBase:
     """The tokenizer of `folder`. Where there is no tokenizer.json, transformers chooses the class, which
     takes 150 MiB more memory."""
     if not (Path(folder) / "tokenizer.json").is_file():

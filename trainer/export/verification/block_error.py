@@ -11,7 +11,10 @@ mean square of a block's errors is what is bounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ LAYOUTS = {
 }
 
 
-def block_limits(kind: str, weights: Any) -> Any:
+def block_limits(kind: str, weights: np.ndarray) -> np.ndarray:
     """The largest root mean square of errors of each block (count, 1) of `weights` (float32, a multiple of a
     super-block)."""
     import numpy as np
 
     layout = LAYOUTS[kind]
 
-    def size(length: int) -> Any:
+    def size(length: int) -> np.ndarray:
         parts = weights.reshape(-1, length)
         high, low = parts.max(1, initial=0.0), parts.min(1, initial=0.0)
         return high - low if layout.offset else np.maximum(high, -low)

@@ -21,7 +21,9 @@ from trainer.export.weights import StoredTensor
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from gguf.gguf_writer import GGUFValue
+    import numpy as np
+    from gguf.gguf_writer import GGUFValue, TensorInfo
+
 
 # Metadata that differs between files of one model.
 OF_THE_TYPE = ("general.file_type", "general.quantization_version")
@@ -98,7 +100,7 @@ def check_files(
 def _compare(
     instance: Any,
     files: list[Checked],
-    updates: Mapping[str, Any],
+    updates: Mapping[str, object],
     base: dict[str, StoredTensor],
     progress: Callable[[float], None],
 ) -> None:
@@ -115,7 +117,8 @@ def _compare(
     total, done = sum(info.nbytes for info in planned.values()) or 1, 0
     for name, info in planned.items():
         at = [file for file in files if _is_there(file, name, info)]
-        changed = [updates[source] for source in sources[name] if isinstance(updates.get(source), LowRank)]
+        given = (updates.get(source) for source in sources[name])
+        changed = [update for update in given if isinstance(update, LowRank)]
         rows = _rows(info)
         slack = max((update.rounding() for update in changed), default=(0.0, 0.0))
         for file in at:
@@ -131,7 +134,7 @@ def _compare(
         progress(done / total)
 
 
-def _is_there(file: Checked, name: str, info: Any) -> bool:
+def _is_there(file: Checked, name: str, info: TensorInfo) -> bool:
     """Whether `file` has the tensor in the planned shape; notes it if not."""
     place = file.header.tensors.get(name)
     if place is None:
@@ -143,7 +146,7 @@ def _is_there(file: Checked, name: str, info: Any) -> bool:
     return True
 
 
-def _rows(info: Any) -> Callable[[int, int], Any]:
+def _rows(info: TensorInfo) -> Callable[[int, int], np.ndarray]:
     """A function for rows of a planned tensor, as float32 (rows, columns), called in their order. A large
     tensor that is only copied is read in its chunks."""
     import numpy as np
@@ -154,7 +157,7 @@ def _rows(info: Any) -> Callable[[int, int], Any]:
         pieces = iter(())
         kept = np.empty((0, tensor.shape[-1]), np.float32)
 
-        def chunked(start: int, end: int) -> Any:
+        def chunked(start: int, end: int) -> np.ndarray:
             nonlocal kept, pieces
             if start == 0:
                 pieces, kept = iter(tensor._chunks), kept[:0]
@@ -164,7 +167,8 @@ def _rows(info: Any) -> Callable[[int, int], Any]:
             return found
 
         return chunked
-    whole = type(tensor).to_eager(tensor) if hasattr(tensor, "_meta") else np.asarray(tensor)
+    lazy: Any = type(tensor)
+    whole = lazy.to_eager(tensor) if hasattr(tensor, "_meta") else np.asarray(tensor)
     if kind.name not in ("F32", "F16"):
         # Experts that the checkpoint has quantized are copied as they are.
         whole = dequantize(whole.view(np.uint8), kind)
@@ -191,7 +195,7 @@ def _sources(tensor: Any) -> Iterator[str]:
 
 def _account(
     sources: dict[str, set[str]],
-    updates: Mapping[str, Any],
+    updates: Mapping[str, object],
     base: dict[str, StoredTensor],
     files: list[Checked],
 ) -> None:
@@ -222,7 +226,7 @@ def _compare_metadata(planned: Mapping[str, GGUFValue], files: list[Checked]) ->
                 file.note(f"The metadata {key} is not the model's.")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A metadata value with texts as str, arrays as lists and enumerations as integers."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
@@ -235,7 +239,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _same(wanted: Any, found: Any) -> bool:
+def _same(wanted: object, found: object) -> bool:
     """Whether two values are one, floats as float32, in which the file has them."""
     if isinstance(wanted, list) and isinstance(found, list):
         return wanted == found or (len(wanted) == len(found) and all(map(_same, wanted, found)))
@@ -244,7 +248,7 @@ def _same(wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-def _different(key: str, wanted: Any, found: Any) -> str:
+def _different(key: str, wanted: object, found: object) -> str:
     if isinstance(wanted, list) and isinstance(found, list):
         if len(wanted) != len(found):
             return f"{key} has {len(found)} values, not {len(wanted)}."

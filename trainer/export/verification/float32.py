@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels.attention import NAME
 from trainer.kernels.layers import as_the_library
 from trainer.padding_free.padding_free import set_attention
 from trainer.padding_free.trial import without_adapter
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module, Parameter
+    from torch.utils.hooks import RemovableHandle
+    from transformers import PreTrainedModel
+
 
 @contextmanager
-def in_float32(model: Any) -> Iterator[None]:
+def in_float32(model: PreTrainedModel) -> Iterator[None]:
     """Within it, `model` (which may have an adapter) computes in float32, with the library's layers. Weights
     in 4 or 8 bits stay what they are."""
     import torch
@@ -27,8 +33,8 @@ def in_float32(model: Any) -> Iterator[None]:
         stack.enter_context(as_the_library(inner))
         # Values that a model computes when it is made are rounded to its type, as Gemma's embedding scale is.
         for name, value in _exact_buffers(inner).items():
-            module, _, last = name.rpartition(".")
-            stack.enter_context(_replaced(inner.get_submodule(module), last, value))
+            owner, _, last = name.rpartition(".")
+            stack.enter_context(_replaced(inner.get_submodule(owner), last, value))
         for module, whole in _parts(model):
             handles = _hook(module, whole)
             for handle in handles:
@@ -40,7 +46,7 @@ def in_float32(model: Any) -> Iterator[None]:
             yield
 
 
-def _parts(model: Any) -> Iterator[tuple[Any, bool]]:
+def _parts(model: PreTrainedModel) -> Iterator[tuple[Module, bool]]:
     """The modules whose weights are converted together: with (True) or without those of modules in them."""
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer
@@ -57,19 +63,19 @@ def _parts(model: Any) -> Iterator[tuple[Any, bool]]:
             yield module, False
 
 
-def _hook(module: Any, whole: bool) -> list[Any]:
+def _hook(module: Module, whole: bool) -> list[RemovableHandle]:
     """Converts the weights of `module` before its forward pass and puts them back behind it."""
     import torch
 
-    stored: list[tuple[Any, Any]] = []
+    stored: list[tuple[Parameter, Tensor]] = []
 
-    def widen(*_: Any) -> None:
+    def widen(*_: object) -> None:
         for parameter in module.parameters(recurse=whole):
             if parameter.dtype in (torch.bfloat16, torch.float16):
                 stored.append((parameter, parameter.data))
                 parameter.data = parameter.data.float()
 
-    def restore(*_: Any) -> None:
+    def restore(*_: object) -> None:
         while stored:
             parameter, data = stored.pop()
             parameter.data = data
@@ -80,7 +86,7 @@ def _hook(module: Any, whole: bool) -> list[Any]:
     ]
 
 
-def _exact_buffers(inner: Any) -> dict[str, Any]:
+def _exact_buffers(inner: PreTrainedModel) -> dict[str, Tensor]:
     """The buffers of 16 bits as a float32 model would have them, by name."""
     import torch
     from accelerate import init_empty_weights
@@ -102,7 +108,7 @@ def _exact_buffers(inner: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+def _replaced(module: Module, name: str, value: Tensor) -> Iterator[None]:
     before = module._buffers[name]
     module._buffers[name] = value
     try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.data.template import Template
 from trainer.protocol.context import JobContext
 from trainer.training.generate import answer_text
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -17,9 +20,9 @@ class Golden:
     prompts: list[dict[str, Any]]
     step: int
     template: Template
-    tokenizer: Any
+    tokenizer: PreTrainedTokenizerBase
 
-    def continuations(self) -> list[dict[str, Any]]:
+    def continuations(self) -> list[dict[str, object]]:
         """The prompts for the scoring program."""
         return [{"tokens": row["tokens"], "maxTokens": row["max_tokens"]} for row in self.prompts]
 

@@ -12,9 +12,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.weights import StoredTensor, read_header
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainer.export.adapter import Value
 
 # The rounding of float32, half a unit in the last place.
 ROUNDING = 2.0**-24
@@ -28,7 +33,7 @@ class ReadAgain(StoredTensor):
         """The same tensor."""
         return cls(**{field.name: getattr(stored, field.name) for field in fields(stored)})
 
-    def read(self, rows: range | None = None) -> Any:
+    def read(self, rows: range | None = None) -> Tensor:
         """The tensor, or rows of it: float32 for floating types, otherwise its own type."""
         import numpy as np
         import torch
@@ -54,13 +59,13 @@ class ReadAgain(StoredTensor):
 class LowRank:
     """The change of one matrix: its factors, float32, oriented as the matrix, and the scale."""
 
-    up: Any
-    down: Any
+    up: Tensor
+    down: Tensor
     scale: float
     # Whether it has been added to its matrix.
     applied: bool = False
 
-    def apply(self, weight: Any) -> Any:
+    def apply(self, weight: Tensor) -> Tensor:
         """weight + scale · up·down."""
         import torch
 
@@ -123,7 +128,7 @@ def _tensor_of(module: str, base: dict[str, StoredTensor]) -> str | None:
     return best if not numbered or any(part.isdecimal() for part in wanted[-longest:]) else None
 
 
-def _by_pattern(patterns: Mapping[str, object] | None, module: str, default: Any) -> Any:
+def _by_pattern(patterns: Mapping[str, Value] | None, module: str, default: Value) -> Value:
     """PEFT's `alpha_pattern`: a key matches a module's name or the end of it after a dot."""
     for pattern, value in (patterns or {}).items():
         if re.search(rf"(?:^|\.)(?:{pattern})$", module):

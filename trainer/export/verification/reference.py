@@ -6,9 +6,15 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.data.encode import IGNORED
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from trainer.export.adapter import Value
 
 # Log-probabilities per position: the top ones with the adapter, and as many without.
 TOP = 64
@@ -53,7 +59,7 @@ EMPTY = Reference([], [], [], [], [], False, "float32", False)
 
 
 def record(
-    model: Any,
+    model: PreTrainedModel,
     rows: list[tuple[list[int], list[int] | None]],
     out: Path,
     on_progress: Callable[[int, int], None],
@@ -77,7 +83,7 @@ def record(
     training = model.training
     model.eval()
     without = getattr(model, "disable_adapter", contextlib.nullcontext)
-    found: list[tuple[Any, Any, Any]] = []
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
     try:
         with torch.no_grad(), in_float32(model):
             for done, group in enumerate(groups):
@@ -140,7 +146,7 @@ def read(path: Path) -> Reference:
         )
 
 
-def _split(values: list[Any], counts: list[int]) -> list[list[Any]]:
+def _split(values: list[Value], counts: list[int]) -> list[list[Value]]:
     """`values` in lists of these lengths."""
     found, start = [], 0
     for count in counts:
@@ -184,7 +190,7 @@ def _groups(
         yield group
 
 
-def _predictions(model: Any, group: list[tuple[list[int], list[int]]]) -> list[Any]:
+def _predictions(model: PreTrainedModel, group: list[tuple[list[int], list[int]]]) -> list[Tensor]:
     """For each row the log-probabilities (positions, vocabulary) behind its positions, in double precision on
     the CPU.
 
@@ -202,7 +208,7 @@ def _predictions(model: Any, group: list[tuple[list[int], list[int]]]) -> list[A
     ]
 
 
-def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Any]:
+def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:
     """For each row the tokens behind its positions; behind its end, its last one."""
     import torch
 
@@ -210,7 +216,7 @@ def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Any]:
         yield torch.tensor([tokens[min(at + 1, len(tokens) - 1)] for at in places])
 
 
-def _recorded(tuned: Any, plain: Any, following: Any) -> tuple[Any, Any, Any]:
+def _recorded(tuned: Tensor, plain: Tensor, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The tokens that are recorded at each position of a row, and their log-probabilities."""
     import torch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import conversations, pairs
 from trainer.data.normalizer import normalize
@@ -14,6 +14,8 @@ from trainer.protocol.failures import Failure
 from trainer.registry import create
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from trainer.protocol.row import Row
 
 # Rows whose texts are compared.
@@ -22,7 +24,9 @@ ROWS = 64
 LONGEST = 20_000
 
 
-def sample_texts(spec: Spec, template: Template, tokenizer: Any) -> tuple[list[str], list[list[int]]]:
+def sample_texts(
+    spec: Spec, template: Template, tokenizer: PreTrainedTokenizerBase
+) -> tuple[list[str], list[list[int]]]:
     """Prompts and whole conversations, or texts, of the first rows, as the text that the engine gets and as
     token ids, without duplicates.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trainer.export.gguf.header import Header
 from trainer.export.verification.block_error import LAYOUTS, block_limits
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # What float32 arithmetic may lose in a weight: a share of it, and an absolute part.
 Slack = tuple[float, float]
@@ -22,7 +25,7 @@ INTERMEDIATE = {"F16": 2.0**-11, "BF16": 2.0**-8}
 
 
 def difference(
-    header: Header, name: str, expected: Callable[[int, int], Any], slack: Slack, source: str | None
+    header: Header, name: str, expected: Callable[[int, int], np.ndarray], slack: Slack, source: str | None
 ) -> str | None:
     """What is wrong with a tensor, as the end of a sentence; None if nothing is.
 
@@ -82,14 +85,14 @@ def difference(
     return None
 
 
-def _weight(wrong: tuple[int, str], start: int, wanted: Any) -> str:
+def _weight(wrong: tuple[int, str], start: int, wanted: np.ndarray) -> str:
     """Names the weight at a flat index of rows that begin with `start`."""
     index, reason = wrong
     row, column = divmod(index, wanted.shape[-1])
     return f"[{start + row}, {column}] {reason}"
 
 
-def _wrong_bits(stored: Any, wanted: Any, kind: str, slack: Slack) -> tuple[int, str] | None:
+def _wrong_bits(stored: np.ndarray, wanted: np.ndarray, kind: str, slack: Slack) -> tuple[int, str] | None:
     """The first weight that is not the `wanted` one rounded to `kind`, within `slack`."""
     import numpy as np
 
@@ -112,7 +115,7 @@ def _wrong_bits(stored: Any, wanted: Any, kind: str, slack: Slack) -> tuple[int,
     return index, f"is {found[first]:.9g}, not {as_floats(right[index : index + 1])[0]:.9g}"
 
 
-def _bfloat16(values: Any) -> Any:
+def _bfloat16(values: np.ndarray) -> np.ndarray:
     """float32 as the bits of bfloat16, to the nearest, of two the even one."""
     import numpy as np
 
@@ -121,14 +124,14 @@ def _bfloat16(values: Any) -> Any:
     return np.where(np.isnan(values), bits >> 16 | 64, rounded).astype(np.uint16)
 
 
-def _half(values: Any) -> Any:
+def _half(values: np.ndarray) -> np.ndarray:
     import numpy as np
 
     with np.errstate(over="ignore"):
         return values.astype(np.float16).view(np.uint16)
 
 
-def _floats(kind: str) -> Callable[[Any], Any]:
+def _floats(kind: str) -> Callable[[np.ndarray], np.ndarray]:
     import numpy as np
 
     return {
@@ -138,18 +141,18 @@ def _floats(kind: str) -> Callable[[Any], Any]:
     }[kind]
 
 
-def _single(values: Any) -> Any:
+def _single(values: np.ndarray) -> np.ndarray:
     import numpy as np
 
     return values.view(np.uint32)
 
 
-def _as_floats(kind: str, stored: Any) -> Any:
+def _as_floats(kind: str, stored: np.ndarray) -> np.ndarray:
     return _floats(kind)(stored)
 
 
 # By type: float32 to the bits of the type, and back.
-ROUNDED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+ROUNDED: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]] = {
     kind: (bits, partial(_as_floats, kind))
     for kind, bits in (("F32", _single), ("F16", _half), ("BF16", _bfloat16))
 }
