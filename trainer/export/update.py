@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from trainer.export.weights import StoredTensor
 from trainer.model.names import Part
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass
@@ -26,7 +30,7 @@ class LowRank:
         whole = (self.lora_b.shape[0], self.lora_a.shape[1])
         return whole[::-1] if self.transposed else whole
 
-    def factors(self):
+    def factors(self) -> tuple[Tensor, Tensor]:
         """The factors (b, a) in float32 with scale · b·a = the update of the weight."""
         a, b = self.lora_a.read(), self.lora_b.read()
         return (a.T, b.T) if self.transposed else (b, a)
@@ -40,7 +44,7 @@ class OfExpert(LowRank):
     experts: int = 1
     expert: int = 0
 
-    def factors(self):
+    def factors(self) -> tuple[Tensor, Tensor]:
         """As those of one module."""
         a, b = _whole(self.lora_a), _whole(self.lora_b)
         a = a.view(self.experts, -1, a.shape[1])[self.expert]
@@ -49,7 +53,7 @@ class OfExpert(LowRank):
 
 
 @lru_cache(maxsize=4)
-def _whole(stored: StoredTensor):
+def _whole(stored: StoredTensor) -> Tensor:
     """A factor of all experts, which is read for one after the other."""
     return stored.read()
 
@@ -62,7 +66,7 @@ class Update:
     parts: list[tuple[LowRank, Part]] = field(default_factory=list)
     replacement: StoredTensor | None = None
 
-    def apply(self, weight):
+    def apply(self, weight: Tensor) -> Tensor:
         """The merged tensor in float32; `weight` (float32) is changed in place."""
         if self.replacement is not None:
             return self.replacement.read()
@@ -73,7 +77,7 @@ class Update:
             rows.addmm_(b[part.row : part.row + part.rows], a, alpha=update.scale)
         return weight
 
-    def factors(self, rows: int):
+    def factors(self, rows: int) -> tuple[Tensor, Tensor]:
         """The factors (b, a) in float32 with b·a = the update of the base tensor, which has so many rows."""
         import torch
 

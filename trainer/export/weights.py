@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Bytes of one read: large enough for a disk's full speed, small compared with a weight matrix.
 CHUNK_BYTES = 16 << 20
@@ -62,7 +66,7 @@ class StoredTensor:
         """Whether it is of a floating type, which is read as float32."""
         return self.dtype in FLOATING
 
-    def read(self, rows: range | None = None):
+    def read(self, rows: range | None = None) -> Tensor:
         """The tensor, or the given rows of it: float32 for floating types, otherwise its own type."""
         import torch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import traceback
+from collections.abc import Iterator
 
 from trainer.protocol.contracts import CONTRACT
 
@@ -93,7 +94,7 @@ def explain(error: BaseException) -> Failure:
     return Failure("internal", f"The trainer failed unexpectedly: {evidence}", evidence=evidence)
 
 
-def _chain(error: BaseException | None):
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """`error`, then its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

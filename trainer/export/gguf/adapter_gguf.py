@@ -8,13 +8,26 @@ factors include the scale: `adapter.lora.alpha` is 0, which llama.cpp reads as "
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.convert import load_converter, load_hparams, model_class, tensor_source
 from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.weights import StoredTensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainer.export.gguf.convert import Converter
+
+
+class Pair(Protocol):
+    """The converter's pair of low-rank factors, its LoraTorchTensor."""
+
+    def get_lora_A_B(self) -> tuple[Tensor, Tensor]: ...
 
 
 def write_adapter(
@@ -43,20 +56,20 @@ def write_adapter(
         model_arch = base.model_arch
         no_mtp = True
 
-        def set_vocab(self):
+        def set_vocab(self) -> None:
             pass
 
-        def set_type(self):
+        def set_type(self) -> None:
             self.gguf_writer.add_type(gguf.GGUFType.ADAPTER)
             self.gguf_writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
 
-        def set_gguf_parameters(self):
+        def set_gguf_parameters(self) -> None:
             self.gguf_writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, 0.0)
 
-        def generate_extra_tensors(self):
+        def generate_extra_tensors(self) -> tuple[()]:
             return ()
 
-        def get_tensors(self):
+        def get_tensors(self) -> Iterator[tuple[str, Pair]]:
             for name, update in adapter.updates.items():
                 b, a = update.factors(tensors[name].shape[0])
                 pair = pair_type(a.contiguous(), b.contiguous())
@@ -64,13 +77,15 @@ def write_adapter(
                 if item is not None:
                     yield item[0], item[1]()
 
-        def modify_tensors(self, data_torch, name, bid):
+        def modify_tensors(
+            self, data_torch: Pair, name: str, bid: int | None
+        ) -> Iterator[tuple[str, Tensor]]:
             for new_name, pair in super().modify_tensors(data_torch, name, bid):
                 a, b = pair.get_lora_A_B()
                 yield f"{new_name}.lora_a", a.contiguous()
                 yield f"{new_name}.lora_b", b.contiguous()
 
-    def items(model):
+    def items(model: Converter) -> Iterator[tuple[str, Callable[[], None]]]:
         del model
         return ((name, lambda: None) for name in tensors)
 

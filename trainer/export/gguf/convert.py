@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
@@ -30,7 +30,17 @@ from trainer.protocol.contracts import DIRECT_QUANTIZATIONS
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    import numpy as np
+    from gguf import GGUFWriter, LlamaFileType
+    from torch import Tensor
     from transformers import PreTrainedTokenizerBase
+
+    from trainer.export.update import Update
+
+    # A tensor's name, and a function that returns the tensor.
+    Item = tuple[str, Callable[[], Tensor]]
 
 # Types that the converter writes. F32 and BF16 are for files in between and for tests.
 DIRECT_TYPES = ("F32", "BF16", *DIRECT_QUANTIZATIONS)
@@ -38,7 +48,7 @@ DIRECT_TYPES = ("F32", "BF16", *DIRECT_QUANTIZATIONS)
 LARGE_BYTES = 64 << 20
 
 
-def load_converter(converter_dir: Path):
+def load_converter(converter_dir: Path) -> ModuleType:
     """Imports the converter's package and the gguf-py beside it, ahead of any installed one."""
     for folder in (str(converter_dir), str(converter_dir / "gguf-py")):
         if folder in sys.path:
@@ -52,24 +62,34 @@ def load_converter(converter_dir: Path):
         return importlib.import_module("conversion")
 
 
+class Converter(Protocol):
+    """What is used of an object of the converter's classes."""
+
+    lazy: bool
+    gguf_writer: GGUFWriter
+
+    def filter_tensors(self, item: Item) -> Item | None: ...
+
+
 class _ReportingTensor:
     """A planned tensor that reports when it is written."""
 
-    def __init__(self, inner, written: Callable[[int], None]):
+    def __init__(self, inner: np.ndarray, written: Callable[[int], None]):
         self.inner = inner
         self.written = written
         self.nbytes = inner.nbytes
         self.dtype = inner.dtype
         self.shape = inner.shape
 
-    def tofile(self, handle) -> None:
+    def tofile(self, handle: BinaryIO) -> None:
         self.inner.tofile(handle)
         size = self.nbytes
-        self.inner = None
+        # Frees its memory.
+        del self.inner
         self.written(size)
 
 
-def load_hparams(conversion, source: Path) -> dict:
+def load_hparams(conversion: ModuleType, source: Path) -> dict[str, Any]:
     """The configuration in `source`, with what the converter or llama.cpp would take for something else."""
     hparams = conversion.ModelBase.load_hparams(source, False)
     # Routers that correct their scores have sigmoids as scores (DeepSeek V3). Where the configuration says no
@@ -83,12 +103,14 @@ def load_hparams(conversion, source: Path) -> dict:
 
 
 @contextmanager
-def tensor_source(conversion, items: Callable[[Any], Iterable[tuple[str, Callable]]]) -> Iterator[None]:
+def tensor_source(conversion: ModuleType, items: Callable[[Converter], Iterable[Item]]) -> Iterator[None]:
     """Makes the converter's classes read the tensors `items(model)`, pairs of a name and a function that
     returns the tensor, instead of files. What a class does before and after reading stays its own."""
     original = conversion.ModelBase.index_tensors
 
-    def index_tensors(self, remote_hf_model_id=None):
+    def index_tensors(
+        self: Converter, remote_hf_model_id: str | None = None
+    ) -> dict[str, Callable[[], Tensor]]:
         del remote_hf_model_id
         return dict(filter(None, map(self.filter_tensors, items(self))))
 
@@ -99,7 +121,7 @@ def tensor_source(conversion, items: Callable[[Any], Iterable[tuple[str, Callabl
         conversion.ModelBase.index_tensors = original
 
 
-def model_class(conversion, hparams: dict, source: Path):
+def model_class(conversion: ModuleType, hparams: dict[str, Any], source: Path) -> type[Any]:
     """The converter's class for the architecture in `hparams`, whose input is in `source`; Failure
     `unsupported` when there is none."""
     architecture = conversion.get_model_architecture(hparams, conversion.ModelType.TEXT)
@@ -119,7 +141,7 @@ def model_class(conversion, hparams: dict, source: Path):
     return found
 
 
-def _file_type(conversion, quantization: str):
+def _file_type(conversion: ModuleType, quantization: str) -> LlamaFileType:
     """The converter's file type for one of DIRECT_TYPES."""
     prefix = "ALL" if quantization == "F32" else "MOSTLY"
     return conversion.base.gguf.LlamaFileType[f"{prefix}_{quantization}"]
@@ -130,7 +152,7 @@ def _large(stored: StoredTensor) -> bool:
     return len(stored.shape) == 2 and math.prod(stored.shape) * 4 > LARGE_BYTES
 
 
-def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
+def lazy_tensor(conversion: ModuleType, stored: StoredTensor, load: Callable[[], Tensor]) -> Tensor:
     """The converter's placeholder for a tensor that `load()` returns when it is written."""
     import torch
 
@@ -141,7 +163,7 @@ def lazy_tensor(conversion, stored: StoredTensor, load: Callable):
     return lazy(meta=meta, args=(stored,), func=lambda _: load())
 
 
-def _by_rows(conversion, stored: StoredTensor, rows: int):
+def _by_rows(conversion: ModuleType, stored: StoredTensor, rows: int) -> object:
     """The converter's placeholder for a tensor that is read, quantized and written in chunks."""
     row_bytes = 4 * math.prod(stored.shape[1:])
     step = max(1, CHUNK_BYTES // row_bytes)
@@ -168,7 +190,7 @@ def convert(
     tokenizer: PreTrainedTokenizerBase | None = None,
     on_progress: Callable[[float], None],
     plan_only: bool = False,
-    write: Callable[[Any, Path, Callable[[float], None]], None] | None = None,
+    write: Callable[[Converter, Path, Callable[[float], None]], None] | None = None,
 ) -> None:
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
@@ -187,16 +209,20 @@ def convert(
 
     # Large tensors without an update, by the id of their placeholder; `kept` prevents the reuse of ids.
     untouched: dict[int, StoredTensor] = {}
-    kept: list = []
+    kept: list[Tensor] = []
 
-    def items(model) -> Iterator[tuple[str, Callable]]:
+    def items(model: Converter) -> Iterator[Item]:
         for tensor_name, stored in tensors.items():
             update = adapter.updates.get(tensor_name)
 
-            def load(stored=stored, update=update):
+            def load(stored: StoredTensor = stored, update: Update | None = update) -> Tensor:
                 return stored.read() if update is None else update.apply(stored.read())
 
-            def generate(stored=stored, load=load, update=update):
+            def generate(
+                stored: StoredTensor = stored,
+                load: Callable[[], Tensor] = load,
+                update: Update | None = update,
+            ) -> Tensor:
                 if not model.lazy:
                     return load()
                 lazy = lazy_tensor(conversion, stored, load)
@@ -212,7 +238,9 @@ def convert(
         # transformers neither loads nor trains the layers that predict further tokens.
         no_mtp = True
 
-        def modify_tensors(self, data_torch, name, bid):
+        def modify_tensors(
+            self, data_torch: Tensor, name: str, bid: int | None
+        ) -> Iterator[tuple[str, object]]:
             stored = untouched.get(id(data_torch))
             for new_name, tensor in super().modify_tensors(data_torch, name, bid):
                 # Gemma drops the embedding rows without a token and keeps the others unchanged.
@@ -223,7 +251,7 @@ def convert(
                 else:
                     yield new_name, tensor
 
-        def set_vocab(self):
+        def set_vocab(self) -> None:
             try:
                 super().set_vocab()
             except (AssertionError, AttributeError, FileNotFoundError, KeyError, ValueError):
@@ -235,13 +263,13 @@ def convert(
                     del values[key]
                 self._set_vocab_gpt2()
 
-        def _set_vocab_llama_hf(self):
+        def _set_vocab_llama_hf(self) -> None:
             # It takes a byte-level vocabulary with `byte_fallback` for SentencePiece's: llama.cpp aborts.
             if pretokenizer.is_byte_level(source / "tokenizer.json"):
                 raise FileNotFoundError("tokenizer.json has no vocabulary of SentencePiece.")
             super()._set_vocab_llama_hf()
 
-        def get_vocab_base_pre(self, tokenizer) -> str:
+        def get_vocab_base_pre(self, tokenizer: PreTrainedTokenizerBase) -> str:
             try:
                 return super().get_vocab_base_pre(tokenizer)
             except NotImplementedError as error:
@@ -285,7 +313,7 @@ def convert(
 
 
 def write_file(
-    instance, destination: Path, on_progress: Callable[[float], None], synced: bool = True
+    instance: Converter, destination: Path, on_progress: Callable[[float], None], synced: bool = True
 ) -> None:
     """Writes what a converter's object has prepared, and unless it is not `synced` brings it to the disk;
     `on_progress` gets 0…1."""
@@ -300,7 +328,8 @@ def write_file(
         on_progress(done / total)
 
     for info in planned:
-        info.tensor = _ReportingTensor(info.tensor, written)
+        # It has what gguf-py uses of an array.
+        info.tensor = _ReportingTensor(info.tensor, written)  # type: ignore[assignment]
     pack_arrays_at_once(writer)
     try:
         writer.write_header_to_file(path=destination)

@@ -10,6 +10,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @contextmanager
@@ -22,10 +26,10 @@ def partial_rotation(hparams: Mapping[str, object]) -> Iterator[None]:
     llama = importlib.import_module("conversion.llama").LlamaModel
     original = llama.permute
 
-    def permute(weights, n_head: int, n_head_kv: int | None):
+    def permute(weights: Tensor, n_head: int, n_head_kv: int | None) -> Tensor:
         heads = n_head if n_head_kv is None else n_head_kv
         rest = (slice(None),) * (len(weights.shape) - 1)
-        index = (_order(weights.shape[0] // heads, heads, share), *rest)
+        index: tuple[Tensor | slice, ...] = (_order(weights.shape[0] // heads, heads, share), *rest)
         return weights[index]
 
     llama.permute = staticmethod(permute)
@@ -44,7 +48,7 @@ def _share(hparams: Mapping[str, object]) -> float:
     return found if isinstance(found, (int, float)) else 1
 
 
-def _order(size: int, heads: int, share: float):
+def _order(size: int, heads: int, share: float) -> Tensor:
     """The rows of `heads` heads of `size` numbers, with those that are rotated together side by side."""
     import torch
 

@@ -6,14 +6,21 @@ Training leaves it as it is, so it holds the base's own tensors in 16 bits.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.export.gguf.convert import lazy_tensor, load_converter, load_hparams, tensor_source, write_file
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.export.weights import StoredTensor
 from trainer.model import reduced, view
 from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from trainer.export.gguf.convert import Converter
 
 NAME = "mmproj-F16.gguf"
 # How the base's images and sounds are cut, which no other loader reads.
@@ -50,9 +57,9 @@ def write_vision_file(
         raise Failure("unsupported", f"llama.cpp has no converter for the eyes or ears of {architecture}.")
     base = conversion.get_model_class(architecture, mmproj=True)
 
-    def items(model):
+    def items(model: Converter) -> Iterator[tuple[str, Callable[[], Tensor]]]:
         for tensor_name, stored in tensors.items():
-            yield tensor_name, lambda stored=stored: lazy_tensor(conversion, stored, stored.read)
+            yield tensor_name, partial(lazy_tensor, conversion, stored, stored.read)
 
     try:
         with torch.inference_mode(), stubbed_transformers(), tensor_source(conversion, items):

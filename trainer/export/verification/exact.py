@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from gguf.gguf_writer import GGUFValue, TensorInfo
 
+    from trainer.export.gguf.convert import Converter
+
 
 # Metadata that differs between files of one model.
 OF_THE_TYPE = ("general.file_type", "general.quantization_version")
@@ -81,7 +83,7 @@ def check_files(
         except Failure as failure:
             found[name] = failure.message
 
-    def compare(instance: Any, destination: Path, progress: Callable[[float], None]) -> None:
+    def compare(instance: Converter, destination: Path, progress: Callable[[float], None]) -> None:
         del destination
         _compare(instance, list(checked.values()), updates, tensors, progress)
 
@@ -98,7 +100,7 @@ def check_files(
 
 
 def _compare(
-    instance: Any,
+    instance: Converter,
     files: list[Checked],
     updates: Mapping[str, object],
     base: dict[str, StoredTensor],
