@@ -115,7 +115,8 @@ def main(argv: list[str]) -> int:
         return 0
     if arguments.verb in ("preview", "lengths"):
         # Tokenizers need no torch, but transformers imports it with them if it is there: 4 s and 650 MB.
-        sys.modules["torch"] = None
+        # Python's way to say that there is no such module.
+        sys.modules["torch"] = None  # type: ignore[assignment]
     if arguments.verb == "preview":
         from trainer.preview import preview as show
 

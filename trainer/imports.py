@@ -68,7 +68,7 @@ def spare(spec: Spec, config: ModelConfig) -> None:
         sys.meta_path.insert(0, _Deferral())
     for name in unused:
         # Python's way to say that there is no such module.
-        sys.modules.setdefault(name, None)
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
     import torch
 
     # The libraries then import nothing for trainings of several processes.

@@ -157,7 +157,8 @@ class _Window:
     def next(self) -> str:
         """The next character that is no white space, or nothing at the end."""
         while True:
-            self.move(JSON_SPACE.match(self.text, self.at).end())
+            if space := JSON_SPACE.match(self.text, self.at):
+                self.move(space.end())
             if self.at < len(self.text):
                 return self.text[self.at]
             if self.ended:

@@ -236,7 +236,7 @@ def _shown(value: object, levels: int = SHOWN_LEVELS) -> object:
 def main() -> int:
     """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was told."""
     # To make a list of a column, pyarrow imports pandas if there is one, which takes 60 MB and 0.4 s.
-    sys.modules.setdefault("pandas", None)
+    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     work = _Import(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
     try:
         work.run()

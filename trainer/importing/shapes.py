@@ -72,10 +72,11 @@ def propose(columns: Sequence[str], first: Row) -> Mapped | None:
         if shape not in ROW_SHAPES:
             continue
         found = {
-            field: next((by_name[name] for name in usual if name in by_name), None)
+            field: next(by_name[name] for name in usual if name in by_name)
             for field, usual in fields.items()
+            if any(name in by_name for name in usual)
         }
-        if None in found.values() or len(set(found.values())) < len(found):
+        if len(set(found.values())) < len(fields):
             continue
         # A conversation is a list; a column of that name with plain text is none.
         is_list = isinstance(first.get(found[next(iter(found))]), list)

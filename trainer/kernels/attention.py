@@ -95,6 +95,7 @@ def attend(
         if not causal or position_bias is not None:
             raise NotImplementedError("kept rows of attention in both directions, or with a bias")
         return kept.attend(query, scaling, sliding_window), None
+    assert row_lengths is not None
     if sliding_window is not None and not causal:
         raise NotImplementedError("attention in both directions within a window")
     if source_lengths is not None and not causal:
@@ -124,7 +125,7 @@ def _usual(
     mask: Tensor,
     dropout: float,
     scaling: float | None,
-    bias: Tensor,
+    bias: Tensor | None,
     others: dict[str, object],
 ) -> tuple[Tensor, None]:
     """That of transformers."""
@@ -153,7 +154,7 @@ def _places(lengths: list[int]) -> list[slice]:
 
 
 def _by_kernel(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor, rows: list[Row], kind: Kind
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, rows: list[Row], kind: Kind
 ) -> Tensor:
     """The same with torch's kernel."""
     import torch

@@ -14,7 +14,7 @@ class Context(Protocol):
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
 
-    def save_for_backward(self, *tensors: Tensor) -> None:
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for the backward pass."""
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:

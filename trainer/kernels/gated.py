@@ -48,8 +48,8 @@ def fuse_same_inputs(model: PreTrainedModel) -> None:
     """Lets the plain LoRA layers of `model` that have the same input compute together."""
     plain = set(lora.plain_lora_layers(model))
     for module in model.modules():
-        group = [getattr(module, name, None) for name in SAME_INPUT]
-        if all(layer in plain for layer in group):
+        group = _plain(module, SAME_INPUT, plain)
+        if group is not None:
             earlier = vars(group[0]).get("together")
             if earlier is not None:
                 earlier.hook.remove()
@@ -59,9 +59,15 @@ def fuse_same_inputs(model: PreTrainedModel) -> None:
             for layer in group:
                 layer.together = together
                 layer.forward = MethodType(_first if layer is group[0] else _other, layer)
-        layers = [getattr(module, name, None) for name in GATED]
-        if all(layer in plain for layer in layers) and _gates(module, layers):
+        layers = _plain(module, GATED, plain)
+        if layers is not None and _gates(module, layers):
             module.forward = MethodType(forward, module)
+
+
+def _plain(module: Module, names: tuple[str, ...], plain: set[LoraLayer]) -> list[LoraLayer] | None:
+    """The layers of `module` with these names if all of them are among `plain`."""
+    found = [getattr(module, name, None) for name in names]
+    return [layer for layer in found if layer is not None] if plain.issuperset(found) else None
 
 
 class _Together:
@@ -182,6 +188,7 @@ def gated_class() -> type[torch.autograd.Function]:
             of_product, of_last = gradients_of(
                 product, low_last, [last], last.down, [upper.reshape(-1, upper.shape[-1])], True
             )
+            assert of_product is not None
             of_gate, of_up = _gradients(gate, up, of_product, product)
             wanted = context.needs_input_grad[0]
             of_rows, of_pair = gradients_of(rows, low, pair, down, [of_gate, of_up], wanted)

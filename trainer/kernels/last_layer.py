@@ -41,6 +41,8 @@ def narrow_last_layer(model: PreTrainedModel) -> None:
             continue
         attention, feed_forward = (getattr(layers[-1], name, None) for name in ("self_attn", "mlp"))
         output = getattr(attention, "o_proj", None)
+        if attention is None or output is None or feed_forward is None:
+            continue
         if _forward_of(output) is not lora.forward or _forward_of(feed_forward) is not gated.forward:
             continue
         attention.used = output.used = feed_forward.used = Used()
@@ -48,7 +50,7 @@ def narrow_last_layer(model: PreTrainedModel) -> None:
         feed_forward.forward = MethodType(_feed_forward, feed_forward)
 
 
-def _forward_of(module: Module) -> Callable[..., Tensor]:
+def _forward_of(module: Module | None) -> Callable[..., Tensor] | None:
     """The function that replaces the forward pass of `module`, if any."""
     return getattr(vars(module).get("forward"), "__func__", None) if module is not None else None
 

@@ -12,6 +12,7 @@ from trainer.kernels.low_rank import Constants, low_rank_class
 if TYPE_CHECKING:
     import torch
     from bitsandbytes.functional import QuantState
+    from bitsandbytes.nn import Linear4bit
     from peft.tuners.lora import LoraLayer
     from torch import Tensor
     from torch.nn import Module
@@ -57,9 +58,10 @@ def plain_lora_layers(model: PreTrainedModel) -> Iterator[LoraLayer]:
 def _is_in_four_bits(module: LoraLayer) -> bool:
     """Whether `module` is PEFT's layer for a weight in 4 bits, on a CPU, that computes in the type that it
     was quantized from. By its names: importing the classes takes bitsandbytes."""
-    base = getattr(module, "base_layer", None)
+    base: Linear4bit | None = getattr(module, "base_layer", None)
     if (type(module).__name__, type(base).__name__) != ("Linear4bit", "Linear4bit"):
         return False
+    assert base is not None
     quantization = quantization_of(base)
     # On some processors bitsandbytes can pack weights in another order, for answers alone.
     if quantization is None or getattr(quantization, "packing_format_for_cpu", False):

@@ -43,10 +43,10 @@ class _Told(NamedTuple):
 
     place: slice
     chosen: Tensor
-    lost: Tensor
+    lost: Tensor | None
     sum: Tensor
-    mean: Tensor
-    expected: Tensor
+    mean: Tensor | None
+    expected: Tensor | None
     likeliest: Tensor
 
     def log_share(self) -> Tensor:
@@ -74,7 +74,7 @@ class _Rows:
         scale: float,
         softcap: float | None,
         labels: Tensor,
-        gradient: Tensor = None,
+        gradient: Tensor | None = None,
         sign: float = 0.0,
         every: bool = False,
     ) -> None:
@@ -137,7 +137,7 @@ class _Rows:
         shares = torch.softmax(logits, -1, out=logits)
         # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
         total = (largest - shares.amax(-1, keepdim=True).log())[:, 0]
-        expected = torch.bmm(shares[:, None], kept[:, :, None])[:, 0, 0] if self.every else None
+        expected = None if kept is None else torch.bmm(shares[:, None], kept[:, :, None])[:, 0, 0]
         if self.sign != 0.0:
             upper = shares.scatter_add_(1, labels, torch.full_like(largest, -1.0)).mul_(self.sign * scale)
             if slope is not None:
@@ -148,7 +148,7 @@ class _Rows:
         lost = self._lost(place, chosen)
         return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
 
-    def _lost(self, place: slice, chosen: Tensor) -> Tensor:
+    def _lost(self, place: slice, chosen: Tensor) -> Tensor | None:
         """What rounding took from the labels' logits."""
         import torch
 
@@ -230,6 +230,7 @@ def log_probability_class() -> type[torch.autograd.Function]:
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
             for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
                 found[rows.place] = rows.log_share()
+                assert rows.expected is not None and rows.mean is not None
                 entropy = rows.sum - rows.expected
                 figures[:, rows.place] = torch.stack([entropy, rows.mean, rows.likeliest])
             context.save_for_backward(gradient)
@@ -262,7 +263,7 @@ def labelled_loss(
 
 def log_probabilities(
     inner: PreTrainedModel, hidden: Tensor, labels: Tensor, figures: bool = True
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The log-probability of each of `labels` after `hidden` (tokens, size), by the output layer of the model
     `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None."""
     import torch

@@ -116,13 +116,13 @@ def _by_kernel(rows: Tensor, layers: list[Layer]) -> bool:
 
 def gradients_of(
     rows: Tensor, low: Tensor, layers: list[Layer], down: Tensor, uppers: list[Tensor], wanted: bool
-) -> tuple[Tensor | None, list[Tensor]]:
+) -> tuple[Tensor | None, list[Tensor | None]]:
     """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
     takes the tensors of layers, theirs."""
     low_upper = low.new_empty(low.shape)
     by_kernel = _by_kernel(rows, layers) and all(upper.is_contiguous() for upper in uppers)
-    of_rows = None
-    found: list[Tensor] = []
+    of_rows: Tensor | None = None
+    found: list[Tensor | None] = []
     every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
     for layer, upper, part, part_upper in every:
         scaling = layer.constants.scaling
@@ -137,9 +137,9 @@ def gradients_of(
             of_rows = upper @ matrix if of_rows is None else of_rows.addmm_(upper, matrix)
         found += [None, None, None, of_up]
     of_down = native.gradient(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
-    if wanted and by_kernel:
+    if of_rows is not None and by_kernel:
         native.add_up(of_rows, low_upper, down, False, 1.0)
-    elif wanted:
+    elif of_rows is not None:
         of_rows.addmm_(low_upper, down)
     found[2::4] = of_down.split([layer.down.shape[0] for layer in layers])
     return of_rows, found

@@ -131,6 +131,14 @@ def library() -> ctypes.CDLL | None:
     return None if is_plain() else _loaded()
 
 
+def _functions() -> ctypes.CDLL:
+    """The kernels; AttributeError where there are none, as for a function that they lack."""
+    found = library()
+    if found is None:
+        raise AttributeError("there are no kernels")
+    return found
+
+
 @lru_cache(maxsize=1)
 def _loaded() -> ctypes.CDLL | None:
     # torch brings the OpenMP library that both then share.
@@ -161,7 +169,7 @@ def told() -> str:
         return f"without Hone's kernels, as {PLAIN} is set"
     if library() is None:
         return "without Hone's kernels, which are built with the native addon"
-    return f"with Hone's kernels for {library().hone_kernels().decode()}"
+    return f"with Hone's kernels for {_functions().hone_kernels().decode()}"
 
 
 def computes(*tensors: Tensor) -> bool:
@@ -255,7 +263,7 @@ class Attention:
             *[self.scaling, _type(query), _threads()],
             *[part.data_ptr() for part in others],
         )
-        if library().hone_attention(byref(given), backward) != 0:
+        if _functions().hone_attention(byref(given), backward) != 0:
             raise MemoryError("out of memory in attention")
 
 
@@ -277,10 +285,10 @@ def gate_gradients(gates: Tensor, ups: Tensor, upper: Tensor, of_gates: Tensor) 
     return of_gates, upper
 
 
-def _gate(gates: Tensor, ups: Tensor, product: Tensor, of_gates: Tensor) -> None:
+def _gate(gates: Tensor, ups: Tensor, product: Tensor, of_gates: Tensor | None) -> None:
     pointers = [part.data_ptr() for part in (gates, ups, product)]
     last = None if of_gates is None else of_gates.data_ptr()
-    library().hone_gate(byref(_Gate(*pointers, last, gates.numel(), _type(gates), _threads())))
+    _functions().hone_gate(byref(_Gate(*pointers, last, gates.numel(), _type(gates), _threads())))
 
 
 def multiplies(rows: Tensor, ranks: list[int], *sizes: int) -> bool:
@@ -292,7 +300,7 @@ def multiplies(rows: Tensor, ranks: list[int], *sizes: int) -> bool:
     if rows.dtype != torch.bfloat16 or not computes(rows) or not rows.is_contiguous():
         return False
     fits = all(size % HEAD == 0 for size in (*ranks, *sizes, rows.shape[1]))
-    return fits and library().hone_kernels() == b"avx512_bf16"
+    return fits and _functions().hone_kernels() == b"avx512_bf16"
 
 
 def down(left: Tensor, right: Tensor, transposed: bool, scaling: float, answer: Tensor) -> None:
@@ -300,7 +308,7 @@ def down(left: Tensor, right: Tensor, transposed: bool, scaling: float, answer: 
     `transposed`."""
     sizes = left.shape[0], answer.shape[1], left.shape[1]
     _require_product(answer, left, right, transposed)
-    _low_rank(library().hone_low_rank_down, left, right, answer, sizes, scaling, transposed)
+    _low_rank(_functions().hone_low_rank_down, left, right, answer, sizes, scaling, transposed)
 
 
 def add_up(answer: Tensor, left: Tensor, right: Tensor, transposed: bool, scaling: float) -> None:
@@ -308,7 +316,7 @@ def add_up(answer: Tensor, left: Tensor, right: Tensor, transposed: bool, scalin
     (tokens, size)."""
     sizes = left.shape[0], left.shape[1], answer.shape[1]
     _require_product(answer, left, right, transposed)
-    _low_rank(library().hone_low_rank_up, left, right, answer, sizes, scaling, transposed)
+    _low_rank(_functions().hone_low_rank_up, left, right, answer, sizes, scaling, transposed)
 
 
 def gradient(left: Tensor, right: Tensor, transposed: bool, scaling: float) -> Tensor:
@@ -320,7 +328,7 @@ def gradient(left: Tensor, right: Tensor, transposed: bool, scaling: float) -> T
     rank, size = left.shape[1], right.shape[1]
     answer = torch.empty((size, rank) if transposed else (rank, size))
     sizes = left.shape[0], rank, size
-    _low_rank(library().hone_low_rank_gradient, left, right, answer, sizes, scaling, transposed)
+    _low_rank(_functions().hone_low_rank_gradient, left, right, answer, sizes, scaling, transposed)
     return answer
 
 
@@ -361,7 +369,9 @@ def norm_gradient(x: Tensor, weight: Tensor, added: float, factors: Tensor, uppe
     return _norm(x, weight, added, 0.0, factors, upper.contiguous())
 
 
-def _norm(x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, upper: Tensor) -> Tensor:
+def _norm(
+    x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, upper: Tensor | None
+) -> Tensor:
     import torch
 
     fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.is_contiguous()
@@ -370,7 +380,7 @@ def _norm(x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tens
     pointers = [part.data_ptr() for part in (x, weight, factors, answer)]
     last = None if upper is None else upper.data_ptr()
     sizes = x.numel() // x.shape[-1], x.shape[-1]
-    library().hone_norm(byref(_Norm(*pointers, last, *sizes, added, epsilon, _type(x), _threads())))
+    _functions().hone_norm(byref(_Norm(*pointers, last, *sizes, added, epsilon, _type(x), _threads())))
     return answer
 
 
@@ -391,7 +401,7 @@ def rotation(x: Tensor, cosines: Tensor, sines: Tensor, backward: bool) -> Tenso
     pointers = [part.data_ptr() for part in (cosines, sines, answer)]
     sizes = x.shape[2], x.shape[1], x.shape[3]
     given = _Rotation(x.data_ptr(), *steps, *pointers, *sizes, backward, _type(x), _threads())
-    library().hone_rotation(byref(given))
+    _functions().hone_rotation(byref(given))
     return answer.transpose(1, 2)
 
 
@@ -415,7 +425,10 @@ def softmax(logits: Tensor, labels: Tensor, sign: float) -> Tensor:
     labels = labels.contiguous()
     figures = [figure.data_ptr() for figure in found]
     others = rows, words, sign, _type(logits), _threads()
-    if library().hone_softmax(byref(_Softmax(logits.data_ptr(), labels.data_ptr(), *figures, *others))) != 0:
+    if (
+        _functions().hone_softmax(byref(_Softmax(logits.data_ptr(), labels.data_ptr(), *figures, *others)))
+        != 0
+    ):
         raise MemoryError("out of memory in softmax")
     return found
 

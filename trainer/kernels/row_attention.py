@@ -74,7 +74,7 @@ def row_attention_class() -> type[torch.autograd.Function]:
             query: Tensor,
             key: Tensor,
             value: Tensor,
-            bias: Tensor,
+            bias: Tensor | None,
             rows: list[Row],
             kind: Kind,
         ) -> Tensor:
@@ -82,7 +82,7 @@ def row_attention_class() -> type[torch.autograd.Function]:
             query = query * kind.scaling if kind.scaling != 1.0 else query
             heads, tokens = query.shape[1:3]
             answer = query.new_empty(1, tokens, heads, value.shape[3])
-            kept: list[Tensor] = []
+            kept: list[Tensor | None] = []
             for row in rows:
                 keys, values = (_gathered(tensor, row) for tensor in (key, value))
                 long = keys.shape[1] > LONGEST_KEPT and kind.dropout == 0.0
@@ -171,7 +171,7 @@ def _seen(length: int, row: Row, start: int, kind: Kind) -> slice:
 
 
 def _shares(
-    query: Tensor, keys: Tensor, bias: Tensor, row: Row, start: int, kind: Kind
+    query: Tensor, keys: Tensor, bias: Tensor | None, row: Row, start: int, kind: Kind
 ) -> tuple[slice, slice, Tensor]:
     """The places of the queries (scaled) of a block, those of the keys that they see, and how much each
     attends to each: (groups, heads of a group * queries, keys)."""
@@ -194,7 +194,7 @@ def _shares(
     return queries, seen, torch.softmax(scores, -1, out=scores)
 
 
-def _dropped(shares: Tensor, dropout: float) -> Tensor:
+def _dropped(shares: Tensor, dropout: float) -> Tensor | None:
     """What shares are multiplied with, None without dropout."""
     import torch
 

@@ -219,7 +219,7 @@ def exportable(config: ModelConfig, spec: Spec) -> tuple[bool, str]:
     from trainer.model.architectures import verdict
 
     possible, reason = verdict(config, spec.tools.converter)
-    if not possible and spec.export.required:
+    if not possible and spec.export is not None and spec.export.required:
         raise Failure(
             "unsupported", reason, "Choose another model, or set export to none to train it without a GGUF."
         )

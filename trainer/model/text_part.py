@@ -47,7 +47,7 @@ def find(config: ModelConfig) -> TextPart | None:
     # Older files of some models have the text's sizes beside `vision_config`.
     whole = config.get("model_type")
     kind = inner.get("model_type") or f"{whole}_text"
-    found = tables.causal.get(kind) or tables.causal.get(whole)
+    found = tables.causal.get(kind) or tables.causal.get(whole or "")
     if found and found != architecture:
         return TextPart(architecture, found)
     return TextPart(architecture, None) if kind in tables.headless else None

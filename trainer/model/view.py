@@ -154,7 +154,7 @@ def _checked_index(index: Any) -> Index:
     """The index of the weights; Failure `bad_model` unless it names files beside it only."""
     weights = index.get("weight_map") if isinstance(index, dict) else None
     files = weights.values() if isinstance(weights, dict) else [None]
-    if not all(isinstance(file, str) and _is_plain(file) for file in files):
+    if weights is None or not all(isinstance(file, str) and _is_plain(file) for file in files):
         raise Failure(
             "bad_model",
             f"{INDEX} is not a list of weight files in the model's folder.",

@@ -26,7 +26,7 @@ TRIED_TOKENS = 48
 
 def token_log_probabilities(
     inner: PreTrainedModel, rows: list[list[int]], prompts: list[int], figures: bool
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The log-probability of every token behind the first `prompts[i]` (at least 1) of each of `rows` by the
     model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`."""
     import torch

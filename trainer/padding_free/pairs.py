@@ -75,7 +75,7 @@ def _parts(pair: dict[str, list[int]]) -> tuple[list[int], list[int], list[int]]
 
 def answer_log_probabilities(
     inner: PreTrainedModel, inputs: dict[str, Tensor], figures: bool = True
-) -> tuple[Tensor, Tensor, list[int]]:
+) -> tuple[Tensor, Tensor | None, list[int]]:
     """The log-probability of each answer (pairs, 2), chosen first, by the model `inner` for a batch of
     `collate`; of each label what `log_probabilities` tells with `figures`; and the labels of each answer."""
     import torch
@@ -92,7 +92,7 @@ def answer_log_probabilities(
 
 def _label_log_probabilities(
     inner: PreTrainedModel, inputs: dict[str, Tensor], figures: bool
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """The log-probability of each label of a batch of `collate`, and what is told of it with `figures`."""
     row_lengths, shared = [], []
     for prompt, chosen, rejected in inputs["lengths"].tolist():

@@ -86,7 +86,9 @@ def _with_gradients() -> type[torch.autograd.Function]:
         """`apply(loss, gradients, *parameters)`: the loss, with these gradients, each None or a tensor."""
 
         @staticmethod
-        def forward(context: _Context, loss: Tensor, gradients: list[Tensor], *parameters: Tensor) -> Tensor:
+        def forward(
+            context: _Context, loss: Tensor, gradients: list[Tensor | None], *parameters: Tensor
+        ) -> Tensor:
             context.gradients = gradients
             return loss.clone()
 
