@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from trainer.export.gguf.header import Header, read_header
 from trainer.protocol.context import JobContext
@@ -79,7 +80,7 @@ def _fill(job: JobContext, header: Header, folder: Path, tools: Tools) -> None:
         os.utime(path, ns=(time, time))
 
 
-def _write_small(header: Header, folder: Path) -> dict:
+def _write_small(header: Header, folder: Path) -> dict[str, Any]:
     from trainer.gguf_base.configuration import generation_config, make_config
     from trainer.gguf_base.tokenizer import write_tokenizer
 

@@ -19,6 +19,7 @@ from trainer.data.lengths import labelled_counts, list_lengths
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from torch import Tensor
     from torch.utils.data import DataLoader
     from transformers import PreTrainedModel
 
@@ -112,7 +113,9 @@ def rows_of(dataset: Dataset, model: PreTrainedModel, size: int) -> Rows:
     return Rows(lengths.tolist(), work.tolist(), most)
 
 
-def balance_batches(loader: DataLoader, per_step: int, rows: Rows) -> DataLoader:
+def balance_batches(
+    loader: DataLoader[dict[str, Tensor]], per_step: int, rows: Rows
+) -> DataLoader[dict[str, Tensor]]:
     """`loader`, prepared by accelerate, with BalancedBatches of `rows`.
 
     `per_step` is how many micro-batches all ranks have in a step.

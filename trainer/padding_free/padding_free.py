@@ -172,7 +172,9 @@ def padding_free_trainer(base: type) -> type:
     class PaddingFreeTrainer(labelled):
         """Balances the batches of a step."""
 
-        def _get_dataloader(self, dataset: Dataset, *args: object, **kwargs: object) -> DataLoader:
+        def _get_dataloader(
+            self, dataset: Dataset, *args: object, **kwargs: object
+        ) -> DataLoader[dict[str, Tensor]]:
             loader = super()._get_dataloader(dataset, *args, **kwargs)
             per_step = self.args.gradient_accumulation_steps * self.args.world_size
             if not kwargs.get("is_training") or per_step == 1:

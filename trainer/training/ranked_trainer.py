@@ -56,7 +56,7 @@ def ranked_trainer(base: type, job: Job) -> type:
             # Of the metrics that are logged next.
             self.means: dict[str, float] = {}
 
-        def _get_dataloader(self, *args: object, **kwargs: object) -> DataLoader:
+        def _get_dataloader(self, *args: object, **kwargs: object) -> DataLoader[dict[str, Tensor]]:
             loader = super()._get_dataloader(*args, **kwargs)
             return loader if rank.world == 1 else share_batches(loader)
 

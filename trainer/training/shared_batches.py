@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from accelerate.data_loader import BatchSamplerShard
+from torch import Tensor
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 
-class Blank(dict):
+class Blank(dict[str, Tensor]):
     """A batch that is computed, because the others' gradients are averaged meanwhile, and counts nothing."""
 
 
@@ -45,7 +46,7 @@ class SharedBatches(BatchSamplerShard):
 Collate = Callable[[list[dict[str, Any]]], MutableMapping[str, Any]]
 
 
-def share_batches(loader: DataLoader) -> DataLoader:
+def share_batches(loader: DataLoader[dict[str, Tensor]]) -> DataLoader[dict[str, Tensor]]:
     """`loader`, prepared by accelerate for several ranks, with SharedBatches."""
     if type(loader.batch_sampler) is not BatchSamplerShard:
         raise TypeError(f"accelerate shares batches with {type(loader.batch_sampler).__name__}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainer.export.tokenizer import sentencepiece_model
 from trainer.export.tokenizer.document import read
@@ -56,7 +57,7 @@ def choose(
     return best
 
 
-def _space_prefixes(document: dict) -> list[bool | None]:
+def _space_prefixes(document: dict[str, Any]) -> list[bool | None]:
     """What `add_space_prefix` may be for a tokenizer.json."""
     if not sentencepiece_model.is_sentencepiece(document):
         return [None]
@@ -71,7 +72,7 @@ def _space_prefixes(document: dict) -> list[bool | None]:
     return [any(part.get("type") == "Prepend" for part in parts)]
 
 
-def _rstrips(document: dict) -> list[bool]:
+def _rstrips(document: dict[str, Any]) -> list[bool]:
     """What `rstrip` may be for a tokenizer.json."""
     added = {token["content"]: token for token in document.get("added_tokens", [])}
     if any(name not in added for name in PHI3_TOKENS) or not any(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from trainer.export.tokenizer.document import read
 
@@ -85,7 +86,7 @@ _BY_NAME = SPLITS | {alias: SPLITS[name] for name, aliases in ALIASES.items() fo
 _BY_SPLIT = {split: name for name, split in reversed(SPLITS.items())}
 
 
-def pre_tokenizer(name: str) -> tuple[dict, bool] | None:
+def pre_tokenizer(name: str) -> tuple[dict[str, Any], bool] | None:
     """The `pre_tokenizer` of a tokenizer.json for llama.cpp's pre-tokenizer `name`, and whether a word that
     is a token is taken whole (`ignore_merges`); None for an unknown name."""
     found = _BY_NAME.get(name)
@@ -98,13 +99,13 @@ def pre_tokenizer(name: str) -> tuple[dict, bool] | None:
     return {"type": "Sequence", "pretokenizers": nodes}, ignore_merges
 
 
-def _node(step: str) -> dict:
+def _node(step: str) -> dict[str, Any]:
     if step == "digit":
         return {"type": "Digits", "individual_digits": True}
     return {"type": "Split", "pattern": {"Regex": step}, "behavior": "Isolated", "invert": False}
 
 
-def _steps(node: dict | None) -> list[str] | None:
+def _steps(node: dict[str, Any] | None) -> list[str] | None:
     """The splits of a `pre_tokenizer` node in order, or None when one is unknown."""
     if node is None:
         return []

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from trainer.export.tokenizer.document import read
 
 
-def is_sentencepiece(document: dict) -> bool:
+def is_sentencepiece(document: dict[str, Any]) -> bool:
     """Whether a tokenizer.json describes a SentencePiece BPE model, which merges pieces and not bytes."""
     model = document.get("model", {})
     if model.get("type") != "BPE":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from trainer.export.verification.reference import Reference
 
@@ -59,7 +60,7 @@ class Figures:
     tokens_differ: Difference | None
     reason: str
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """For verification.json."""
         return asdict(self)
 
@@ -110,7 +111,7 @@ class _Sums:
 
 def compare(
     reference: Reference,
-    answer: dict,
+    answer: dict[str, Any],
     texts: list[str],
     expected_texts: list[list[int]],
     limit: float,
