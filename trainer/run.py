@@ -98,7 +98,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
         context.done("stopped", newest.step if newest else 0, {})
         return
     if result["stopped"]:
-        context.done("stopped", result["step"], result["metrics"])
+        context.done("stopped", result["step"] or 0, result["metrics"])
         return
     if "model" in result:
         save_artifacts(job, result)
@@ -159,8 +159,9 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     check.check_weights(model, job.spec.model.name)
     job.model_dir = make_view(model, job.folder / "model")
     if reward is not None:
-        check.read_config(reward, job.settings.reward_model)
-        check.check_weights(reward, job.settings.reward_model)
+        name = job.settings.reward_model or ""
+        check.read_config(reward, name)
+        check.check_weights(reward, name)
         job.reward_dir = make_view(reward, job.folder / "reward-model")
 
 
@@ -222,7 +223,7 @@ def _become_export(context: JobContext) -> None:
     try:
         spec = read_spec(context.folder / "spec.json")
         reason = _why_no_export(context.folder, spec)
-        if reason is None:
+        if reason is None and spec.export is not None:
             quantizations = spec.export.quantizations
             if os.name == "nt":
                 download.forget_secrets()
@@ -230,7 +231,7 @@ def _become_export(context: JobContext) -> None:
             else:
                 download.replace_process("export", str(context.folder / "spec.json"))
             return
-        export = outcome.skipped(reason)
+        export = outcome.skipped(reason or "")
     except Exception as error:
         export = outcome.failed(error, quantizations)
     context.done("completed", trained["step"], trained["metrics"], export=export)

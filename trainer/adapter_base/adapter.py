@@ -79,7 +79,7 @@ def load(folder: Path, name: str, config: ModelConfig, base: dict[str, StoredTen
         code = "bad_model" if error.code == "internal" else error.code
         raise Failure(code, f"{name} cannot be merged here: {error}", ADVICE) from error
     for tensor, update in found.updates.items():
-        flat = all(len(factor.shape) == 2 for low, _ in update.parts for factor in (low.lora_a, low.lora_b))
+        flat = all(len(factor.shape) == 2 for low, _ in update.parts for factor in low.stored)
         if not base[tensor].floating or not flat:
             raise Failure(
                 "unsupported",
@@ -106,5 +106,6 @@ def _change(low: LowRank) -> Tensor:
     if isinstance(low, OfExpert):
         b, a = low.factors()
         return (b @ a) * low.scale
-    product = low.lora_b.read() @ low.lora_a.read()
+    stored_a, stored_b = low.stored
+    product = stored_b.read() @ stored_a.read()
     return (product.T if low.transposed else product) * low.scale

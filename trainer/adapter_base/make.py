@@ -48,22 +48,22 @@ def make(job: JobContext) -> None:
     if not missing(model):
         return
     folder = Path(model.path or "")
-    _refuse_changed(model)
+    adapter = _refuse_changed(model)
     job.phase(PHASE, None, "reading the adapter")
     job.beat_or_stop()
-    base = base_directory(model.adapter)
+    base = base_directory(adapter)
     with whole_folder(folder, lambda: missing(model)) as aside:
-        _fill(job, model.adapter, base, aside)
+        _fill(job, adapter, base, aside)
 
 
 def small_files(model: Model, base: Path, folder: Path) -> Path:
     """`folder` with all that the folder of `model` will have but the weights; `base` has the small files of
     its base. Failure for an adapter that cannot be merged."""
-    _refuse_changed(model)
-    _check(model.adapter, base)
+    adapter = _refuse_changed(model)
+    _check(adapter, base)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    copy_small_files(Path(model.adapter.path), base, folder)
+    copy_small_files(Path(adapter.path), base, folder)
     return folder
 
 
@@ -120,9 +120,10 @@ def _check(adapter: Adapter, base: Path) -> ModelConfig:
     return config
 
 
-def _refuse_changed(model: Model) -> None:
-    """Failure when adapter or base are gone, or others than at the start of the job."""
+def _refuse_changed(model: Model) -> Adapter:
+    """The adapter; Failure when it or its base are gone, or others than at the start of the job."""
     adapter = model.adapter
+    assert adapter is not None
     try:
         key = key_of(adapter)
     except OSError as error:
@@ -138,6 +139,7 @@ def _refuse_changed(model: Model) -> None:
             f"The adapter {adapter.path} or its base {adapter.base} has changed since the start.",
             "Start the training again.",
         )
+    return adapter
 
 
 def key_of(adapter: Adapter) -> str:

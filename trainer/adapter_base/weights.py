@@ -76,7 +76,7 @@ def _as_stored(tensor: StoredTensor) -> Iterator[bytes]:
             yield part
 
 
-def _merged(tensor: StoredTensor, update: Update | None) -> memoryview:
+def _merged(tensor: StoredTensor, update: Update) -> memoryview:
     import torch
 
     stored = apply(update, tensor.read()).to(getattr(torch, TORCH_NAMES[tensor.dtype])).contiguous()

@@ -107,11 +107,11 @@ def _last_answers(
         start = len(ids) if apart else next(places)
         spans = []
         for turn in every[:-1]:
-            span = (next(places), next(places)) if turn in inner[number] else (None, None)
-            if None in span:
+            begin, end = (next(places), next(places)) if turn in inner[number] else (None, None)
+            if begin is None or end is None:
                 rest.append(turn)
             else:
-                spans.append(span)
+                spans.append((begin, end))
         if start is None:
             joined.append((index, every))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
@@ -31,7 +32,7 @@ class Trained(TypedDict, total=False):
     stopped: str | None
     metrics: dict[str, float]
     model: PreTrainedModel
-    references: list[tuple[list[int], list[int] | None]]
+    references: Sequence[tuple[list[int], list[int] | None]]
     golden: list[dict[str, object]]
 
 
@@ -77,7 +78,7 @@ class Adapted(Protocol):
     @property
     def config(self) -> ModelConfig: ...
     @property
-    def model_dir(self) -> Path | None: ...
+    def model_dir(self) -> Path: ...
 
 
 class Provider(Protocol):
@@ -113,12 +114,13 @@ class Job(JobContext):
     strategy: Strategy
     provider: Provider
     resume: Checkpoint | None
-    model_dir: Path | None = None
+    # Known after the first checks of a run, as are `tokenizer` and `template`; nothing reads them before.
+    model_dir: Path = field(init=False, repr=False)
     reward_dir: Path | None = None
     config: ModelConfig = field(default_factory=ModelConfig)
     family: str = "causal"
-    tokenizer: PreTrainedTokenizerBase | None = None
-    template: Template | None = None
+    tokenizer: PreTrainedTokenizerBase = field(init=False, repr=False)
+    template: Template = field(init=False, repr=False)
     rank: Rank = field(default_factory=Rank)
     # How often workers of this run were lost.
     lost: int = 0

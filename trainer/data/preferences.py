@@ -43,7 +43,13 @@ def encoded_pairs(job: Job) -> tuple[Dataset, int]:
     lists = {"prompt_ids": "ints", "chosen_ids": "ints", "rejected_ids": "ints"}
     columns = {"prompt": "string", **lists, "total_tokens": "int"}
     template = job.template
-    key = ["preferences", template.chat_template, template.stop, template.thinking, len(job.tokenizer)]
+    key: list[object] = [
+        "preferences",
+        template.chat_template,
+        template.stop,
+        template.thinking,
+        len(job.tokenizer),
+    ]
     dataset, _ = rows.build_dataset(job, "pairs", columns, produce, key)
     totals = dataset.data.column("total_tokens").to_numpy()
     length = choose_length(job, totals)

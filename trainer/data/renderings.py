@@ -67,6 +67,7 @@ def compare_renderings(job: Job, numbered: Iterable[tuple[int, Row]], stored: Pa
                 f"The program {program[0]} cannot be started: {error.strerror}.",
                 "Run `npm start` again, which builds what is missing.",
             ) from error
+        assert process.stdin is not None and process.stdout is not None
         try:
             # The row of each rendering.
             asked = array("q")

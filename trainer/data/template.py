@@ -104,7 +104,7 @@ def choose(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     use_own = own is not None and use_chat_template is not False
-    text = _freeze(own) if use_own else HONE_TEMPLATE
+    text = _freeze(own) if own is not None and use_own else HONE_TEMPLATE
     if not use_own and _adds_bos(tokenizer):
         text = "{{ bos_token }}" + text
 

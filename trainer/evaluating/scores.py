@@ -142,6 +142,7 @@ def _score_answers(
             given = generate.generate_answers(job, model, part, most)
             answers = [generate.without_reasoning(job, answer) for answer in given]
         else:
+            assert length is not None
             texts = [prompt[-1]["content"] for prompt in part]
             answers = (
                 seq2seq.generate_answers(job, model, texts, length, most)
@@ -174,8 +175,8 @@ def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: lis
 
 def answer_figures(results: list[RowResult]) -> dict[str, float]:
     """Exact match and F1 in percent, and ROUGE from 0 to 1, as the tasks define them."""
-    answers = [result.answer for result in results]
-    references = [result.reference for result in results]
+    answers = [result.answer or "" for result in results]
+    references = [result.reference or "" for result in results]
     return {
         **ExtractiveQuestionAnswering().score(answers, references),
         **Summarization().score(answers, references),
@@ -199,6 +200,7 @@ def _score_preferences(
     found = likelihoods(model, both, writes=False, pad=job.tokenizer.pad_token_id, progress=progress)
     chosen, rejected = found[: len(dataset)], found[len(dataset) :]
     for number, better, worse in zip(dataset["row"], chosen, rejected, strict=True):
+        assert better.loss is not None
         results[number].figures |= {
             "loss": better.loss,
             "chosen_log_likelihood": -better.nats,
@@ -207,7 +209,8 @@ def _score_preferences(
         }
     pairs_found = list(zip(chosen, rejected, strict=True))
     whole = [_wins(-better.nats, -worse.nats) for better, worse in pairs_found]
-    per_token = [_wins(-better.loss, -worse.loss) for better, worse in pairs_found]
+    losses = [(better.loss, worse.loss) for better, worse in pairs_found]
+    per_token = [_wins(-one, -other) for one, other in losses if one is not None and other is not None]
     return {
         **_loss_figures(chosen),
         "win_rate": 100 * sum(whole) / len(whole),

@@ -40,7 +40,8 @@ def export_again(spec_path: str, folder: str, types: str, find_base: Callable[[J
         return 1
     try:
         find_base(again)
-        export, verification = make(again, again.spec.export.quantizations, None)
+        wanted = again.spec.export.quantizations if again.spec.export else []
+        export, verification = make(again, wanted, None)
         _print({"export": export, "verification": verification})
         return 0
     except Stopped:

@@ -21,7 +21,7 @@ def write_adapter_gguf(model: Model) -> Path | None:
     path = model.scratch / "adapter.gguf"
     try:
         obstacle = write_adapter(
-            converter_dir=Path(job.spec.tools.converter),
+            converter_dir=Path(model.tools.converter),
             source=model.source,
             tensors=model.tensors,
             adapter=model.adapter,
@@ -48,7 +48,7 @@ def write_vision_file(model: Model) -> Path | None:
     progress = job.track("convert", "the base's part for images and sound")
     try:
         vision.write_vision_file(
-            converter_dir=Path(job.spec.tools.converter),
+            converter_dir=Path(model.tools.converter),
             model=base_directory(job.spec),
             source=model.source,
             tensors=model.tensors,

@@ -16,6 +16,8 @@ from trainer.protocol.context import JobContext
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from trainer.protocol.contracts import Tools
+
 
 @dataclass(frozen=True)
 class Model:
@@ -30,6 +32,13 @@ class Model:
     tensors: dict[str, StoredTensor]
     adapter: Adapter
     convert: Callable[..., None]
+
+    @property
+    def tools(self) -> Tools:
+        """The programs that reach llama.cpp."""
+        tools = self.job.spec.tools
+        assert tools is not None
+        return tools
 
     @property
     def intermediate(self) -> Path:

@@ -107,24 +107,27 @@ def _make(
 
 def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     """Reads base and adapter, and finds out the tokenizer's options."""
-    spec = job.spec
-    converter = Path(spec.tools.converter)
+    spec, tools = job.spec, job.spec.tools
+    assert tools is not None
+    converter = Path(tools.converter)
     job.phase("merge", 0.0, "reading the adapter")
     report = job.track("merge", "base model in full precision")
     base = make_view(full_precision.directory(spec, report), job.folder / "model")
     template = load_template(job.artifacts / "template.json")
     tokenizer = load_tokenizer(job.artifacts / "adapter")
     known = _known(job, base, template, tokenizer, trained)
-    possible, reason = verdict(known.config, converter)
+    config = known.config
+    assert config is not None
+    possible, reason = verdict(config, converter)
     if not possible:
         raise Failure("unsupported", reason, "Use the adapter with its base model.")
     tensors = weights.index_checkpoint(base)
-    tied = adapters.shares_embedding(known.config, tensors)
+    tied = adapters.shares_embedding(config, tensors)
     adapter = adapters.load(job.artifacts / "adapter", tensors, tied)
     _check_disk(job, tensors)
     source = scratch / "converter-input"
     source.mkdir()
-    converter_input.build(base, source, template, known.config)
+    converter_input.build(base, source, template, config)
     job.phase("merge", 1.0, f"{len(adapter.updates)} tensors change")
     convert_model = partial(
         convert,
@@ -135,7 +138,7 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     )
     job.phase("convert", 0.0, "choosing the tokenizer's options")
     options = learned.options(job.folder, known.tokens) or choose_options(
-        spec.tools.score, base, known.texts, known.tokens, convert_model, scratch, job.beat_or_stop
+        tools.score, base, known.texts, known.tokens, convert_model, scratch, job.beat_or_stop
     )
     made = partial(convert_model, options=options)
     return Model(job, scratch, source, template, tokenizer, known, tensors, adapter, made)
@@ -163,7 +166,7 @@ def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[
         if not intermediate.exists():
             merge_into(intermediate, lossless_type(model.tensors))
         progress = job.track("quantize", name)
-        node_tools.quantize(job.spec.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
+        node_tools.quantize(model.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
 
     for name in quantizations:
         path = model.scratch / f"model-{name}.gguf"
@@ -242,12 +245,16 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
 
 
 def _known(
-    job: JobContext, base: Path, template: Template, tokenizer: PreTrainedTokenizerBase, trained: Summary
+    job: JobContext,
+    base: Path,
+    template: Template,
+    tokenizer: PreTrainedTokenizerBase,
+    trained: Summary | None,
 ) -> Kept:
     """What the training kept; of one that an earlier release trained, what can still be found out."""
     found = kept.read(job.artifacts)
     if found is None:
-        told = trained or {}
+        told: Summary = trained or {}
         found = kept.gather(job.spec, told.get("config"), told.get("golden", []), template, tokenizer)
     if found.config is None:
         found = Kept(complete_config(base), found.golden, found.texts, found.tokens)

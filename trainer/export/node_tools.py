@@ -62,15 +62,17 @@ class Process(Protocol):
 def follow(process: Process, on_line: Callable[[str], None], beat_or_stop: Callable[[], None]) -> int:
     """Passes on each line of the output of `process` (as of subprocess.Popen) and returns its exit status;
     calls `beat_or_stop`, which may raise, twice a second. It has ended when this returns or raises."""
+    output = process.stdout
+    assert output is not None
     try:
         with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(output, selectors.EVENT_READ)
             buffer = b""
             while True:
                 beat_or_stop()
                 if not selector.select(LOOK_SECONDS):
                     continue
-                chunk = os.read(process.stdout.fileno(), 1 << 16)
+                chunk = os.read(output.fileno(), 1 << 16)
                 if not chunk:
                     break
                 *lines, buffer = (buffer + chunk).split(b"\n")
@@ -87,7 +89,7 @@ def follow(process: Process, on_line: Callable[[str], None], beat_or_stop: Calla
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        process.stdout.close()
+        output.close()
 
 
 def _explain(what: str, status: int, complaints: str) -> Failure:

@@ -25,14 +25,21 @@ class LowRank:
     by_root: bool = False
 
     @property
+    def stored(self) -> tuple[StoredTensor, StoredTensor]:
+        """A and B, both of which were found when the adapter was read."""
+        assert self.lora_a is not None and self.lora_b is not None
+        return self.lora_a, self.lora_b
+
+    @property
     def shape(self) -> tuple[int, int]:
         """That of the weight."""
-        whole = (self.lora_b.shape[0], self.lora_a.shape[1])
+        a, b = self.stored
+        whole = (b.shape[0], a.shape[1])
         return whole[::-1] if self.transposed else whole
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """The factors (b, a) in float32 with scale · b·a = the update of the weight."""
-        a, b = self.lora_a.read(), self.lora_b.read()
+        a, b = (stored.read() for stored in self.stored)
         return (a.T, b.T) if self.transposed else (b, a)
 
 
@@ -46,7 +53,7 @@ class OfExpert(LowRank):
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """As those of one module."""
-        a, b = _whole(self.lora_a), _whole(self.lora_b)
+        a, b = map(_whole, self.stored)
         a = a.view(self.experts, -1, a.shape[1])[self.expert]
         b = b.view(b.shape[0], -1, self.experts)[:, :, self.expert]
         return (a.T, b.T) if self.transposed else (b, a)

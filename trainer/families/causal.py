@@ -40,7 +40,8 @@ def train(job: Job) -> Trained:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
-    own_kernels, why = job.provider.own_kernels, "the provider has its own kernels"
+    own_kernels = job.provider.own_kernels
+    why: str | None = "the provider has its own kernels"
     if not own_kernels:
         fuse_layers(model, hardware.device)
         why = make_padding_free(model, training, hardware)

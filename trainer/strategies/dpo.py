@@ -97,8 +97,6 @@ class Dpo:
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
-        prompts: list[tuple[list[int], list[int] | None]] = [
-            (row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))
-        ]
+        prompts = [(row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
         golden = trainer.answers.for_export()
         return {**result, "model": model, "references": prompts, "golden": golden}

@@ -119,7 +119,7 @@ class Rlhf:
         model = trainer.accelerator.unwrap_model(trainer.model)
         model.config.use_cache = True
         shown = held_out if held_out is not None else training
-        references: list[tuple[list[int], list[int] | None]] = [
+        references = [
             (row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))
         ]
         golden = trainer.answers.for_export()
@@ -150,7 +150,7 @@ def _generations(settings: Settings, train_rows: int) -> int:
             f"multiple of {GENERATIONS}.",
         )
     prompts = prompts_per_step(settings)
-    if prompts > train_rows:
+    if prompts is not None and prompts > train_rows:
         raise Failure(
             "unsupported",
             f"A step of rlhf takes {prompts} prompts with {count} answers each, and the training split has "

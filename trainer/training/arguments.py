@@ -54,7 +54,10 @@ def training_arguments(
     if settings.lr_scheduler_type == "warmup_stable_decay":
         schedule["num_decay_steps"] = max(1, total_steps(settings, train_rows, prompts) // 10)
     by_steps = settings.eval_steps is not None
-    size, accumulation = share_of_step(settings, job.rank.world)
+    share = share_of_step(settings, job.rank.world)
+    # `refuse_workers` has refused other numbers of workers.
+    assert share is not None
+    size, accumulation = share
     return {
         "output_dir": str(job.folder / "checkpoints"),
         "num_train_epochs": settings.num_train_epochs,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, Trainer
 
     from trainer.data.job import Job, Trained
-    from trainer.protocol.checkpoints import Facts
 
 
 def fit(trainer: Trainer, job: Job) -> Trained:
@@ -36,11 +35,13 @@ def fit(trainer: Trainer, job: Job) -> Trained:
     trainer.reporter = reporter
     trainer.add_callback(reporter)
     # A run stopped in its last evaluation has no step left; `train` would still run one.
-    facts: Facts = job.resume.facts if job.resume else {}
-    finished = bool(facts) and (facts["finished"] or job.resume.step >= facts["total_steps"])
+    finished = False
+    if job.resume is not None and job.resume.facts:
+        facts = job.resume.facts
+        finished = facts["finished"] or job.resume.step >= facts["total_steps"]
     hooks = beat_in_layers(trainer.model, job)
     try:
-        if finished:
+        if finished and job.resume is not None:
             trainer._load_from_checkpoint(str(job.resume.path))
             reporter.restore_finished()
         else:

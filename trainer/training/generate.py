@@ -71,7 +71,7 @@ class EvaluationPrompts:
         else:
             conversations = [job.messages(row) for row in found]
             rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
-        references = [row.reference for row in rows]
+        references = [row.reference or "" for row in rows]
         written = references if job.shape == "text" else written_answers(job, conversations)
         most = answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
         shown = golden or rows[:SAMPLES]
@@ -178,7 +178,7 @@ class PromptAnswers:
         tokenizer, room = self._job.tokenizer, self._job.template.context_length
         longest = max((len(ids) for ids in tokenizer(self._shown).input_ids), default=0) if self._shown else 0
         most = min(MAX_NEW_TOKENS, 2 * longest + 16)
-        asked = []
+        asked: list[dict[str, object]] = []
         for row in self.prompts.shown:
             tokens = prompt_ids(self._job, row.prompt)[: room - 1 if room else None]
             asked.append(

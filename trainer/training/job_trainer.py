@@ -33,9 +33,8 @@ def job_trainer(base: type, job: Job) -> type:
         """`fit` sets `reporter`, and who makes it sets `answers`, a PromptAnswers, and, where there are
         any, `references`, the References of preference pairs."""
 
-        reporter: Reporter | None = None
-
-        answers: PromptAnswers | None = None
+        reporter: Reporter
+        answers: PromptAnswers
 
         references: References | None = None
 

@@ -75,6 +75,7 @@ def pair_trainer(base: type, references: References, again: bool) -> type:
                     # Within the forward pass of DDP, which averages the gradients of the ranks only then.
                     found = redirect(model, unwrapped, answer_log_probabilities, *given)
             log_probabilities, told, counted = found
+            assert told is not None
             ratios = log_probabilities - base_says.to(log_probabilities.device)
             loss = -torch.nn.functional.logsigmoid(self.beta * (ratios[:, 0] - ratios[:, 1])).mean()
             self._note(model.training, inputs, log_probabilities.detach(), ratios.detach(), told, counted)

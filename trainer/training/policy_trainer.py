@@ -28,7 +28,7 @@ def policy_trainer(base: type, job: Job) -> type:
         """Logs what the library's trainer does."""
 
         # Of the last answers: by row its place in what follows, their log-probabilities and entropies.
-        _known: tuple[dict[tuple[int, ...], int], list[Tensor], list[Tensor]] | None = None
+        _known: tuple[dict[tuple[int, ...], int], list[Tensor], list[Tensor] | None] | None = None
         # Whether the next pass is the one of the policy before its update.
         _is_policy = False
 
@@ -93,8 +93,7 @@ def policy_trainer(base: type, job: Job) -> type:
             `learns` they have gradients, in training."""
             args, inner = self.args, self.accelerator.unwrap_model(self.model).get_base_model()
             half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
-            found: list[Tensor] = [None] * len(rows)
-            entropies: list[Tensor] = [None] * len(rows)
+            found, entropies = [torch.empty(0)] * len(rows), [torch.empty(0)] * len(rows)
             # Those with a common beginning in one part.
             order = sorted(range(len(rows)), key=rows.__getitem__)
             gradients = torch.is_grad_enabled() or (learns and self.model.training)
@@ -113,7 +112,9 @@ def policy_trainer(base: type, job: Job) -> type:
 
         def _look_up(self, rows: list[list[int]]) -> tuple[list[Tensor], list[Tensor] | None]:
             """What is known of `rows`, which the library has shuffled."""
+            assert self._known is not None
             known, found, entropies = self._known
+            assert entropies is not None
             places = [known[tuple(row)] for row in rows]
             return [found[at] for at in places], [entropies[at] for at in places]
 

@@ -88,8 +88,10 @@ class Reporter(TrainerCallback):
 
     def restore_finished(self) -> None:
         """Restores the state of a run whose last step was saved and that was interrupted after it."""
-        facts = self.job.resume.facts
-        self.trainer.state = TrainerState.load_from_json(str(self.job.resume.path / "trainer_state.json"))
+        resume = self.job.resume
+        assert resume is not None
+        facts = resume.facts
+        self.trainer.state = TrainerState.load_from_json(str(resume.path / "trainer_state.json"))
         self.metrics = facts["metrics"]
         self.evaluations = {int(step): metrics for step, metrics in facts["evaluations"].items()}
 

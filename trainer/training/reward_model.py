@@ -171,6 +171,7 @@ def _load(job: Job, hardware: Hardware) -> PreTrainedModel:
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+    assert job.reward_dir is not None
     options = {"trust_remote_code": False, "local_files_only": True}
     tokenizer = AutoTokenizer.from_pretrained(job.reward_dir, **options)
     model, report = AutoModelForSequenceClassification.from_pretrained(

@@ -36,6 +36,7 @@ class SharedBatches(BatchSamplerShard):
             if place == self.process_index:
                 own = batch
             if place == self.num_processes - 1:
+                assert own is not None
                 yield own
                 own = None
         if own is not None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from trainer.export.update import Update
 
     # A tensor's name, and a function that returns the tensor.
-    Item = tuple[str, Callable[[], Tensor]]
+    Item = tuple[str, Callable[[], Tensor | None]]
 
 # Types that the converter writes. F32 and BF16 are for files in between and for tests.
 DIRECT_TYPES = ("F32", "BF16", *DIRECT_QUANTIZATIONS)
@@ -110,7 +110,7 @@ def tensor_source(conversion: ModuleType, items: Callable[[Converter], Iterable[
 
     def index_tensors(
         self: Converter, remote_hf_model_id: str | None = None
-    ) -> dict[str, Callable[[], Tensor]]:
+    ) -> dict[str, Callable[[], Tensor | None]]:
         del remote_hf_model_id
         return dict(filter(None, map(self.filter_tensors, items(self))))
 
@@ -328,6 +328,7 @@ def write_file(
         on_progress(done / total)
 
     for info in planned:
+        assert info.tensor is not None
         # It has what gguf-py uses of an array.
         info.tensor = _ReportingTensor(info.tensor, written)  # type: ignore[assignment]
     pack_arrays_at_once(writer)

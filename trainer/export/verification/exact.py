@@ -154,7 +154,8 @@ def _rows(info: TensorInfo) -> Callable[[int, int], np.ndarray]:
     import numpy as np
     from gguf import dequantize
 
-    tensor, kind = info.tensor, info.dtype
+    tensor: Any = info.tensor
+    kind = info.dtype
     if hasattr(tensor, "_chunks"):
         pieces = iter(())
         kept = np.empty((0, tensor.shape[-1]), np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ EMPTY = Reference([], [], [], [], [], False, "float32", False)
 
 def record(
     model: PreTrainedModel,
-    rows: list[tuple[list[int], list[int] | None]],
+    rows: Sequence[tuple[list[int], list[int] | None]],
     out: Path,
     on_progress: Callable[[int, int], None],
 ) -> None:
@@ -155,7 +155,7 @@ def _split(values: list[Value], counts: list[int]) -> list[list[Value]]:
     return found
 
 
-def _choose(rows: list[tuple[list[int], list[int] | None]]) -> list[tuple[list[int], list[int]]]:
+def _choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[list[int], list[int]]]:
     """The sequences, cut to LONGEST, each with the positions that are recorded, evenly spread."""
     rows = [(tokens[:LONGEST], labels and labels[:LONGEST]) for tokens, labels in rows if tokens]
     found = []

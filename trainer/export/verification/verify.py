@@ -73,6 +73,7 @@ def verify(
         "texts": texts,
         "continuations": golden.continuations() if golden else [],
     }
+    assert job.spec.tools is not None
     answer = node_tools.score(job.spec.tools.score, request, job.beat_or_stop)
     figures = compare(known, answer, texts, expected, dead_from(quantization, known), exact.unknown)
     if figures.dead:
