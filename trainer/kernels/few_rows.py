@@ -15,7 +15,7 @@ from trainer.kernels.lora import plain_lora_layers, type_of
 if TYPE_CHECKING:
     from peft.tuners.lora import LoraLayer
     from torch import Tensor
-    from torch.nn import Module
+    from torch.nn import Linear, Module
     from transformers import PreTrainedModel
 
 # oneDNN compiles, and keeps, a program for every number of rows: it is rounded up to a multiple of this.
@@ -56,7 +56,7 @@ def _quicker(model: PreTrainedModel) -> Iterator[tuple[Module, Callable[[Tensor]
                 yield module, _linear(module)
 
 
-def _linear(module: LoraLayer) -> Callable[[Tensor], Tensor]:
+def _linear(module: Linear) -> Callable[[Tensor], Tensor]:
     """The forward pass of a linear layer by oneDNN: torch's own is MKL, which takes up to 1.7 times as long
     where there are more columns than rows."""
     import torch

@@ -79,7 +79,7 @@ def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator
             module.forward = own
 
 
-def with_states(output: ModelOutput, states: Tensor) -> Tensor:
+def with_states(output: ModelOutput, states: Tensor) -> ModelOutput:
     """The `output` of a model's body with other last hidden states."""
     return type(output)(**{**output, "last_hidden_state": states})
 
@@ -95,7 +95,7 @@ def _watch(inner: PreTrainedModel) -> Logits | None:
     raw[1::2] *= -1
     forward, ratios = body.forward, []
 
-    def states(*args: object, **kwargs: object) -> Tensor:
+    def states(*args: object, **kwargs: object) -> ModelOutput:
         output = forward(*args, **kwargs)
         last = output.last_hidden_state
         return with_states(output, _known(last.shape[-1], last).expand_as(last))

@@ -107,7 +107,7 @@ def set_attention(inner: PreTrainedModel, name: str) -> None:
 
 
 def row_states(
-    inner: PreTrainedModel, inputs: dict[str, Tensor], places: Tensor | None = None, **rows: Dataset
+    inner: PreTrainedModel, inputs: dict[str, Tensor], places: Tensor | None = None, **rows: object
 ) -> Tensor:
     """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
     `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart; with

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
     from transformers import PreTrainedModel
-    from transformers.utils import ModelOutput
 
     from trainer.model.hardware import Hardware
 
@@ -88,7 +87,7 @@ def _rounded(inner: PreTrainedModel, dtype: str) -> Iterator[None]:
     unit = torch.finfo(getattr(torch, dtype)).eps
     numbers = torch.Generator(inner.device).manual_seed(0)
 
-    def hook(module: Module, given: object, output: ModelOutput) -> Tensor:
+    def hook(module: Module, given: object, output: object) -> object:
         if not isinstance(output, torch.Tensor) or not output.is_floating_point():
             return output
         shape = output.shape[-1:] if output.numel() > MANY else output.shape

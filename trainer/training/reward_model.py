@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.kernels.layers import fuse_layers
@@ -31,9 +32,13 @@ TRIED_PAIRS = 4
 TRIED_PROMPT = 12
 
 
+# The rewards of (prompt, completion, prompt ids, completion ids) tuples.
+Score = Callable[[list[tuple[str, str, list[int], list[int]]]], list[float]]
+
+
 def reward_function(
     job: Job, hardware: Hardware, training: Dataset, held_out: Dataset | None
-) -> tuple[Any, float | None]:
+) -> tuple[Score, float | None]:
     """A function from (prompt, completion, prompt ids, completion ids) tuples to rewards, and the accuracy of
     the reward model on held-out pairs if it was trained here."""
     if job.reward_dir is not None:
@@ -68,7 +73,7 @@ def _train(
     training: Dataset,
     held_out: Dataset | None,
     folder: Path,
-) -> Any:
+) -> PreTrainedModel:
     """Trains the reward model on the pairs, saves it in `folder` and returns it."""
     from transformers import TrainerCallback
     from transformers.trainer_callback import PrinterCallback
@@ -166,7 +171,7 @@ def _tried(training: Dataset) -> list[list[int]]:
     ]
 
 
-def _load(job: Job, hardware: Hardware) -> PreTrainedModel:
+def _load(job: Job, hardware: Hardware) -> Score:
     """The rewards of the job's reward model, with its own tokenizer and template."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
