@@ -38,7 +38,7 @@ class Fork:
 
     @staticmethod
     def _become(
-        work: Callable[[], int], parent: int, read: int, write: int, mask: set[signal.Signals]
+        work: Callable[[], int], parent: int, read: int, write: int, mask: set[int | signal.Signals]
     ) -> None:
         code = 1
         try:
