@@ -164,7 +164,7 @@ function requestBody(entry: Route): Json {
           : {
               'application/json': {
                 schema: schemaOf(body),
-                ...(bodyExample === undefined ? {} : { example: bodyExample }),
+                example: bodyExample,
               },
             }),
       },
@@ -186,7 +186,7 @@ function response(doc: ResponseDoc): Json {
     content: {
       [doc.contentType ?? 'application/json']: {
         ...(doc.schema ? { schema: schemaOf(doc.schema) } : {}),
-        ...(doc.example === undefined ? {} : { example: doc.example }),
+        example: doc.example,
       },
       ...(doc.alternativeContentType
         ? {

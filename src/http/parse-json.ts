@@ -109,5 +109,5 @@ function endOfString(text: string, start: number): number {
 
 function refusal(path: readonly string[], type: string, msg: string, cause?: unknown): AppError {
   const issue: FieldIssue = { loc: ['body', ...path], msg, type };
-  return new AppError('invalid', msg, { issues: [issue], ...(cause === undefined ? {} : { cause }) });
+  return new AppError('invalid', msg, { issues: [issue], cause });
 }

@@ -95,8 +95,7 @@ export function readJsonSchema(root: unknown): { schema: Json; faults: SchemaFau
       ...(typeof more === 'boolean'
         ? { additionalProperties: more }
         : { additionalProperties: read(more, pointer(path, 'additionalProperties'), depth) }),
-      ...(schema.minProperties === undefined ? {} : { minProperties: schema.minProperties }),
-      ...(schema.maxProperties === undefined ? {} : { maxProperties: schema.maxProperties }),
+      ...stated(schema, 'minProperties', 'maxProperties'),
     };
   }
 
@@ -104,16 +103,11 @@ export function readJsonSchema(root: unknown): { schema: Json; faults: SchemaFau
     repetitions(schema, path, 'minItems', 'maxItems');
     if (schema.items === undefined && schema.prefixItems === undefined)
       fault(path, 'an array needs items or prefixItems');
-    const { items, prefixItems, minItems, maxItems } = schema;
-    return {
-      type: 'array',
-      ...(items === undefined ? {} : { items: read(items, pointer(path, 'items'), depth) }),
-      ...(prefixItems === undefined
-        ? {}
-        : { prefixItems: list(prefixItems, pointer(path, 'prefixItems'), depth) }),
-      ...(minItems === undefined ? {} : { minItems }),
-      ...(maxItems === undefined ? {} : { maxItems }),
-    };
+    const answer: Json = { type: 'array', ...stated(schema, 'minItems', 'maxItems') };
+    if (schema.items !== undefined) answer.items = read(schema.items, pointer(path, 'items'), depth);
+    if (schema.prefixItems !== undefined)
+      answer.prefixItems = list(schema.prefixItems, pointer(path, 'prefixItems'), depth);
+    return answer;
   }
 
   function read(schema: unknown, path: string, depth: number): Json {
@@ -163,12 +157,7 @@ export function readJsonSchema(root: unknown): { schema: Json; faults: SchemaFau
         fault(pointer(path, 'format'), `must be one of ${[...formats].join(', ')}`);
       if (format !== undefined && (minLength ?? maxLength) !== undefined)
         fault(pointer(path, 'format'), 'cannot be combined with a length');
-      return {
-        type: 'string',
-        ...(format === undefined ? {} : { format }),
-        ...(minLength === undefined ? {} : { minLength }),
-        ...(maxLength === undefined ? {} : { maxLength }),
-      };
+      return { type: 'string', ...stated(schema, 'format', 'minLength', 'maxLength') };
     }
     return { type: schema.type };
   }
@@ -177,6 +166,10 @@ export function readJsonSchema(root: unknown): { schema: Json; faults: SchemaFau
   if (isObject(root) && '$defs' in root) schema.$defs = members(root.$defs, '/$defs', 1);
   return { schema, faults };
 }
+
+/** Those of the `keys` that a schema has. */
+const stated = (schema: Json, ...keys: readonly string[]): Json =>
+  Object.fromEntries(keys.filter((key) => schema[key] !== undefined).map((key) => [key, schema[key]]));
 
 /** What the grammar of answers cannot express of a JSON schema; empty if it can be used. */
 export const jsonSchemaFaults = (schema: unknown): SchemaFault[] => readJsonSchema(schema).faults;
