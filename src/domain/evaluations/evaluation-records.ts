@@ -1,0 +1,186 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { EvaluationRow, EvaluationStore, NewEvaluation } from '../../db/tables/evaluations.ts';
+import { AppError, asAppError } from '../../errors.ts';
+import { cleanFolder, type RowResult } from '../../trainer/evaluate.ts';
+import type { FrameLog } from '../events/frame-log.ts';
+import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
+import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';
+import type { Outcome } from './follow-evaluation.ts';
+
+/** The stored evaluations with their folders, and what is known of one that runs. Every change of state is published. */
+export interface EvaluationRecords {
+  /** Newest first. */
+  list(): Evaluation[];
+  /** @throws AppError `not_found`. */
+  get(id: number): Evaluation;
+  /** The results of the first rows of a completed one. @throws AppError `not_found`. */
+  results(id: number): RowResult[];
+  /** Where one is prepared and runs. */
+  folderOf(id: number): string;
+  /** Stores a new one, unpublished until it is `prepared`. @returns its ID. */
+  add(row: NewEvaluation): number;
+  /** Its folder is written; `rowsDigest` is that of the rows in it. */
+  prepared(id: number, rowsDigest: string): Evaluation;
+  /** Removes one that could not be prepared. */
+  discard(id: number): Promise<void>;
+  started(id: number): void;
+  progress(id: number, progress: Progress): void;
+  warning(id: number, message: string): void;
+  /** Stores how one ended, or that this could not be stored. Never rejects. */
+  end(id: number, outcome: Outcome): Promise<void>;
+  /** Puts one back into the queue, to start anew. Never rejects. */
+  requeue(id: number): Promise<void>;
+  remove(id: number): Promise<void>;
+  /** Writes missing files (docs/job-folder.md), and removes what belongs to no evaluation. */
+  tidy(): Promise<void>;
+}
+
+export interface EvaluationRecordsOptions {
+  readonly table: EvaluationStore;
+  readonly frames: FrameLog;
+  /** The folder of all evaluations. */
+  readonly dir: string;
+  readonly logger: { warn(fields: object, text: string): void };
+}
+
+const nowText = () => new Date().toISOString();
+
+const frameOf = ({ id, state, progress }: Evaluation) => ({
+  evaluation_id: evaluationName(id),
+  state,
+  phase: progress?.phase ?? null,
+  progress: progress?.share ?? null,
+  detail: progress?.detail ?? null,
+});
+
+export function createEvaluationRecords(options: EvaluationRecordsOptions): EvaluationRecords {
+  const { frames, dir } = options;
+  const warn = (id: number, error: unknown, text: string) =>
+    options.logger.warn({ evaluation: evaluationName(id), error: asAppError(error).message }, text);
+  const table = withFiles(options.table, dir, (id, error) =>
+    warn(id, error, 'The file of an evaluation could not be written'),
+  );
+  const progressOf = new Map<number, Progress>();
+  const warningsOf = new Map<number, string[]>();
+
+  const withProgress = (row: EvaluationRow): Evaluation => ({
+    ...(row as Evaluation),
+    progress: progressOf.get(row.id) ?? null,
+  });
+
+  function get(id: number): Evaluation {
+    const row = table.get(id);
+    if (row === null) throw new AppError('not_found', `There is no evaluation ${evaluationName(id)}.`);
+    return withProgress(row);
+  }
+
+  const list = () => table.list().map(withProgress);
+  const folderOf = (id: number) => join(dir, evaluationName(id));
+  const removeFolder = (id: number) => rm(folderOf(id), { recursive: true, force: true });
+
+  const publish = (id: number, change: () => void) =>
+    frames.commit((emit) => {
+      change();
+      emit('evaluation', null, frameOf(get(id)));
+    });
+
+  /** Forgets what is known of one that ran. @returns its warnings. */
+  function forget(id: number): string[] {
+    const warnings = warningsOf.get(id) ?? [];
+    progressOf.delete(id);
+    warningsOf.delete(id);
+    return warnings;
+  }
+
+  async function store(id: number, outcome: Outcome): Promise<void> {
+    const ended = { warnings: forget(id), endedAt: nowText() };
+    publish(id, () => {
+      if (outcome.kind === 'failed') {
+        table.update(id, { state: 'failed', error: outcome.error, ...ended });
+        return;
+      }
+      table.putResults(id, outcome.results);
+      table.update(id, { state: 'completed', figures: outcome.figures, ...ended });
+    });
+    await removeFolder(id);
+  }
+
+  async function end(id: number, outcome: Outcome): Promise<void> {
+    try {
+      await store(id, outcome);
+    } catch (error) {
+      warn(id, error, 'The end of an evaluation could not be stored');
+      if (outcome.kind === 'failed') return;
+      const { message } = asAppError(error);
+      await end(id, { kind: 'failed', error: `Its results could not be stored: ${message}` });
+    }
+  }
+
+  return {
+    list,
+    get,
+    results: (id) => table.results(get(id).id) as RowResult[],
+    folderOf,
+    add: (row) => table.insert(row),
+
+    prepared(id, rowsDigest) {
+      publish(id, () => table.update(id, { rowsDigest }));
+      return get(id);
+    },
+
+    async discard(id) {
+      table.remove(id);
+      await removeFolder(id);
+    },
+
+    started(id) {
+      progressOf.set(id, { phase: 'check', share: null, detail: null });
+      publish(id, () => table.update(id, { state: 'running', startedAt: nowText() }));
+    },
+
+    progress(id, progress) {
+      progressOf.set(id, progress);
+      frames.send('evaluation', null, frameOf(get(id)));
+    },
+
+    warning(id, message) {
+      warningsOf.set(id, [...(warningsOf.get(id) ?? []), message]);
+    },
+
+    end,
+
+    async requeue(id) {
+      forget(id);
+      try {
+        await cleanFolder(folderOf(id));
+        publish(id, () => table.update(id, { state: 'queued', startedAt: null }));
+      } catch (error) {
+        warn(id, error, 'An evaluation could not go back to the queue');
+      }
+    },
+
+    async remove(id) {
+      forget(id);
+      frames.commit((emit) => {
+        table.remove(id);
+        emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+      });
+      await removeFolder(id);
+    },
+
+    async tidy() {
+      await table.describeAll();
+      const known = new Set(
+        list().flatMap(({ id, state }) => [
+          evaluationFileName(id),
+          ...(state === 'queued' ? [evaluationName(id)] : []),
+        ]),
+      );
+      for (const name of readdirSync(dir))
+        if (!known.has(name) && !isUnreadable(dir, name))
+          await rm(join(dir, name), { recursive: true, force: true });
+    },
+  };
+}
