@@ -1,25 +1,26 @@
-import { type JobState, unfinishedStates } from '../../contract/jobs.ts';
 import { settings } from '../../contract/settings.ts';
-import { directionOf, type SweepState, usualMetric, type VariedSetting } from '../../contract/sweeps.ts';
+import { directionOf, type SweepState } from '../../contract/sweeps.ts';
 import type { Store } from '../../db/store.ts';
 import type { NewSweep } from '../../db/tables/sweeps.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
-import { createFaults, refusal } from '../../faults.ts';
+import { refusal } from '../../faults.ts';
 import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
-import { type ProposalQuestion, propose } from '../../trainer/propose.ts';
+import { propose } from '../../trainer/propose.ts';
 import type { Description } from '../../trainer/protocol.ts';
 import type { Frame, FrameLog } from '../events/frame-log.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Jobs } from '../jobs/jobs.ts';
-import { defaultStrategy } from '../machine/trainer-registry.ts';
 import { totalSteps } from '../training/estimate/steps.ts';
 import type { JudgedRequest } from '../training/judge-request.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
-import { evaluationsForCulling, shouldCull } from './halving.ts';
-import { metricFault } from './metrics.ts';
-import { bestOf, readSweep, requestWith, type Sweep, sweepName, type Trial } from './sweep.ts';
+import { evaluationsForCulling } from './halving.ts';
+import { isUnfinished, loses, nextStep, openTrials } from './next-step.ts';
+import { questionOf } from './proposal-question.ts';
+import { bestOf, readSweep, requestWith, type Sweep, sweepName } from './sweep.ts';
+import { sweepFaults } from './sweep-faults.ts';
 import { withFiles } from './sweep-file.ts';
-import { corners, type SweepRequest, sharedRequest, spaceFaults, spaceOf } from './sweep-request.ts';
+import { type SweepRequest, sharedRequest, spaceOf } from './sweep-request.ts';
+import { createTrials } from './trials.ts';
 
 /** Searches for good settings: lists of jobs that vary the settings of one request, proposed one by one. */
 export interface Sweeps {
@@ -60,11 +61,6 @@ export interface SweepsOptions {
   readonly logger: { warn(fields: object, text: string): void };
 }
 
-/** How often a trial is resumed that was interrupted, as by a loss of power. */
-const mostResumes = 2;
-/** If so many trials have failed and none has done anything else, the rest would, too. */
-const hopelessFailures = 3;
-
 const endedStates: readonly string[] = ['completed', 'failed', 'stopped', 'interrupted', 'deleted'];
 
 export function createSweeps(options: SweepsOptions): Sweeps {
@@ -73,6 +69,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
     logger.warn({ sweep: sweepName(id), error: message }, 'The file of a sweep could not be written'),
   );
   const store: Store = { ...options.store, sweeps: sweepTable };
+  const trials = createTrials({ store, jobs, logger });
   const closing = new AbortController();
   let isFollowing = false;
   /** The work on each sweep, one thing after another. */
@@ -116,7 +113,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
         const { message } = asAppError(error);
         logger.warn({ sweep: sweepName(id), error: message }, 'A sweep failed');
         end(id, 'failed', message);
-        await stopTrials(id);
+        await trials.stop(get(id));
       }
     });
     work.set(id, next);
@@ -128,47 +125,23 @@ export function createSweeps(options: SweepsOptions): Sweeps {
   /** Starts the next trials as far as there is room for them, or ends the sweep. */
   async function advance(id: number): Promise<void> {
     while (!closing.signal.aborted && isRunning(id)) {
-      for (const trial of get(id).trialsDone) await mend(trial);
-      const { trialsDone: done, trials } = get(id);
-      const open = done.filter(({ job }) => job !== null && isUnfinished(job.state));
-      refuseHopeless(done);
-      if (done.length >= trials && open.length === 0) end(id, 'completed');
-      if (done.length >= trials || open.length >= options.parallel) return;
-      if (!(await startTrial(id))) return;
+      for (const trial of get(id).trialsDone) await trials.mend(trial);
+      const step = nextStep(get(id), options.parallel);
+      if (step.kind === 'fail') throw new AppError('invalid', step.error);
+      if (step.kind === 'complete') end(id, 'completed');
+      // The end of any job is the time to try again.
+      if (step.kind !== 'start' || !(await startTrial(id))) return;
     }
   }
 
-  /** Goes on with a trial that was interrupted, and forgets one that a killed service did not prepare. */
-  async function mend({ row, job }: Trial): Promise<void> {
-    if (job?.state === 'failed' && job.spec === null) {
-      await jobs.remove(job.id);
-      store.sweeps.removeTrial(job.id);
-    } else if (job?.state === 'interrupted' && row.resumed < mostResumes) {
-      store.sweeps.setResumed(job.id, row.resumed + 1);
-      await unlessConflict(jobs.resume(job.id, { queue: true }));
-    }
-  }
-
-  /** @returns false if the queue is full; the end of any job is the time to try again. */
+  /** @returns false if the queue is full. */
   async function startTrial(id: number): Promise<boolean> {
     const sweep = get(id);
     const parameters = await propose(options.command, questionOf(sweep), closing.signal);
     const request = await withEvaluations(sweep, requestWith(sweep, parameters));
-    const number = (sweep.trialsDone.at(-1)?.number ?? 0) + 1;
-    let jobId: number | null = null;
-    const started = jobs.start({ ...request, export: 'none', queue: true }, (job) => {
-      if (!isRunning(id)) throw new AppError('conflict', `${sweep.name} has ended.`);
-      jobId = job.id;
-      store.sweeps.putTrial({ sweepId: id, number, jobId, parameters });
-    });
-    try {
-      if ((await unlessConflict(started)) === null) return false;
-    } catch (error) {
-      if (jobId !== null && store.jobs.get(jobId) === null) store.sweeps.removeTrial(jobId);
-      throw error;
-    }
-    publish(id);
-    return true;
+    const hasStarted = await trials.start(sweep, parameters, request, () => isRunning(id));
+    if (hasStarted) publish(id);
+    return hasStarted;
   }
 
   /** With culling, a request that names no interval is evaluated often enough to be compared early. */
@@ -177,16 +150,6 @@ export function createSweeps(options: SweepsOptions): Sweeps {
     const { settings: used, strategy, data } = await options.judge(request);
     const steps = totalSteps(used, strategy, data.numExamples);
     return { ...request, eval_steps: Math.max(1, Math.floor(steps / evaluationsForCulling)) };
-  }
-
-  function refuseHopeless(done: readonly Trial[]): void {
-    const failed = done.filter(({ state }) => state === 'failed' || state === 'interrupted');
-    if (failed.length < hopelessFailures || failed.length < done.length) return;
-    const { job } = failed[0] as Trial;
-    throw new AppError(
-      'invalid',
-      `The first ${failed.length} trials failed, the first of them with: ${job?.errorMessage ?? 'no message'}`,
-    );
   }
 
   /** Compares a trial that was evaluated with the others, and stops it if they are better. */
@@ -202,55 +165,10 @@ export function createSweeps(options: SweepsOptions): Sweeps {
         `Trial ${own.number} reports no metric ${sweep.metric}. It has ${names.join(', ')}; name one of them as metric.`,
       );
     }
-    const others = sweep.trialsDone.filter((trial) => trial !== own && trial.evaluations.length > 0);
-    const isWorse = shouldCull(
-      own.evaluations,
-      others.map(({ evaluations }) => evaluations),
-      sweep.direction,
-    );
-    if (sweep.culling && !own.row.culled && own.job.state === 'running' && isWorse) cull(jobId);
+    if (loses(sweep, own)) trials.cull(jobId);
   }
 
-  function cull(jobId: number): void {
-    // Stored first, so that it survives a crash of this service.
-    store.sweeps.setCulled(jobId);
-    stopQuietly(jobId);
-  }
-
-  /** Stops a job that may have ended in the meantime. */
-  async function stopQuietly(jobId: number): Promise<void> {
-    await unlessConflict(jobs.stop(jobId)).catch((error) => {
-      logger.warn({ job: jobName(jobId), error: asAppError(error).message }, 'A trial could not be stopped');
-    });
-  }
-
-  async function stopTrials(id: number): Promise<void> {
-    const open = get(id).trialsDone.filter(({ job }) => job !== null && isUnfinished(job.state));
-    await Promise.all(open.map(({ row }) => stopQuietly(row.jobId)));
-  }
-
-  async function faults(fields: Partial<SweepRequest>, refused: ReadonlySet<string>) {
-    const found = createFaults();
-    const wrong = fields.space === undefined ? [] : spaceFaults(fields.space, fields.trials);
-    for (const msg of wrong) found.add('space', msg);
-    if (!refused.has('metric')) {
-      const { metric = usualMetric, task, strategy } = fields;
-      const fault = metricFault(await options.describe(), metric, task, strategy ?? defaultStrategy);
-      if (fault !== null) found.add('metric', fault);
-    }
-    const isRead = !refused.has('eval_split') && !refused.has('validation_dataset');
-    if (isRead && !fields.eval_split && fields.validation_dataset == null) {
-      found.add(
-        'eval_split',
-        'A sweep compares its trials on rows that they are not trained on: set eval_split, for example to 0.1, or validation_dataset',
-      );
-    }
-    const ofTrainings = await Promise.all(
-      corners(fields).map((request) => jobs.faults({ fields: request, refused })),
-    );
-    const issues = [...found.issues(), ...ofTrainings.flat()];
-    return issues.filter(({ msg }, index) => issues.findIndex((other) => other.msg === msg) === index);
-  }
+  const faults: Sweeps['faults'] = (fields, refused) => sweepFaults(fields, refused, options);
 
   return {
     faults,
@@ -269,7 +187,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       if (state !== 'running')
         throw new AppError('conflict', `${name} is ${state}, so there is nothing to stop.`);
       end(id, 'stopped');
-      await stopTrials(id);
+      await trials.stop(get(id));
       return get(id);
     },
     async remove(id) {
@@ -277,7 +195,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       if (state === 'running')
         throw new AppError('conflict', `${name} is running. Stop it before deleting it.`);
       await work.get(id);
-      const busy = trialsDone.find(({ job }) => job !== null && isUnfinished(job.state));
+      const [busy] = openTrials({ trialsDone });
       if (busy !== undefined) {
         throw new AppError(
           'conflict',
@@ -318,18 +236,6 @@ export function createSweeps(options: SweepsOptions): Sweeps {
   }
 }
 
-/** @returns null if it is refused for the state of the job or the queue. */
-async function unlessConflict<T>(made: Promise<T>): Promise<T | null> {
-  try {
-    return await made;
-  } catch (error) {
-    if (error instanceof AppError && error.kind === 'conflict') return null;
-    throw error;
-  }
-}
-
-const isUnfinished = (state: JobState) => unfinishedStates.includes(state);
-
 function newSweep(request: SweepRequest): NewSweep {
   const { trials, metric, culling } = request;
   return {
@@ -343,35 +249,4 @@ function newSweep(request: SweepRequest): NewSweep {
     seed: request.seed ?? settings.seed.recommended,
     createdAt: new Date().toISOString(),
   };
-}
-
-/** What the sampler is shown. */
-function questionOf({ seed, direction, space, trialsDone }: Sweep): ProposalQuestion {
-  const whole = (name: string) => settings[name as VariedSetting].kind === 'integer';
-  return {
-    seed,
-    direction,
-    space: Object.fromEntries(
-      Object.entries(space).map(([name, dimension]) => [
-        name,
-        'choices' in dimension ? dimension : { ...dimension, whole: whole(name) },
-      ]),
-    ),
-    trials: trialsDone.map(({ parameters, state, evaluations, value, step }) => {
-      const points = evaluations.flatMap((at) => (at.value === null ? [] : [[at.step, at.value] as const]));
-      // The result counts, also where it is that of an earlier evaluation.
-      if (value !== null) points.push([Math.max(step, ...points.map(([at]) => at)) + 1, value]);
-      return { parameters, points, state: shownAs(state, points.length > 0) };
-    }),
-  };
-}
-
-function shownAs(state: Trial['state'], hasPoints: boolean): ProposalQuestion['trials'][number]['state'] {
-  if (state !== 'deleted' && state !== 'culled' && isUnfinished(state)) return 'running';
-  if (!hasPoints) return 'failed';
-  return state === 'completed'
-    ? 'completed'
-    : state === 'culled' || state === 'stopped'
-      ? 'culled'
-      : 'failed';
 }
