@@ -25,6 +25,7 @@ import type { Share } from './run/devices.ts';
 import type { Waits } from './run/follower.ts';
 import { recoverRuns } from './run/job-recovery.ts';
 import { createJobRuns, type JobRunsOptions, workersOf } from './run/job-runs.ts';
+import { whyItWaits } from './why-it-waits.ts';
 
 export interface JobsOptions {
   readonly store: Store;
@@ -130,37 +131,21 @@ export function createJobs(options: JobsOptions): Jobs {
   const { move, end, ...reader } = records;
   const runs = createJobRuns({ ...options, ...options.machine }, records, folder);
 
-  /** Refuses what would have to wait. */
+  /** @throws AppError `conflict` where a training would have to wait. */
   function refuseWaiting(share: Share, workers: number): void {
-    const others = store.jobs.inStates(unfinishedStates);
-    const atOnce = Math.min(share.parallel, share.count);
-    if (others.length === 0 || (others.length < atOnce && runs.hasRoom(share, workers))) return;
-    if (atOnce === 1) {
-      const other = reader.unfinished() as Job;
-      throw new AppError(
-        'conflict',
-        `A training is already in progress (${jobName(other.id)}, ${other.state}). Stop it first, or wait until it has ended.`,
-      );
-    }
-    const names = others.map(({ id, state }) => `${jobName(id)}, ${state}`).join('; ');
-    const reason =
-      others.length < atOnce
-        ? `too few devices are left for a training with ${workers} ${workers === 1 ? 'worker' : 'workers'}`
-        : `${atOnce} run at once`;
-    throw new AppError(
-      'conflict',
-      `${others.length === 1 ? 'A training is' : `${others.length} trainings are`} already in progress (${names}), and ${reason}. Stop one first, wait until one has ended, or set "queue" to true.`,
-    );
+    const others = store.jobs.inStates(unfinishedStates) as Job[];
+    const reason = whyItWaits(others, share, workers, () => runs.hasRoom(share, workers));
+    if (reason !== null) throw new AppError('conflict', reason);
   }
 
+  /** @throws AppError `conflict` if the queue is full. */
   function refuseMore(): void {
     const waiting = store.jobs.inStates(['queued' satisfies JobState]).length;
-    if (waiting >= options.queueLimit) {
-      throw new AppError(
-        'conflict',
-        `The queue is full: ${waiting} trainings are waiting. Wait until one has started, or take one out of the queue.`,
-      );
-    }
+    if (waiting < options.queueLimit) return;
+    throw new AppError(
+      'conflict',
+      `The queue is full: ${waiting} trainings are waiting. Wait until one has started, or take one out of the queue.`,
+    );
   }
 
   async function start(
