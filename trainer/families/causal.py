@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.data.sequences import encoded_rows
-from trainer.kernels.layers import fuse_layers, restore_layers
+from trainer.kernels.install import install, uninstall
 from trainer.model.hardware import choose
 from trainer.padding_free.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
 from trainer.padding_free.padding_free import make_padding_free, padding_free_trainer
@@ -43,7 +43,7 @@ def train(job: Job) -> Trained:
     own_kernels = job.provider.own_kernels
     why: str | None = "the provider has its own kernels"
     if not own_kernels:
-        fuse_layers(model, hardware.device)
+        install(model, hardware.device)
         why = make_padding_free(model, training, hardware)
     padding_free = job.tell_path(why) is None
     library = padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer
@@ -117,6 +117,6 @@ def _padded_trainer(
     why = next((each for each in job.rank.gather(why) if each is not None), None)
     if why is None:
         return labelled_trainer(library, padded_loss)
-    restore_layers(model)
+    uninstall(model)
     print(f"The loss is the library's: {why}.", flush=True)
     return library

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import choose
 from trainer.padding_free.flat_trainer import flat_trainer, rows_in
 from trainer.padding_free.length_groups import grouped_by_length, told
@@ -59,7 +59,7 @@ def train(job: Job) -> Trained:
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
     keep_token_types(model)
-    fuse_lora_layers(model, hardware.device)
+    install_linear(model, hardware.device)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
         columns.append("token_type_ids")

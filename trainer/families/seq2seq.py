@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length, limit_words
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import choose
 from trainer.padding_free.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
 from trainer.padding_free.flat_trainer import flat_trainer
@@ -44,7 +44,7 @@ def train(job: Job) -> Trained:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForSeq2SeqLM")
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
-    fuse_lora_layers(model, hardware.device)
+    install_linear(model, hardware.device)
     columns = ["input_ids", "labels"]
     why = job.tell_path(
         make_seq2seq_padding_free(model, training.select_columns(columns), hardware), told(hardware.device)

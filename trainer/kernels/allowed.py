@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from trainer.model.versions import unpinned
+
 PLAIN = "HONE_PLAIN"
 
 # The devices on which each part was measured to have equal losses and a gain (bench/LOG.md). A model is
@@ -35,6 +37,9 @@ def why_not(part: str, device: str) -> str | None:
     """Why `part`, of MEASURED, is off on a `device` of torch's name, or None where it is on."""
     if is_plain():
         return f"{PLAIN} is set"
+    other = unpinned("torch", "transformers", "peft")
+    if other is not None:
+        return other
     if device not in MEASURED[part]:
         return f"{part} are not used on the device {device}"
     return None

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from types import MethodType
 from typing import TYPE_CHECKING
 
-from trainer.kernels.allowed import why_not
 from trainer.kernels.low_rank import Constants, low_rank_class
 
 if TYPE_CHECKING:
@@ -19,20 +18,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def fuse_lora_layers(model: PreTrainedModel, device: str) -> int:
-    """Replaces the forward pass of every plain LoRA layer of `model`, where that is allowed on the `device`
-    that it trains on; returns how many it replaced.
-
-    Layers with weights in 8 bits or transposed ones, several adapters or a variant of LoRA keep the
-    library's.
-    """
-    count = 0
-    if why_not("fused layers", device) is not None:
-        return count
+def fuse_lora_layers(model: PreTrainedModel) -> None:
+    """Replaces the forward pass of every plain LoRA layer of `model`. Layers with weights in 8 bits or
+    transposed ones, several adapters or a variant of LoRA keep the library's."""
     for module in plain_lora_layers(model):
         module.forward = MethodType(forward, module)
-        count += 1
-    return count
 
 
 def plain_lora_layers(model: PreTrainedModel) -> Iterator[LoraLayer]:

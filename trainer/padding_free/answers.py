@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.kernels.layers import unfuse_layers
+from trainer.kernels.install import install_linear
 from trainer.kernels.loss import log_probabilities
 from trainer.padding_free.padding_free import row_states, why_padded
 from trainer.padding_free.shared_rows import grouped
@@ -94,7 +94,7 @@ def make_rewards_padding_free(
     ones."""
     inner = without_adapter(model)
     if not hasattr(inner, "score"):
-        unfuse_layers(model, hardware.device)
+        install_linear(model, hardware.device)
         return "the reward model does not judge by its last token"
     taken = [row[: max(2, TRIED_TOKENS - 5 * at)] for at, row in enumerate(rows[:TRIED_ROWS])]
     why = why_padded(
@@ -104,5 +104,5 @@ def make_rewards_padding_free(
         lambda: rewards(inner, taken, pad).float(),
     )
     if why is not None:
-        unfuse_layers(model, hardware.device)
+        install_linear(model, hardware.device)
     return why

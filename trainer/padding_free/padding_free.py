@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels import attention
 from trainer.kernels.allowed import why_not
+from trainer.kernels.install import install_linear
 from trainer.kernels.last_layer import is_narrow
-from trainer.kernels.layers import unfuse_layers
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import labelled_loss, log_probabilities
 from trainer.padding_free.labelled import IGNORED, concatenated, labelled_trainer, padded, tried_rows
@@ -56,7 +56,7 @@ def make_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware)
 
     why = why_padded(model, hardware, usual, ours)
     if why is not None:
-        unfuse_layers(model, hardware.device)
+        install_linear(model, hardware.device)
     return why
 
 

@@ -12,7 +12,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from trainer.kernels.allowed import why_not
-from trainer.kernels.layers import fuse_layers, unfuse_layers
+from trainer.kernels.install import install, install_linear
 from trainer.kernels.loss import log_probabilities
 from trainer.padding_free.padding_free import row_states, why_padded
 from trainer.padding_free.shared_rows import SharedRows
@@ -112,9 +112,9 @@ def fuse_layers_for_pairs(model: PreTrainedModel, pairs: Dataset, hardware: Hard
     def padded() -> Tensor:
         return _padded_log_probabilities(inner, taken)
 
-    fuse_layers(model, hardware.device)
+    install(model, hardware.device)
     if why_different(lambda: is_alike(model, hardware, padded, padded), "with fused layers") is not None:
-        unfuse_layers(model, hardware.device)
+        install_linear(model, hardware.device)
 
 
 def _tried(pairs: Dataset) -> list[dict[str, list[int]]]:

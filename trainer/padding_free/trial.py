@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from trainer.kernels.layers import as_the_library
+from trainer.kernels.install import uninstalled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,7 +44,7 @@ def is_alike(
     model.eval()
     try:
         with torch.no_grad(), autocast(hardware.device, hardware.autocast):
-            with as_the_library(inner):
+            with uninstalled(inner):
                 expected = usual()
                 with _rounded(inner, hardware.autocast or hardware.weights):
                     rounding = float((usual() - expected).square().mean().sqrt()) + FLOOR

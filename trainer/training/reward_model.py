@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.data import rows
-from trainer.kernels.layers import fuse_layers
+from trainer.kernels.install import install
 from trainer.model import load_report, view
 from trainer.padding_free.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.padding_free.trial import without_adapter
@@ -55,7 +55,7 @@ def reward_function(
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(model, folder / "adapter")
-        fuse_layers(model, hardware.device)
+        install(model, hardware.device)
     accuracy = json.loads((folder / "done.json").read_text(encoding="utf-8"))["accuracy"]
     model.eval()
     judge = _Judge(job, model, job.tokenizer.pad_token_id, hardware)
@@ -117,7 +117,7 @@ def _train(
         )
 
     model = job.provider.adapt(job, model, "SEQ_CLS", also_train=["score"])
-    fuse_layers(model, hardware.device)
+    install(model, hardware.device)
     plain = {
         **training_arguments(job, hardware, len(training), True),
         "output_dir": str(folder / "work"),

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from trainer.kernels.attention import NAME
-from trainer.kernels.layers import as_the_library
+from trainer.kernels.install import uninstalled
 from trainer.padding_free.padding_free import set_attention
 from trainer.padding_free.trial import without_adapter
 
@@ -30,7 +30,7 @@ def in_float32(model: PreTrainedModel) -> Iterator[None]:
     inner = without_adapter(model)
     before = inner.config._attn_implementation
     with ExitStack() as stack:
-        stack.enter_context(as_the_library(inner))
+        stack.enter_context(uninstalled(inner))
         # Values that a model computes when it is made are rounded to its type, as Gemma's embedding scale is.
         for name, value in _exact_buffers(inner).items():
             owner, _, last = name.rpartition(".")

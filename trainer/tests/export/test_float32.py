@@ -8,7 +8,7 @@ import pytest
 
 from trainer.export.verification import reference
 from trainer.export.verification.float32 import in_float32
-from trainer.kernels.layers import fuse_layers
+from trainer.kernels.install import install
 from trainer.tests import export_fixture
 
 
@@ -28,7 +28,7 @@ def test_in_float32_without_a_second_copy(tmp_path: Path, kind: str) -> None:
         return PeftModel.from_pretrained(model, tmp_path / "adapter").eval()
 
     rounded, exact = load(torch.bfloat16), load(torch.float32)
-    fuse_layers(rounded, "cpu")
+    install(rounded, "cpu")
     before = {name: (value.dtype, value.data_ptr()) for name, value in rounded.named_parameters()}
     rows = torch.tensor([[5, 9, 17, 200, 31, 8], [3, 14, 15, 92, 65, 35]])
     with torch.no_grad():

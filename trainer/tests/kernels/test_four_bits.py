@@ -9,8 +9,8 @@ import transformers
 
 from trainer.kernels import gated, lora
 from trainer.kernels.few_rows import few_rows
+from trainer.kernels.install import install
 from trainer.kernels.last_layer import is_narrow
-from trainer.kernels.layers import fuse_layers
 from trainer.padding_free.padding_free import make_padding_free
 from trainer.tests.padding_free.test_padding_free import (
     PLAIN,
@@ -44,7 +44,7 @@ def model(request, tmp_path):
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_losses_and_gradients_are_the_library_s(model, checkpointed):
     quick = copy.deepcopy(model)
-    fuse_layers(quick, "cpu")
+    install(quick, "cpu")
     assert sum(1 for _ in lora.plain_lora_layers(quick)) == 14
     block = quick.get_base_model().model.layers[0]
     assert vars(block.mlp)["forward"].__func__ is gated.forward
@@ -73,13 +73,13 @@ def test_losses_and_gradients_are_the_library_s(model, checkpointed):
 
 
 def test_rows_are_laid_end_to_end(model):
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     hardware = replace(PLAIN, weights=str(model.dtype).removeprefix("torch."))
     assert make_padding_free(model, rows_of(), hardware) is None
 
 
 def test_no_weight_is_kept_for_the_backward_pass(model):
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     layers = list(lora.plain_lora_layers(model))
     shapes = {tuple(layer.base_layer.weight.quant_state.shape) for layer in layers}
     kept = []

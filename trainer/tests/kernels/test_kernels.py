@@ -7,8 +7,8 @@ import torch
 
 from trainer.kernels import native
 from trainer.kernels.attention import _by_kernel, _rows
+from trainer.kernels.install import uninstalled
 from trainer.kernels.kernel_attention import kernel_attention_class
-from trainer.kernels.layers import as_the_library
 from trainer.kernels.loss import labelled_loss_class, log_probability_class
 from trainer.kernels.low_rank import Constants, low_rank_class
 from trainer.kernels.norm import norm_class
@@ -200,7 +200,7 @@ def test_only_the_usual_rotation_is_replaced():
     assert layers and all("forward" in vars(layer) for layer in layers)
     ids = torch.arange(12)[None]
     found = model(ids).logits
-    with as_the_library(model):
+    with uninstalled(model):
         assert not any("forward" in vars(layer) for layer in layers)
         torch.testing.assert_close(found, model(ids).logits, rtol=1e-5, atol=1e-6)
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from trainer.kernels import gated, lora
+from trainer.kernels.install import install, install_linear
 from trainer.kernels.last_layer import is_narrow
-from trainer.kernels.layers import fuse_layers, unfuse_layers
 from trainer.padding_free.padding_free import make_padding_free, padding_free_loss
 from trainer.tests.padding_free.test_padding_free import (
     LENGTHS,
@@ -38,13 +38,13 @@ def flat(learned):
 @pytest.mark.parametrize("kind", ["llama", "qwen3"])
 def test_losses_and_gradients_are_those_of_a_whole_last_layer(kind, checkpointed):
     model = some_model(kind)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows_of(), PLAIN) is None
     assert is_narrow(model.get_base_model())
     whole = copy.deepcopy(model)
     for module in whole.modules():
         vars(module).pop("used", None)
-    unfuse_layers(whole, "cpu")
+    install_linear(whole, "cpu")
     assert not is_narrow(whole)
     found = []
     # Of the second row nothing is learned.
@@ -65,7 +65,7 @@ def test_losses_and_gradients_are_those_of_a_whole_last_layer(kind, checkpointed
 
 def test_other_tokens_are_not_computed(monkeypatch):
     model = some_model("llama")
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows_of(), PLAIN) is None
     counts = {"output": [], "feed-forward": []}
     for name, module in (("output", lora), ("feed-forward", gated)):
@@ -88,5 +88,5 @@ def test_other_tokens_are_not_computed(monkeypatch):
 @pytest.mark.parametrize("kind", ["gpt2", "gemma3"])
 def test_layers_of_another_kind_stay_whole(kind):
     model = some_model(kind)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert not is_narrow(model)

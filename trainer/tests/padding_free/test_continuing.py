@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trainer.kernels.few_rows import few_rows
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.padding_free.continuing import Draws, continue_prompts, drawn, likeliest, why_not_continued
 from trainer.padding_free.kept_rows import MORE_COLUMNS
 from trainer.tests.padding_free.test_padding_free import some_model
@@ -34,7 +34,7 @@ def by_library(model, prompt, most, ends):
 def test_greedy_answers_are_those_of_the_library(kind):
     model, prompts = some_model(kind), some_prompts()
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert why_not_continued(model, prompts, "float32") is None
     whole = [by_library(usual, prompt, most, [499]) for prompt, most in zip(prompts, MOST, strict=True)]
     assert continue_prompts(model, prompts, most=MOST, ends=[499], choose=likeliest) == whole
@@ -51,7 +51,7 @@ def test_answers_in_bfloat16_are_as_likely_as_those_of_the_library():
     model, prompts = some_model("llama"), some_prompts()
     exact = copy.deepcopy(model)
     model.to(torch.bfloat16)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert why_not_continued(model, prompts, "bfloat16") is None
     answers = continue_prompts(model, prompts, most=MOST, ends=[], choose=likeliest)
     assert [len(answer) for answer in answers] == MOST

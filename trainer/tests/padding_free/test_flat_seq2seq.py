@@ -6,7 +6,7 @@ import peft
 import pytest
 import torch
 
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import Hardware
 from trainer.padding_free import trial
 from trainer.padding_free.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
@@ -44,7 +44,7 @@ def rows_of(batch):
 def test_rows_have_the_loss_and_gradients_of_their_batch():
     model, batch = some_model("t5"), some_batch(lengths=MORE)
     usual, rows = copy.deepcopy(model), rows_of(batch)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_seq2seq_padding_free(model, rows, PLAIN) is None
     expected, loss = usual(**batch).loss, flat_loss(model.get_base_model(), collate(rows))
     assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-5)
@@ -63,7 +63,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
     model, batch = some_model("t5"), some_batch(lengths=MORE)
     rows, expected = rows_of(batch), float(model(**batch).loss.detach())
     model.to(torch.bfloat16)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_seq2seq_padding_free(model, rows, Hardware("cpu", "bfloat16", None, False)) is None
     assert float(flat_loss(model.get_base_model(), collate(rows)).detach()) == pytest.approx(
         expected, rel=5e-3

@@ -9,8 +9,7 @@ import torch
 import transformers
 
 from trainer.kernels.attention import attend
-from trainer.kernels.layers import fuse_layers
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install, install_linear, installed
 from trainer.kernels.loss import labelled_loss_class
 from trainer.model.hardware import Hardware
 from trainer.padding_free.padding_free import make_padding_free, padding_free_loss
@@ -96,7 +95,7 @@ def assert_same_gradients(ours, expected):
 def test_rows_laid_end_to_end_have_the_loss_and_gradients_that_they_have_apart(kind, computed_by):
     model, rows = some_model(kind), rows_of()
     usual = copy.deepcopy(model)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows, PLAIN) is None
     prompt = 5
     labels = [[-100] * prompt + row["input_ids"][prompt:] for row in rows]
@@ -148,7 +147,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
     for name, parameter in model.named_parameters():
         if "lora_" in name:
             parameter.data = parameter.data.float()
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows, Hardware("cpu", "bfloat16", None, False)) is None
     flat = {
         "input_ids": torch.tensor([[token for row in rows for token in row["input_ids"]]]),
@@ -167,7 +166,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
 def test_a_model_that_would_compute_something_else_stays_as_it_is(kind):
     model, rows = some_model(kind), rows_of()
     before = model.get_base_model().config._attn_implementation
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows, PLAIN)
     assert {type(part).__name__ for part in model.modules() if "forward" in vars(part)} <= {"Linear"}
     assert model.get_base_model().config._attn_implementation == before
@@ -203,7 +202,8 @@ def test_many_tokens_are_taken_a_few_at_a_time(monkeypatch):
 def test_quick_layers_are_the_library_s(models):
     model = some_model("llama")
     quick = copy.deepcopy(model)
-    assert fuse_lora_layers(quick, "cpu") == 14
+    install_linear(quick, "cpu")
+    assert len(installed(quick)) == 14
     ids = torch.tensor([rows_of()[0]["input_ids"]])
     expected, loss = model(ids, labels=ids).loss, quick(ids, labels=ids).loss
     assert float(loss.detach()) == pytest.approx(float(expected.detach()), rel=1e-6)

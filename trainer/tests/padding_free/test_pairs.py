@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trainer.kernels import row_attention
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import Hardware
 from trainer.padding_free import padding_free
 from trainer.padding_free.pairs import (
@@ -17,7 +17,7 @@ from trainer.padding_free.pairs import (
     make_pairs_padding_free,
 )
 from trainer.tests import jobs
-from trainer.tests.kernels.test_layers import ROTATED
+from trainer.tests.kernels.test_install import ROTATED
 from trainer.tests.padding_free.test_padding_free import PLAIN, gradients, some_model
 from trainer.tests.training.test_preferences import pairs as texts
 from trainer.tests.training.test_preferences import talks
@@ -65,7 +65,7 @@ def dpo_loss(answers):
 def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(kind, computed_by):
     model, pairs = some_model(kind), some_pairs()
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_pairs_padding_free(model, pairs, PLAIN) is None
     expected = apart(usual, pairs)
     found, told, counts = answer_log_probabilities(model.get_base_model(), collate(pairs))
@@ -93,7 +93,7 @@ def test_bfloat16_is_as_near_as_its_rounding_with_scores_that_are_kept_and_that_
     for name, parameter in model.named_parameters():
         if "lora_" in name:
             parameter.data = parameter.data.float()
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_pairs_padding_free(model, pairs, Hardware("cpu", "bfloat16", None, False)) is None
     found, expected = answer_log_probabilities(model.get_base_model(), collate(pairs))[0], apart(exact, pairs)
     torch.testing.assert_close(found, expected, rtol=2e-2, atol=5e-2)

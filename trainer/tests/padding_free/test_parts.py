@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainer.kernels.layers import fuse_layers
+from trainer.kernels.install import install
 from trainer.padding_free import padding_free, parts
 from trainer.padding_free.padding_free import make_padding_free, padding_free_loss
 from trainer.tests import jobs
@@ -49,7 +49,7 @@ def passes(model, monkeypatch):
 )
 def test_losses_and_gradients_are_those_of_a_whole_batch(kind, count, checkpointed, monkeypatch):
     model = some_model(kind)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows_of(), PLAIN) is None
     if checkpointed:
         model.gradient_checkpointing_enable()
@@ -75,7 +75,7 @@ def test_losses_and_gradients_are_those_of_a_whole_batch(kind, count, checkpoint
 
 def test_what_keeps_no_activations_is_not_divided(monkeypatch):
     model = some_model("llama")
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert make_padding_free(model, rows_of(), PLAIN) is None
     inner = model.get_base_model()
     counts = passes(inner, monkeypatch)

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import Hardware
 from trainer.padding_free import trial
 from trainer.padding_free.spans import (
@@ -68,7 +68,7 @@ def alone(model, rows):
 def test_rows_have_the_losses_and_gradients_that_they_have_alone(kind):
     model, rows = some_encoder(kind), some_rows(kind != "roberta")
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_spans_padding_free(model, rows, PLAIN) is None
     inner = model.get_base_model()
     assert first_position(inner) == (2 if kind == "roberta" else 0)
@@ -85,7 +85,7 @@ def test_bfloat16_is_as_near_as_its_rounding():
     model, rows = some_encoder("bert"), some_rows(True)
     expected = alone(model, rows)
     model.to(torch.bfloat16)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_spans_padding_free(model, rows, Hardware("cpu", "bfloat16", None, False)) is None
     found = span_losses(model.get_base_model(), Collate(0)(rows))
     assert found.dtype == torch.float32

@@ -6,7 +6,7 @@ import pytest
 import torch
 import transformers
 
-from trainer.kernels.layers import fuse_layers
+from trainer.kernels.install import install
 from trainer.kernels.logits import Logits, logits_of
 from trainer.model.hardware import Hardware
 from trainer.padding_free import labelled
@@ -77,7 +77,7 @@ def test_logits_of_another_form_are_left_to_the_model():
     model = adapted(Shifted(build_model("llama", TOKENIZER).config))
     with pytest.raises(NotImplementedError, match="more with its logits"):
         logits_of(model.get_base_model())
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert "more with its logits" in make_padding_free(model, rows_of(), PLAIN)
     assert "more with its logits" in labelled.why_not_labelled(model, rows_of(), PLAIN)
 
@@ -88,7 +88,7 @@ def test_a_wrong_scale_never_passes(monkeypatch, half, wrong):
     model = adapted(granite())
     dtype = torch.bfloat16 if half else torch.float32
     model.to(dtype)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     hardware = Hardware("cpu", "bfloat16" if half else "float32", None, False)
     right = logits_of(model.get_base_model())
     assert labelled.why_not_labelled(model, rows_of(), hardware) is None
@@ -121,7 +121,7 @@ def test_rows_are_packed_only_where_the_model_keeps_them_apart(tmp_path):
 
 def test_a_convolution_that_reaches_into_the_row_before_is_not_left_without_padding():
     model = adapted(model_of("RecurrentGemma", num_hidden_layers=3, head_dim=16, lru_width=64))
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert "convolutions" in make_padding_free(model, rows_of(), PLAIN)
 
 

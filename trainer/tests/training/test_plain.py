@@ -3,8 +3,7 @@
 import pytest
 
 from trainer.kernels import allowed, attention, native
-from trainer.kernels.layers import fuse_layers, unfuse_layers
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install, install_linear, installed
 from trainer.padding_free.length_groups import told
 from trainer.tests import jobs
 from trainer.tests.padding_free.test_padding_free import some_model
@@ -69,13 +68,13 @@ def test_a_plain_run_has_the_losses_of_a_fast_one(models, tmp_path, monkeypatch,
 def test_nothing_is_replaced_in_a_plain_run(monkeypatch):
     model = some_model("llama")
     monkeypatch.setenv("HONE_PLAIN", "1")
-    fuse_layers(model, "cpu")
-    assert fuse_lora_layers(model, "cpu") == 0
+    install(model, "cpu")
+    assert installed(model) == []
     assert our_modules(model) == set()
     assert native.library() is None
     # It is read each time: a warm trainer gets its environment after its imports.
     monkeypatch.delenv("HONE_PLAIN")
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert "trainer.kernels.gated" in our_modules(model)
 
 
@@ -93,6 +92,6 @@ def test_only_what_was_measured_on_a_device_runs_there(device, on, monkeypatch):
 def test_layers_stay_the_librarys_where_the_model_will_train_on_a_gpu():
     # Its weights are in RAM when layers are replaced.
     model = some_model("llama")
-    fuse_layers(model, "cuda")
-    unfuse_layers(model, "cuda")
+    install(model, "cuda")
+    install_linear(model, "cuda")
     assert our_modules(model) == set()

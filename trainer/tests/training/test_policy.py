@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.model.hardware import Hardware
 from trainer.padding_free import padding_free
 from trainer.padding_free.answers import (
@@ -57,7 +57,7 @@ def apart(model, rows, prompts):
 def test_answers_have_the_log_probabilities_and_gradients_that_they_have_alone(kind):
     model, (rows, prompts) = some_model(kind), some_rows()
     usual = copy.deepcopy(model)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_pairs_padding_free(model, some_pairs(), PLAIN) is None
     expected = apart(usual, rows, prompts)
     found, told = token_log_probabilities(model.get_base_model(), rows, prompts, figures=True)

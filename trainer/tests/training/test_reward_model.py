@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from trainer.kernels.lora import fuse_lora_layers
+from trainer.kernels.install import install_linear
 from trainer.padding_free import padding_free
 from trainer.padding_free.answers import laid_out, make_rewards_padding_free, rewards_of
 from trainer.padding_free.shared_rows import LEAST_SHARED, grouped
@@ -49,7 +49,7 @@ def test_answers_have_the_rewards_and_gradients_that_they_have_alone(tmp_path, k
     model.config.pad_token_id = 0
     exact = adapted(copy.deepcopy(model))
     model = adapted(model.to(torch.bfloat16) if half else model)
-    fuse_lora_layers(model, "cpu")
+    install_linear(model, "cpu")
     assert make_rewards_padding_free(model, rows, 0, HALF if half else PLAIN) is None
     expected = torch.cat([exact(input_ids=torch.tensor([row])).logits[:, 0] for row in rows])
     found = rewards_of(model.get_base_model(), laid_out(rows, 0))

@@ -10,7 +10,7 @@ import transformers
 
 from trainer.kernels import native
 from trainer.kernels.few_rows import few_rows
-from trainer.kernels.layers import as_the_library, fuse_layers, unfuse_layers
+from trainer.kernels.install import install, install_linear, uninstalled
 from trainer.tests.padding_free.test_padding_free import gradients, rows_of, some_model
 
 # Layers that rotate queries and keys with Hone's kernel, where there is one.
@@ -37,7 +37,7 @@ def test_layers_with_the_same_input_are_the_library_s(kind, own, computed_by):
         if "norm" in name:
             parameter.data += torch.randn_like(parameter) / 4
     quick = copy.deepcopy(model)
-    fuse_layers(quick, "cpu")
+    install(quick, "cpu")
     assert own_layers(quick) == (own if computed_by == "kernels" else own - ROTATED[kind.capitalize()])
     ids = torch.tensor([rows_of()[0]["input_ids"]])
     # A copy computes with its own weights.
@@ -61,9 +61,9 @@ def test_layers_with_the_same_input_are_the_library_s(kind, own, computed_by):
         torch.testing.assert_close(quick(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
     with quick.disable_adapter(), model.disable_adapter():
         torch.testing.assert_close(quick(ids).logits, model(ids).logits, rtol=1e-4, atol=1e-5)
-    with as_the_library(quick):
+    with uninstalled(quick):
         assert own_layers(quick) == set()
-    unfuse_layers(quick, "cpu")
+    install_linear(quick, "cpu")
     assert own_layers(quick) == {"Linear"}
 
 
@@ -75,14 +75,14 @@ def test_a_norm_that_computes_something_else_stays_as_it_is():
             return super().forward(x) * 1.1
 
     model.get_base_model().model.norm.__class__ = OtherRMSNorm
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     assert "forward" not in vars(model.get_base_model().model.norm)
 
 
 def test_layers_that_get_different_inputs_compute_apart():
     model = some_model("llama")
     usual = copy.deepcopy(model)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     mine, theirs = (which.get_base_model().model.layers[0].self_attn for which in (model, usual))
     one, two = torch.randn(2, 3, 64).unbind(0)
     for _ in range(2):
@@ -93,10 +93,10 @@ def test_layers_that_get_different_inputs_compute_apart():
 
 def test_nothing_of_an_attention_that_fails_between_its_layers_stays(computed_by):
     model = some_model("llama")
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     # Of a copy, and of layers that were fused before.
     model = copy.deepcopy(model)
-    fuse_layers(model, "cpu")
+    install(model, "cpu")
     attention = model.get_base_model().model.layers[0].self_attn
     assert len(attention._forward_hooks) == 1
     inputs = []
@@ -114,3 +114,22 @@ def test_nothing_of_an_attention_that_fails_between_its_layers_stays(computed_by
     failing.remove()
     model(ids, labels=ids).loss.backward()
     assert attention.v_proj.lora_B["default"].weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("kernel", ["lora", "norms", "rotations"])
+def test_each_kernel_can_be_installed_alone(kernel):
+    model = some_model("llama")
+    flags = dict.fromkeys(("lora", "same_inputs", "norms", "rotations", "last_layer"), False)
+    install(model, "cpu", **flags)
+    assert own_layers(model) == set()
+    install(model, "cpu", **{**flags, kernel: True})
+    wanted = {
+        "lora": {"Linear"},
+        "norms": {"LlamaRMSNorm"},
+        "rotations": ROTATED["Llama"],
+    }
+    assert own_layers(model) == wanted[kernel]
+    ids = torch.tensor([rows_of()[0]["input_ids"]])
+    ours = model(ids).logits
+    with uninstalled(model):
+        torch.testing.assert_close(ours, model(ids).logits, rtol=1e-4, atol=1e-5)
