@@ -27,7 +27,7 @@ template <typename Kind>
 struct Workspace {
   Buffer<typename Kind::Element> queries, rows, across, keys_across, values_across, keys, values, narrow,
       downwards;
-  Buffer<float> shares, slopes, found, of_keys, of_values;
+  Buffer<float> probabilities, slopes, found, of_keys, of_values;
 };
 
 /** Attention of the heads of one group. */
@@ -52,17 +52,17 @@ class Group {
     const size_t whole = WholeVectors(keys.Count());
     PackAcross(KeysOf(), keys, whole, work_.keys_across);
     Element* const values = PackRows(Values(), keys, work_.values);
-    float* const shares = work_.shares.Of(kBlock * whole);
+    float* const probabilities = work_.probabilities.Of(kBlock * whole);
     Element* const narrow = work_.narrow.Of(kBlock * whole);
     float* const found = work_.found.Of(kBlock * wide_);
     ForBlocks(row, [&](size_t head, size_t first, size_t count, size_t seen) {
       const Element* const asked = PackQueries(given_.query, QueryStep(), head, row, first, count);
       const size_t columns = WholeVectors(seen);
       Multiply<Kind>({asked, HeadElements(), 1}, work_.keys_across.Of(0), whole, count, HeadElements(),
-                     columns, Floats{shares, whole, false});
+                     columns, Floats{probabilities, whole, false});
       for (size_t at = 0; at < count; ++at) {
         const size_t visible = Visible(row, first + at, seen);
-        float* const scores = shares + at * whole;
+        float* const scores = probabilities + at * whole;
         float largest, sum;
         Soften(scores, visible, columns, &largest, &sum);
         sums_of_[at] = sum;
@@ -84,9 +84,9 @@ class Group {
     PackAcross(KeysOf(), keys, whole, work_.keys_across);
     PackAcross(Values(), keys, whole, work_.values_across);
     Element* const key_rows = PackRows(KeysOf(), keys, work_.keys);
-    float* const shares = work_.shares.Of(kBlock * whole);
+    float* const probabilities = work_.probabilities.Of(kBlock * whole);
     float* const slopes = work_.slopes.Of(kBlock * whole);
-    // The shares, and then the slopes, of a block with the dimension of queries in the elements.
+    // The probabilities, and then the slopes, of a block with the dimension of queries in the elements.
     Element* const downwards = work_.downwards.Of(kBlock * whole);
     Element* const narrow = work_.narrow.Of(kBlock * whole);
     float* const found = work_.found.Of(kBlock * wide_);
@@ -95,29 +95,31 @@ class Group {
     std::fill(of_keys, of_keys + size_ * whole, 0.0f);
     std::fill(of_values, of_values + size_ * whole, 0.0f);
     Element* const across = work_.across.Of(size_ * kBlock);
-    const Steps upper_step{heads_ * size_, size_};
+    const Steps grad_output_step{heads_ * size_, size_};
     ForBlocks(row, [&](size_t head, size_t first, size_t count, size_t seen) {
       const size_t columns = WholeVectors(seen);
       const size_t pairs = (count + kNumbers - 1) / kNumbers;
       const Element* asked = PackQueries(given_.query, QueryStep(), head, row, first, count);
       Multiply<Kind>({asked, HeadElements(), 1}, work_.keys_across.Of(0), whole, count, HeadElements(),
-                     columns, Floats{shares, whole, false});
+                     columns, Floats{probabilities, whole, false});
       for (size_t at = 0; at < count; ++at) {
-        Soften(shares + at * whole, SumsOf(row, first + at)[head], Visible(row, first + at, seen), columns);
+        Soften(probabilities + at * whole, SumsOf(row, first + at)[head], Visible(row, first + at, seen),
+               columns);
       }
-      // Of values: the shares of all queries times what their answers' gradients are.
-      Downwards<Kind>(shares, whole, count, columns, downwards);
-      QueriesAcross(given_.upper, upper_step, head, row, first, count, across);
+      // Of values: the probabilities of all queries times what their answers' gradients are.
+      Downwards<Kind>(probabilities, whole, count, columns, downwards);
+      QueriesAcross(given_.grad_output, grad_output_step, head, row, first, count, across);
       Multiply<Kind>({across, kBlock / kNumbers, 1}, downwards, whole, size_, pairs, columns,
                      Floats{of_values, whole, true});
-      const Element* const upper = PackQueries(given_.upper, upper_step, head, row, first, count);
-      Multiply<Kind>({upper, HeadElements(), 1}, work_.values_across.Of(0), whole, count, HeadElements(),
-                     columns, Floats{slopes, whole, false});
+      const Element* const grad_output =
+          PackQueries(given_.grad_output, grad_output_step, head, row, first, count);
+      Multiply<Kind>({grad_output, HeadElements(), 1}, work_.values_across.Of(0), whole, count,
+                     HeadElements(), columns, Floats{slopes, whole, false});
       for (size_t at = 0; at < count; ++at) {
         const float mean = Dot(AnswerOf(given_.answer, row, first + at, head),
-                               AnswerOf(given_.upper, row, first + at, head));
+                               AnswerOf(given_.grad_output, row, first + at, head));
         float* const slope = slopes + at * whole;
-        const float* const share = shares + at * whole;
+        const float* const share = probabilities + at * whole;
         for (size_t key = 0; key < columns; key += kLanes) {
           Store(slope + key, Load(share + key) * (Load(slope + key) - mean));
         }

@@ -47,11 +47,11 @@ struct Numbers {
 
   template <typename Vector>
   void Backward(int64_t at, Vector vector) const {
-    const Lanes x = vector.From(gate + at), upper = vector.From(product + at);
+    const Lanes x = vector.From(gate + at), grad_output = vector.From(product + at);
     const Lanes share = 1.0f / (1.0f + Exp(-x));
-    const Lanes of_active = Rounded<Number>(upper * vector.From(up + at));
+    const Lanes of_active = Rounded<Number>(grad_output * vector.From(up + at));
     vector.To(gate_gradient + at, of_active * share * (1.0f + x * (1.0f - share)));
-    vector.To(product + at, Rounded<Number>(x * share) * upper);
+    vector.To(product + at, Rounded<Number>(x * share) * grad_output);
   }
 };
 

@@ -42,7 +42,7 @@ struct HoneAttention {
   int32_t threads;
   /** Backward: the gradient of the answer, (tokens, heads, size) without gaps, and those of the queries,
    * likewise, and in float32 those of keys and values, (tokens, groups, size), which are added to. */
-  const void* upper;
+  const void* grad_output;
   void* query_gradient;
   float *key_gradient, *value_gradient;
 };
@@ -68,7 +68,7 @@ struct HoneNorm {
   /** Forward: the norm. Backward: the gradient of `x`. */
   void* answer;
   /** Backward: the gradient of the norm; forward null. */
-  const void* upper;
+  const void* grad_output;
   int64_t rows, size;
   float added, epsilon;
   int32_t type;
@@ -77,13 +77,13 @@ struct HoneNorm {
 
 /** The softmax of rows of logits, what it says of a label in each, and the gradient of its logarithm. */
 struct HoneSoftmax {
-  /** (rows, words), without gaps: becomes `sign` * (softmax - 1 at the label), where `sign` is not 0. */
+  /** (rows, vocab_size), without gaps: becomes `sign` * (softmax - 1 at the label), where `sign` is not 0. */
   void* logits;
   const int64_t* labels;
   /** For each row: the label's logit; the logarithm of the sum of exponentials; the mean of the logits; their
    * mean by the softmax; and whether the label's is the first of the largest, 1 or 0. */
   float *chosen, *sum, *mean, *expected, *likeliest;
-  int64_t rows, words;
+  int64_t rows, vocab_size;
   float sign;
   int32_t type;
   int32_t threads;

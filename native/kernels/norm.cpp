@@ -15,7 +15,7 @@ namespace {
 
 template <typename Number>
 struct Row {
-  const Number *x, *weight, *upper;
+  const Number *x, *weight, *grad_output;
   Number* answer;
   size_t size;
 
@@ -54,11 +54,12 @@ struct Row {
   void Backward(float added, float factor) const {
     Lanes total{};
     Each([&](size_t at, auto load, auto) {
-      total += load(upper + at) * (load(weight + at) + added) * load(x + at);
+      total += load(grad_output + at) * (load(weight + at) + added) * load(x + at);
     });
     const float share = Sum(total) / static_cast<float>(size) * factor * factor;
     Each([&](size_t at, auto load, auto store) {
-      store(answer + at, (load(upper + at) * (load(weight + at) + added) - load(x + at) * share) * factor);
+      store(answer + at,
+            (load(grad_output + at) * (load(weight + at) + added) - load(x + at) * share) * factor);
     });
   }
 };
@@ -68,10 +69,11 @@ void Rows(const HoneNorm& given) {
 #pragma omp parallel for num_threads(given.threads) if (given.threads > 1 && given.rows * given.size > kFew)
   for (int64_t row = 0; row < given.rows; ++row) {
     const int64_t at = row * given.size;
-    const Row<Number> part{static_cast<const Number*>(given.x) + at, static_cast<const Number*>(given.weight),
-                           given.upper == nullptr ? nullptr : static_cast<const Number*>(given.upper) + at,
-                           static_cast<Number*>(given.answer) + at, static_cast<size_t>(given.size)};
-    if (given.upper == nullptr) {
+    const Row<Number> part{
+        static_cast<const Number*>(given.x) + at, static_cast<const Number*>(given.weight),
+        given.grad_output == nullptr ? nullptr : static_cast<const Number*>(given.grad_output) + at,
+        static_cast<Number*>(given.answer) + at, static_cast<size_t>(given.size)};
+    if (given.grad_output == nullptr) {
       part.Forward(given.added, given.epsilon, given.factors + row);
     } else {
       part.Backward(given.added, given.factors[row]);

@@ -14,28 +14,28 @@ namespace {
 
 /** `logits`, as float32 with what has the smallest share up to whole vectors, in `wide`. */
 template <typename Number>
-void Widen(const Number* logits, size_t words, float* wide) {
+void Widen(const Number* logits, size_t vocab_size, float* wide) {
   size_t at = 0;
-  for (; at + kLanes <= words; at += kLanes) Store(wide + at, Load(logits + at));
-  if (at == words) return;
+  for (; at + kLanes <= vocab_size; at += kLanes) Store(wide + at, Load(logits + at));
+  if (at == vocab_size) return;
   Store(wide + at, All(-std::numeric_limits<float>::infinity()));
-  StoreSome(wide + at, LoadSome(logits + at, words - at), words - at);
+  StoreSome(wide + at, LoadSome(logits + at, vocab_size - at), vocab_size - at);
 }
 
 template <typename Number>
 void Row(const HoneSoftmax& given, size_t row, float* wide) {
-  const auto words = static_cast<size_t>(given.words);
+  const auto vocab_size = static_cast<size_t>(given.vocab_size);
   const auto label = static_cast<size_t>(given.labels[row]);
-  auto* const logits = static_cast<Number*>(given.logits) + row * words;
-  Widen(logits, words, wide);
+  auto* const logits = static_cast<Number*>(given.logits) + row * vocab_size;
+  Widen(logits, vocab_size, wide);
   Lanes most = All(-std::numeric_limits<float>::infinity());
-  for (size_t at = 0; at < words; at += kLanes) most = Larger(Load(wide + at), most);
+  for (size_t at = 0; at < vocab_size; at += kLanes) most = Larger(Load(wide + at), most);
   const float largest = Largest(most);
   const float chosen = wide[label];
   bool likeliest = chosen == largest;
   for (size_t at = 0; likeliest && at < label; ++at) likeliest = wide[at] < largest;
   Lanes total{}, all{}, weighted{};
-  const size_t whole = words / kLanes * kLanes;
+  const size_t whole = vocab_size / kLanes * kLanes;
   for (size_t at = 0; at < whole; at += kLanes) {
     const Lanes logit = Load(wide + at), share = Exp(logit - largest);
     total += share;
@@ -44,9 +44,9 @@ void Row(const HoneSoftmax& given, size_t row, float* wide) {
     Store(wide + at, share);
   }
   float sum = Sum(total), mean = Sum(all), expected = Sum(weighted);
-  if (whole < words) {
+  if (whole < vocab_size) {
     const Lanes logit = Load(wide + whole), share = Exp(logit - largest);
-    for (size_t lane = 0; lane < words - whole; ++lane) {
+    for (size_t lane = 0; lane < vocab_size - whole; ++lane) {
       sum += share[lane];
       mean += logit[lane];
       expected += share[lane] * logit[lane];
@@ -55,14 +55,14 @@ void Row(const HoneSoftmax& given, size_t row, float* wide) {
   }
   given.chosen[row] = chosen;
   given.sum[row] = largest + std::log(sum);
-  given.mean[row] = mean / static_cast<float>(words);
+  given.mean[row] = mean / static_cast<float>(vocab_size);
   given.expected[row] = expected / sum;
   given.likeliest[row] = likeliest ? 1.0f : 0.0f;
   if (given.sign == 0) return;
   const float factor = given.sign / sum;
   const float of_label = wide[label] * factor - given.sign;
   for (size_t at = 0; at < whole; at += kLanes) Store(logits + at, Load(wide + at) * factor);
-  if (whole < words) StoreSome(logits + whole, Load(wide + whole) * factor, words - whole);
+  if (whole < vocab_size) StoreSome(logits + whole, Load(wide + whole) * factor, vocab_size - whole);
   StoreSome(logits + label, All(of_label), 1);
 }
 
@@ -72,7 +72,7 @@ constexpr size_t kRows = 8;
 template <typename Number>
 void Rows(const HoneSoftmax& given) {
   ForChunks(given.rows, kRows, given.threads, [&](auto& work, size_t first, size_t count) {
-    float* const wide = work.Of(static_cast<size_t>(given.words) + kLanes);
+    float* const wide = work.Of(static_cast<size_t>(given.vocab_size) + kLanes);
     for (size_t row = first; row < first + count; ++row) Row<Number>(given, row, wide);
   });
 }

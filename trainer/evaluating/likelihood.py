@@ -93,14 +93,14 @@ def _losses(
         parts = []
         # A token predicts the next one.
         labels = labels[:, 1:]
-    rows, places = (labels != IGNORED).nonzero(as_tuple=True)
-    answers = labels[rows, places]
+    rows, positions = (labels != IGNORED).nonzero(as_tuple=True)
+    answers = labels[rows, positions]
     size = max(1, LOGITS // inner.config.get_text_config(decoder=True).vocab_size)
     chunk = slice(0, 0)
 
     def chosen(output: ModelOutput) -> ModelOutput:
         """`output` with the states of the chunk's tokens alone, as one row."""
-        return with_states(output, output.last_hidden_state[rows[chunk], places[chunk]][None])
+        return with_states(output, output.last_hidden_state[rows[chunk], positions[chunk]][None])
 
     losses = torch.empty(len(answers), dtype=torch.float32, device=ids.device)
     with ExitStack() as stack:

@@ -83,7 +83,7 @@ def attend(
     """
     last = getattr(module, "used", None)
     if last is not None:
-        last.places = used
+        last.positions = used
     if row_lengths is None and kept is None:
         return _usual(module, query, key, value, attention_mask, dropout, scaling, position_bias, others)
     is_causal = others.get("is_causal")
@@ -136,10 +136,10 @@ def _usual(
 
 
 def _rows(lengths: list[int], sources: list[int] | None, shared: list[int] | None = None) -> list[Row]:
-    """The places of rows with these `lengths` and of their keys."""
+    """The positions of rows with these `lengths` and of their keys."""
     rows, first = [], slice(0, 0)
-    keys = _places(sources) if sources is not None else _places(lengths)
-    for own, other, begun in zip(_places(lengths), keys, shared or [0] * len(lengths), strict=True):
+    keys = _positions(sources) if sources is not None else _positions(lengths)
+    for own, other, begun in zip(_positions(lengths), keys, shared or [0] * len(lengths), strict=True):
         if begun:
             rows.append(Row(own, (slice(first.start, first.start + begun), other)))
         else:
@@ -148,7 +148,7 @@ def _rows(lengths: list[int], sources: list[int] | None, shared: list[int] | Non
     return rows
 
 
-def _places(lengths: list[int]) -> list[slice]:
+def _positions(lengths: list[int]) -> list[slice]:
     """Where rows of these lengths lie that follow each other."""
     return [slice(end - length, end) for length, end in zip(lengths, accumulate(lengths), strict=True)]
 

@@ -181,12 +181,12 @@ def gated_class() -> type[torch.autograd.Function]:
             return shaped(answer, x.shape)
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             rows, low, down, gate, up, low_last, *kept = context.saved_tensors
             *pair, last = layers_kept(kept, context.constants)
             product = _product(gate, up)
             of_product, of_last = gradients_of(
-                product, low_last, [last], last.down, [upper.reshape(-1, upper.shape[-1])], True
+                product, low_last, [last], last.down, [grad_output.reshape(-1, grad_output.shape[-1])], True
             )
             assert of_product is not None
             of_gate, of_up = _gradients(gate, up, of_product, product)

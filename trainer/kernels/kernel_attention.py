@@ -45,8 +45,9 @@ def kernel_attention_class() -> type[torch.autograd.Function]:
             return answer
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             query, key, value, answer, sums = context.saved_tensors
-            return *Attention(query, key, value, *context.others).backward(answer, sums, upper), None, None
+            attention = Attention(query, key, value, *context.others)
+            return *attention.backward(answer, sums, grad_output), None, None
 
     return KernelAttention

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Used:
-    """What the parts of a last layer share: `places`, the tokens whose states are used in the pass that is
+    """What the parts of a last layer share: `positions`, the tokens whose states are used in the pass that is
     computed now, ascending, or None where all are."""
 
     def __init__(self) -> None:
-        self.places: Tensor | None = None
+        self.positions: Tensor | None = None
 
 
 def narrow_last_layer(model: PreTrainedModel) -> None:
@@ -60,36 +60,36 @@ def is_narrow(inner: PreTrainedModel) -> bool:
     return any(_forward_of(module) is _feed_forward for module in inner.modules())
 
 
-def used_queries(rows: list[Row], places: list[int]) -> list[Row]:
-    """`rows` without the queries before the first of `places`, ascending, in each; without rows that have
+def used_queries(rows: list[Row], positions: list[int]) -> list[Row]:
+    """`rows` without the queries before the first of `positions`, ascending, in each; without rows that have
     none."""
     found = []
     for row in rows:
-        at = bisect_left(places, row.queries.start)
-        if at < len(places) and places[at] < row.queries.stop:
-            found.append(Row(slice(places[at], row.queries.stop), row.keys))
+        at = bisect_left(positions, row.queries.start)
+        if at < len(positions) and positions[at] < row.queries.stop:
+            found.append(Row(slice(positions[at], row.queries.stop), row.keys))
     return found
 
 
 def _output(self: LoraLayer, x: Tensor, *args: object, **kwargs: object) -> Tensor:
-    return _at(self.used.places, lora.forward, self, x, *args, **kwargs)
+    return _at(self.used.positions, lora.forward, self, x, *args, **kwargs)
 
 
 def _feed_forward(self: LlamaMLP, x: Tensor, *args: object, **kwargs: object) -> Tensor:
-    places, self.used.places = self.used.places, None
-    return _at(places, gated.forward, self, x, *args, **kwargs)
+    positions, self.used.positions = self.used.positions, None
+    return _at(positions, gated.forward, self, x, *args, **kwargs)
 
 
 def _at(
-    places: Tensor | None,
+    positions: Tensor | None,
     forward: Callable[..., Tensor],
     module: Module,
     x: Tensor,
     *args: object,
     **kwargs: object,
 ) -> Tensor:
-    """What `forward` makes of the tokens at `places` of `x` (1, tokens, size), and 0 for the others."""
-    if places is None:
+    """What `forward` makes of the tokens at `positions` of `x` (1, tokens, size), and 0 for the others."""
+    if positions is None:
         return forward(module, x, *args, **kwargs)
-    found = forward(module, x[:, places], *args, **kwargs)
-    return found.new_zeros(*x.shape[:-1], found.shape[-1]).index_copy(1, places, found)
+    found = forward(module, x[:, positions], *args, **kwargs)
+    return found.new_zeros(*x.shape[:-1], found.shape[-1]).index_copy(1, positions, found)

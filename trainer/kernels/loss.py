@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Logits of a chunk: 32 MiB as float32.
 LOGITS = 1 << 23
 # On a CPU, the most rows of a chunk: enough for a quick product of matrices. Of 32 to 511, 128 to 256 took
-# least time with 16,000 words.
+# least time with a vocabulary of 16,000.
 ROWS = 192
 # On a CPU, the logits of a block: 4 MiB as float32, which stays in its cache between passes over it.
 BLOCK = 1 << 20
@@ -86,10 +86,10 @@ class _Rows:
         import torch
 
         hidden, weight, bias = self.given
-        labels, words = self.labels, weight.shape[0]
+        labels, vocab_size = self.labels, weight.shape[0]
         most = ROWS if weight.device.type == "cpu" else LOGITS
-        size = max(1, min(LOGITS // words, most, len(labels)))
-        memory = torch.empty((size, words), dtype=weight.dtype, device=weight.device)
+        size = max(1, min(LOGITS // vocab_size, most, len(labels)))
+        memory = torch.empty((size, vocab_size), dtype=weight.dtype, device=weight.device)
         told = self._by_kernel if self._has_kernel(memory) else self._by_torch
         for start in range(0, len(labels), size):
             rows = slice(start, min(start + size, len(labels)))
@@ -110,8 +110,8 @@ class _Rows:
 
     def _by_torch(self, product: Tensor, rows: slice) -> Iterator[_Told]:
         """A few rows at a time on a CPU."""
-        on_cpu, words = product.device.type == "cpu", product.shape[1]
-        size = max(1, min(BLOCK // words, len(product))) if on_cpu else len(product)
+        on_cpu, vocab_size = product.device.type == "cpu", product.shape[1]
+        size = max(1, min(BLOCK // vocab_size, len(product))) if on_cpu else len(product)
         for first in range(0, len(product), size):
             part = product[first : first + size]
             yield self._of_block(part, slice(rows.start + first, rows.start + first + len(part)))
@@ -134,16 +134,18 @@ class _Rows:
         likeliest[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
         mean = logits.mean(-1) if self.every else None
         kept = logits.clone() if self.every else None
-        shares = torch.softmax(logits, -1, out=logits)
+        probabilities = torch.softmax(logits, -1, out=logits)
         # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
-        total = (largest - shares.amax(-1, keepdim=True).log())[:, 0]
-        expected = None if kept is None else torch.bmm(shares[:, None], kept[:, :, None])[:, 0, 0]
+        total = (largest - probabilities.amax(-1, keepdim=True).log())[:, 0]
+        expected = None if kept is None else torch.bmm(probabilities[:, None], kept[:, :, None])[:, 0, 0]
         if self.sign != 0.0:
-            upper = shares.scatter_add_(1, labels, torch.full_like(largest, -1.0)).mul_(self.sign * scale)
+            # In the memory of the probabilities.
+            of_logits = probabilities.scatter_add_(1, labels, torch.full_like(largest, -1.0))
+            of_logits.mul_(self.sign * scale)
             if slope is not None:
-                upper *= slope
-            if upper.data_ptr() != product.data_ptr():
-                product.copy_(upper)
+                of_logits *= slope
+            if of_logits.data_ptr() != product.data_ptr():
+                product.copy_(of_logits)
         chosen = chosen[:, 0]
         lost = self._lost(place, chosen)
         return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
@@ -196,9 +198,9 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
             return total / count, correct
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
             (gradient,) = context.saved_tensors
-            return (gradient * (upper / context.count), None, None, None, None, None, None)
+            return (gradient * (grad_output / context.count), None, None, None, None, None, None)
 
     return LabelledLoss
 
@@ -238,9 +240,9 @@ def log_probability_class() -> type[torch.autograd.Function]:
             return found, figures
 
         @staticmethod
-        def backward(context: Context, upper: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: Context, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
             (gradient,) = context.saved_tensors
-            return (gradient * upper[:, None].to(gradient.dtype), None, None, None, None, None)
+            return (gradient * grad_output[:, None].to(gradient.dtype), None, None, None, None, None)
 
     return LogProbability
 

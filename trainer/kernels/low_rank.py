@@ -115,26 +115,26 @@ def _by_kernel(rows: Tensor, layers: list[Layer]) -> bool:
 
 
 def gradients_of(
-    rows: Tensor, low: Tensor, layers: list[Layer], down: Tensor, uppers: list[Tensor], wanted: bool
+    rows: Tensor, low: Tensor, layers: list[Layer], down: Tensor, grad_outputs: list[Tensor], wanted: bool
 ) -> tuple[Tensor | None, list[Tensor | None]]:
     """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
     takes the tensors of layers, theirs."""
     low_upper = low.new_empty(low.shape)
-    by_kernel = _by_kernel(rows, layers) and all(upper.is_contiguous() for upper in uppers)
+    by_kernel = _by_kernel(rows, layers) and all(grad_output.is_contiguous() for grad_output in grad_outputs)
     of_rows: Tensor | None = None
     found: list[Tensor | None] = []
-    every = zip(layers, uppers, _parts(low, layers), _parts(low_upper, layers), strict=True)
-    for layer, upper, part, part_upper in every:
+    every = zip(layers, grad_outputs, _parts(low, layers), _parts(low_upper, layers), strict=True)
+    for layer, grad_output, part, part_grad_output in every:
         scaling = layer.constants.scaling
         if by_kernel:
-            native.down(upper, layer.up, False, scaling, part_upper)
-            of_up = native.gradient(part, upper, True, scaling)
+            native.down(grad_output, layer.up, False, scaling, part_grad_output)
+            of_up = native.gradient(part, grad_output, True, scaling)
         else:
-            part_upper.copy_(upper @ layer.up).mul_(scaling)
-            of_up = (upper.t() @ part).float().mul_(scaling)
+            part_grad_output.copy_(grad_output @ layer.up).mul_(scaling)
+            of_up = (grad_output.t() @ part).float().mul_(scaling)
         if wanted:
             matrix = layer.matrix()
-            of_rows = upper @ matrix if of_rows is None else of_rows.addmm_(upper, matrix)
+            of_rows = grad_output @ matrix if of_rows is None else of_rows.addmm_(grad_output, matrix)
         found += [None, None, None, of_up]
     of_down = native.gradient(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
     if of_rows is not None and by_kernel:
@@ -181,10 +181,10 @@ def low_rank_class() -> type[torch.autograd.Function]:
             return tuple(shaped(answer, x.shape) for answer in answers)
 
         @staticmethod
-        def backward(context: _Context, *uppers: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
             rows, low, down, *kept = context.saved_tensors
             layers = layers_kept(kept, context.constants)
-            flat = [upper.reshape(-1, upper.shape[-1]) for upper in uppers]
+            flat = [grad_output.reshape(-1, grad_output.shape[-1]) for grad_output in grad_outputs]
             of_rows, others = gradients_of(rows, low, layers, down, flat, context.needs_input_grad[0])
             return None if of_rows is None else of_rows.view(context.shape), None, *others
 

@@ -62,7 +62,7 @@ class _Attention(Structure):
         *_named(c_int32, "heads", "groups", "size", "causal"),
         *_named(c_float, "scaling"),
         *_named(c_int32, "type", "threads"),
-        *_named(c_void_p, "upper", "query_gradient", "key_gradient", "value_gradient"),
+        *_named(c_void_p, "grad_output", "query_gradient", "key_gradient", "value_gradient"),
     ]
 
 
@@ -89,7 +89,7 @@ class _LowRank(Structure):
 
 class _Norm(Structure):
     _fields_ = [
-        *_named(c_void_p, "x", "weight", "factors", "answer", "upper"),
+        *_named(c_void_p, "x", "weight", "factors", "answer", "grad_output"),
         *_named(c_int64, "rows", "size"),
         *_named(c_float, "added", "epsilon"),
         *_named(c_int32, "type", "threads"),
@@ -111,7 +111,7 @@ class _Softmax(Structure):
     _fields_ = [
         *_named(c_void_p, "logits", "labels"),
         *_named(c_void_p, "chosen", "sum", "mean", "expected", "likeliest"),
-        *_named(c_int64, "rows", "words"),
+        *_named(c_int64, "rows", "vocab_size"),
         *_named(c_float, "sign"),
         *_named(c_int32, "type", "threads"),
     ]
@@ -238,18 +238,18 @@ class Attention:
         self._call(0, answer, sums)
         return answer, sums
 
-    def backward(self, answer: Tensor, sums: Tensor, upper: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(self, answer: Tensor, sums: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The gradients of query, key and value."""
         import torch
 
-        upper = upper.contiguous()
+        grad_output = grad_output.contiguous()
         # Not all queries need be in a row.
         of_query = torch.zeros_like(answer)
         # Heads, and rows that share keys, add to them.
         of_key, of_value = (
             torch.zeros(1, part.shape[2], part.shape[1], part.shape[3]) for part in self.given[1:]
         )
-        self._call(1, answer, sums, upper, of_query, of_key, of_value)
+        self._call(1, answer, sums, grad_output, of_query, of_key, of_value)
         found = [part.to(answer.dtype).transpose(1, 2) for part in (of_query, of_key, of_value)]
         return found[0], found[1], found[2]
 
@@ -277,12 +277,14 @@ def gate(gates: Tensor, ups: Tensor) -> Tensor:
     return product
 
 
-def gate_gradients(gates: Tensor, ups: Tensor, upper: Tensor, of_gates: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of `gates` and `ups` from that of `gate`, `upper`: in the memory of `of_gates` and of
-    `upper`."""
-    _require(_lie_alike(gates, ups, upper, of_gates), "the gradients of a gate")
-    _gate(gates, ups, upper, of_gates)
-    return of_gates, upper
+def gate_gradients(
+    gates: Tensor, ups: Tensor, grad_output: Tensor, of_gates: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of `gates` and `ups` from that of `gate`, `grad_output`: in the memory of `of_gates` and
+    of `grad_output`."""
+    _require(_lie_alike(gates, ups, grad_output, of_gates), "the gradients of a gate")
+    _gate(gates, ups, grad_output, of_gates)
+    return of_gates, grad_output
 
 
 def _gate(gates: Tensor, ups: Tensor, product: Tensor, of_gates: Tensor | None) -> None:
@@ -364,21 +366,21 @@ def norm(x: Tensor, weight: Tensor, added: float, epsilon: float) -> tuple[Tenso
     return _norm(x, weight, added, epsilon, factors, None), factors
 
 
-def norm_gradient(x: Tensor, weight: Tensor, added: float, factors: Tensor, upper: Tensor) -> Tensor:
-    """The gradient of `x` from that of `norm`, `upper`."""
-    return _norm(x, weight, added, 0.0, factors, upper.contiguous())
+def norm_gradient(x: Tensor, weight: Tensor, added: float, factors: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient of `x` from that of `norm`, `grad_output`."""
+    return _norm(x, weight, added, 0.0, factors, grad_output.contiguous())
 
 
 def _norm(
-    x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, upper: Tensor | None
+    x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, grad_output: Tensor | None
 ) -> Tensor:
     import torch
 
     fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.is_contiguous()
-    _require(fits and _lie_alike(x, x if upper is None else upper), "a norm")
+    _require(fits and _lie_alike(x, x if grad_output is None else grad_output), "a norm")
     answer = torch.empty_like(x)
     pointers = [part.data_ptr() for part in (x, weight, factors, answer)]
-    last = None if upper is None else upper.data_ptr()
+    last = None if grad_output is None else grad_output.data_ptr()
     sizes = x.numel() // x.shape[-1], x.shape[-1]
     _functions().hone_norm(byref(_Norm(*pointers, last, *sizes, added, epsilon, _type(x), _threads())))
     return answer
@@ -406,25 +408,25 @@ def rotation(x: Tensor, cosines: Tensor, sines: Tensor, backward: bool) -> Tenso
 
 
 def softmax(logits: Tensor, labels: Tensor, sign: float) -> Tensor:
-    """What the softmax of `logits` (rows, words), without gaps, says of the `labels` of the rows: the label's
-    logit, the logarithm of the sum of exponentials, the mean of the logits, their mean by the softmax, and
-    whether the label's is the first of the largest; float32 (5, rows).
+    """What the softmax of `logits` (rows, vocab_size), without gaps, says of the `labels` of the rows: the
+    label's logit, the logarithm of the sum of exponentials, the mean of the logits, their mean by the
+    softmax, and whether the label's is the first of the largest; float32 (5, rows).
 
     Logits become `sign` times the softmax less 1 at the label, unless `sign` is 0. IndexError where a label
-    is none of the words.
+    is outside of the vocabulary.
     """
     import torch
 
-    rows, words = logits.shape
+    rows, vocab_size = logits.shape
     fits = labels.shape == (rows,) and labels.dtype == torch.int64 and logits.is_contiguous()
     _require(fits, "logits and labels")
-    # A model may have fewer words than its tokenizer.
-    if rows > 0 and not 0 <= int(labels.min()) <= int(labels.max()) < words:
-        raise IndexError(f"a label is none of the model's {words} tokens")
+    # A model's vocabulary may be smaller than its tokenizer's.
+    if rows > 0 and not 0 <= int(labels.min()) <= int(labels.max()) < vocab_size:
+        raise IndexError(f"a label is none of the model's {vocab_size} tokens")
     found = torch.empty(5, rows)
     labels = labels.contiguous()
     figures = [figure.data_ptr() for figure in found]
-    others = rows, words, sign, _type(logits), _threads()
+    others = rows, vocab_size, sign, _type(logits), _threads()
     if (
         _functions().hone_softmax(byref(_Softmax(logits.data_ptr(), labels.data_ptr(), *figures, *others)))
         != 0

@@ -109,13 +109,14 @@ def norm_class() -> type[torch.autograd.Function]:
             return answer
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             x, weight, factor = context.saved_tensors
             if context.by_kernel:
-                return native.norm_gradient(x, weight, context.added, factor, upper), None, None, None
-            upper = upper.float() * (weight.float() + context.added)
+                return native.norm_gradient(x, weight, context.added, factor, grad_output), None, None, None
+            grad_output = grad_output.float() * (weight.float() + context.added)
             wide = x.float()
-            shares = (upper * wide).mean(-1, keepdim=True).mul_(factor).mul_(factor)
-            return upper.addcmul_(wide, shares, value=-1.0).mul_(factor).to(x.dtype), None, None, None
+            projection = (grad_output * wide).mean(-1, keepdim=True).mul_(factor).mul_(factor)
+            of_x = grad_output.addcmul_(wide, projection, value=-1.0).mul_(factor)
+            return of_x.to(x.dtype), None, None, None
 
     return Norm

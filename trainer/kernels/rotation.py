@@ -22,7 +22,7 @@ NAME = "apply_rotary_pos_emb"
 
 def fuse_rotations(model: PreTrainedModel) -> None:
     """Lets the attention layers of `model` whose classes call the usual rotation call ours, if it gives the
-    same: some models rotate other places of a head."""
+    same: some models rotate other positions of a head."""
     if native.library() is None:
         return
     for module in model.modules():
@@ -81,10 +81,10 @@ def rotation_class() -> type[torch.autograd.Function]:
             return native.rotation(x, cosines, sines, False)
 
         @staticmethod
-        def backward(context: Context, upper: Tensor) -> tuple[Tensor | None, ...]:
-            if upper.stride(3) != 1:
-                upper = upper.contiguous()
+        def backward(context: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+            if grad_output.stride(3) != 1:
+                grad_output = grad_output.contiguous()
             cosines, sines = context.saved_tensors
-            return native.rotation(upper, cosines, sines, True), None, None
+            return native.rotation(grad_output, cosines, sines, True), None, None
 
     return Rotation

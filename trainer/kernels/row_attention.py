@@ -28,8 +28,8 @@ LONGEST_KEPT = 512
 
 @dataclass(frozen=True)
 class Row:
-    """The places of a row's `queries` in the sequence, and those of its keys in one or two parts: those that
-    are shared with another row come first."""
+    """The positions of a row's `queries` in the sequence, and those of its keys in one or two parts: those
+    that are shared with another row come first."""
 
     queries: slice
     keys: tuple[slice, ...]
@@ -87,20 +87,20 @@ def row_attention_class() -> type[torch.autograd.Function]:
                 keys, values = (_gathered(tensor, row) for tensor in (key, value))
                 long = keys.shape[1] > LONGEST_KEPT and kind.dropout == 0.0
                 for start in row.blocks:
-                    queries, seen, shares = _shares(query, keys, bias, row, start, kind)
-                    dropped = _dropped(shares, kind.dropout)
-                    used = shares if dropped is None else shares * dropped
+                    queries, seen, probabilities = _probabilities(query, keys, bias, row, start, kind)
+                    dropped = _dropped(probabilities, kind.dropout)
+                    used = probabilities if dropped is None else probabilities * dropped
                     found = torch.bmm(used, values[:, seen])
                     _of_heads(answer, queries, keys.shape[0]).copy_(
                         found.view(*_split(found, queries), -1).permute(2, 0, 1, 3)
                     )
-                    kept += [None, None] if long else [shares, dropped]
+                    kept += [None, None] if long else [probabilities, dropped]
             context.save_for_backward(query, key, value, bias, *kept)
             context.rows, context.kind = rows, kind
             return answer
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
+        def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             query, key, value, bias, *kept = context.saved_tensors
             kind = context.kind
             # Not all queries need be in a row.
@@ -114,20 +114,20 @@ def row_attention_class() -> type[torch.autograd.Function]:
                     torch.zeros_like(part, dtype=torch.float32) for part in (keys, values)
                 )
                 for start in row.blocks:
-                    shares, dropped = next(saved), next(saved)
+                    probabilities, dropped = next(saved), next(saved)
                     queries = _queries(row, start)
                     seen = _seen(keys.shape[1], row, start, kind)
-                    if shares is None:
-                        shares = _shares(query, keys, bias, row, start, kind)[2]
-                    used = shares if dropped is None else shares * dropped
+                    if probabilities is None:
+                        probabilities = _probabilities(query, keys, bias, row, start, kind)[2]
+                    used = probabilities if dropped is None else probabilities * dropped
                     groups = keys.shape[0]
-                    given = _of_heads(upper, queries, groups).permute(1, 2, 0, 3)
+                    given = _of_heads(grad_output, queries, groups).permute(1, 2, 0, 3)
                     given = given.reshape(groups, -1, values.shape[2])
                     own_values[:, seen] += torch.bmm(used.transpose(1, 2), given)
                     slope = torch.bmm(given, values[:, seen].transpose(1, 2))
                     if dropped is not None:
                         slope *= dropped
-                    slope = torch._softmax_backward_data(slope, shares, -1, shares.dtype)
+                    slope = torch._softmax_backward_data(slope, probabilities, -1, probabilities.dtype)
                     asked = query[0, :, queries].reshape(groups, -1, query.shape[3])
                     found = torch.bmm(slope, keys[:, seen])
                     of_query[0, :, queries] = found.view(query.shape[1], -1, query.shape[3])
@@ -154,7 +154,7 @@ def _gathered(tensor: Tensor, row: Row) -> Tensor:
 
 
 def _queries(row: Row, start: int) -> slice:
-    """The places of the queries of the block of a row that begins at `start`."""
+    """The positions of the queries of the block of a row that begins at `start`."""
     begun = row.queries.start + start
     return slice(begun, min(begun + BLOCK, row.queries.stop))
 
@@ -170,10 +170,10 @@ def _seen(length: int, row: Row, start: int, kind: Kind) -> slice:
     return slice(first, place + queries.stop - queries.start)
 
 
-def _shares(
+def _probabilities(
     query: Tensor, keys: Tensor, bias: Tensor | None, row: Row, start: int, kind: Kind
 ) -> tuple[slice, slice, Tensor]:
-    """The places of the queries (scaled) of a block, those of the keys that they see, and how much each
+    """The positions of the queries (scaled) of a block, those of the keys that they see, and how much each
     attends to each: (groups, heads of a group * queries, keys)."""
     import torch
 
@@ -194,11 +194,13 @@ def _shares(
     return queries, seen, torch.softmax(scores, -1, out=scores)
 
 
-def _dropped(shares: Tensor, dropout: float) -> Tensor | None:
-    """What shares are multiplied with, None without dropout."""
+def _dropped(probabilities: Tensor, dropout: float) -> Tensor | None:
+    """What probabilities are multiplied with, None without dropout."""
     import torch
 
-    return None if dropout == 0.0 else torch.empty_like(shares).bernoulli_(1 - dropout).div_(1 - dropout)
+    return (
+        None if dropout == 0.0 else torch.empty_like(probabilities).bernoulli_(1 - dropout).div_(1 - dropout)
+    )
 
 
 def _of_heads(tensor: Tensor, queries: slice, groups: int) -> Tensor:

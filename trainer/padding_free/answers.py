@@ -32,12 +32,12 @@ def token_log_probabilities(
     import torch
 
     laid, numbers = grouped(rows)
-    places: list[int] = []
+    positions: list[int] = []
     labels: list[int] = []
     for row, number, prompt in zip(rows, numbers, prompts, strict=True):
-        places += laid.predictions(number, range(prompt, len(row)))
+        positions += laid.predictions(number, range(prompt, len(row)))
         labels += row[prompt:]
-    at = torch.tensor(places, dtype=torch.long, device=inner.device)
+    at = torch.tensor(positions, dtype=torch.long, device=inner.device)
     parts = {"row_lengths": laid.row_lengths, "shared": laid.shared}
     states = row_states(inner, laid.tensors(inner.device), at, **parts)
     return log_probabilities(inner, states, torch.tensor(labels, device=states.device), figures)
@@ -49,17 +49,17 @@ def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Tensor]:
     import torch
 
     laid, at = grouped(rows)
-    places = [laid.place(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
+    positions = [laid.place(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
     parts = list(zip(laid.row_lengths, laid.shared, strict=True))
     # First: the library counts the rows of the first tensor.
-    return {"places": torch.tensor(places), "parts": torch.tensor(parts), **laid.tensors()}
+    return {"positions": torch.tensor(positions), "parts": torch.tensor(parts), **laid.tensors()}
 
 
 def rewards_of(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The reward of each row of `laid_out` by `inner`, a causal model that classifies a sequence by its last
     token other than the one that fills up rows."""
     lengths, shared = inputs["parts"].t().tolist()
-    states = row_states(inner, inputs, inputs["places"], row_lengths=lengths, shared=shared)
+    states = row_states(inner, inputs, inputs["positions"], row_lengths=lengths, shared=shared)
     return inner.score(states)[:, 0]
 
 

@@ -80,11 +80,13 @@ class Draws:
         return drawn(logits.softmax(-1), numbers)
 
 
-def drawn(shares: Tensor, numbers: Tensor) -> Tensor:
-    """The token of each row of `shares` (rows, vocabulary) at which their sum reaches `numbers` (rows, 1),
-    which are at least 0 and less than 1."""
-    sums = shares.double().cumsum(-1)
-    return torch.searchsorted(sums, numbers * sums[:, -1:], right=True)[:, 0].clamp_(max=shares.shape[1] - 1)
+def drawn(probabilities: Tensor, numbers: Tensor) -> Tensor:
+    """The token of each row of `probabilities` (rows, vocabulary) at which their sum reaches `numbers`
+    (rows, 1), which are at least 0 and less than 1."""
+    sums = probabilities.double().cumsum(-1)
+    return torch.searchsorted(sums, numbers * sums[:, -1:], right=True)[:, 0].clamp_(
+        max=probabilities.shape[1] - 1
+    )
 
 
 def continue_prompts(
@@ -265,6 +267,6 @@ def _in_batch(inner: PreTrainedModel, prompts: list[list[int]]) -> Tensor:
     every = inner(input_ids=ids, attention_mask=mask, use_cache=False).logits.float().log_softmax(-1)
     found = []
     for at, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
-        places = range(len(prompt) - 1, len(prompt) + len(answer) - 1)
-        found.append(every[at, list(places), answer])
+        positions = range(len(prompt) - 1, len(prompt) + len(answer) - 1)
+        found.append(every[at, list(positions), answer])
     return torch.cat(found)

@@ -176,9 +176,9 @@ def concatenated(rows: list[list[int]]) -> dict[str, Tensor]:
     import torch
 
     ids = torch.tensor([[token for row in rows for token in row]])
-    places = torch.tensor([[place for row in rows for place in range(len(row))]])
+    positions = torch.tensor([[place for row in rows for place in range(len(row))]])
     labels = torch.tensor([[label for row in rows for label in second_half(row)]])
-    return {"input_ids": ids, "position_ids": places, "labels": labels}
+    return {"input_ids": ids, "position_ids": positions, "labels": labels}
 
 
 def second_half(row: list[int]) -> list[int]:

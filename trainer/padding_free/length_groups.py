@@ -44,8 +44,8 @@ def grouped_by_length(base: type, count: Callable[[dict[str, Tensor]], int]) -> 
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
             items = max(1, count(inputs))
             losses = [super(GroupedByLength, self).compute_loss(model, part) for part in parts]
-            shares = [count(part) / items for part in parts]
-            loss = sum(loss * share for loss, share in zip(losses, shares, strict=True) if share)
+            weights = [count(part) / items for part in parts]
+            loss = sum(loss * weight for loss, weight in zip(losses, weights, strict=True) if weight)
             return (loss, {}) if return_outputs else loss
 
     return GroupedByLength
@@ -66,8 +66,8 @@ def parts_of(inputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
     targets = sources.new_zeros(len(mask))
     labels = inputs.get("labels")
     if labels is not None:
-        places = (labels != -100).long() * (1 + sources.new_tensor(range(labels.shape[1])))
-        targets = places.max(1).values
+        positions = (labels != -100).long() * (1 + sources.new_tensor(range(labels.shape[1])))
+        targets = positions.max(1).values
     lengths = list(zip(sources.tolist(), targets.tolist(), strict=True))
     parts = []
     for rows in groups_of(lengths):

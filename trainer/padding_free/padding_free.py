@@ -107,16 +107,17 @@ def set_attention(inner: PreTrainedModel, name: str) -> None:
 
 
 def row_states(
-    inner: PreTrainedModel, inputs: dict[str, Tensor], places: Tensor | None = None, **rows: object
+    inner: PreTrainedModel, inputs: dict[str, Tensor], positions: Tensor | None = None, **rows: object
 ) -> Tensor:
     """The last hidden states (tokens, size) of `inner` for one concatenated sequence: `input_ids` and
     `position_ids` (1, tokens). `rows` are the arguments of `attend` that tell its rows apart; with
-    `past_key_values` it keeps keys and values. With `places` only the states of these tokens, in that order.
+    `past_key_values` it keeps keys and values. With `positions` only the states of these tokens, in that
+    order.
     """
     import torch
 
-    if places is not None and is_narrow(inner):
-        rows["used"] = places.unique()
+    if positions is not None and is_narrow(inner):
+        rows["used"] = positions.unique()
     states = body_of(inner)(
         input_ids=inputs["input_ids"],
         position_ids=inputs["position_ids"],
@@ -125,7 +126,7 @@ def row_states(
         use_cache="past_key_values" in rows,
         **rows,
     ).last_hidden_state[0]
-    return states if places is None else states[places]
+    return states if positions is None else states[positions]
 
 
 def padding_free_loss(

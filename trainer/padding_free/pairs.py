@@ -35,28 +35,28 @@ def collate(pairs: list[dict[str, list[int]]]) -> dict[str, Any]:
     its rejected answer, one concatenated sequence.
 
     `lengths` (pairs, 3) has the tokens of these three; `labels` the tokens of all answers in their order and
-    `places` where in the sequence each is predicted: the first of both answers by the last of the prompt.
+    `positions` where in the sequence each is predicted: the first of both answers by the last of the prompt.
     The first token of all is predicted by none and has no label. `keys` are numbers that tell pairs apart.
     """
     import torch
 
     laid = SharedRows()
     labels: list[int] = []
-    places: list[int] = []
+    positions: list[int] = []
     for pair in pairs:
         prompt = pair["prompt_ids"]
         for name, shared in (("chosen_ids", 0), ("rejected_ids", len(prompt))):
             row = [*prompt, *pair[name]]
             laid.add(row, shared)
             learned = range(max(1, len(prompt)), len(row))
-            places += laid.predictions(len(laid.starts) - 1, learned)
+            positions += laid.predictions(len(laid.starts) - 1, learned)
             labels += row[learned.start :]
     return {
         # First: the library counts the rows of the first tensor.
         "lengths": torch.tensor([[len(part) for part in _parts(pair)] for pair in pairs]),
         **laid.tensors(),
         "labels": torch.tensor(labels, dtype=torch.long),
-        "places": torch.tensor(places, dtype=torch.long),
+        "positions": torch.tensor(positions, dtype=torch.long),
         "keys": [key_of(pair) for pair in pairs],
     }
 
@@ -98,7 +98,7 @@ def _label_log_probabilities(
     for prompt, chosen, rejected in inputs["lengths"].tolist():
         row_lengths += [prompt + chosen, rejected]
         shared += [0, prompt]
-    states = row_states(inner, inputs, inputs["places"], row_lengths=row_lengths, shared=shared)
+    states = row_states(inner, inputs, inputs["positions"], row_lengths=row_lengths, shared=shared)
     return log_probabilities(inner, states, inputs["labels"], figures)
 
 

@@ -93,8 +93,8 @@ def _with_gradients() -> type[torch.autograd.Function]:
             return loss.clone()
 
         @staticmethod
-        def backward(context: _Context, upper: Tensor) -> tuple[Tensor | None, ...]:
-            found = [None if gradient is None else gradient * upper for gradient in context.gradients]
+        def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+            found = [None if gradient is None else gradient * grad_output for gradient in context.gradients]
             return None, None, *found
 
     return WithGradients

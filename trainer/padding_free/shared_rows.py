@@ -62,7 +62,7 @@ def grouped(rows: list[list[int]]) -> tuple[SharedRows, list[int]]:
 
     The last token of a row is never shared. Rows that share most follow each other.
     """
-    laid, places = SharedRows(), [0] * len(rows)
+    laid, positions = SharedRows(), [0] * len(rows)
     order = sorted(range(len(rows)), key=rows.__getitem__)
     first: list[int] = []
     for number, at in enumerate(order):
@@ -72,8 +72,8 @@ def grouped(rows: list[list[int]]) -> tuple[SharedRows, list[int]]:
         if common < LEAST_SHARED or _gained(row, common, following) > common:
             first, common = row, 0
         laid.add(row, common)
-        places[at] = number
-    return laid, places
+        positions[at] = number
+    return laid, positions
 
 
 def _common(one: list[int], other: list[int]) -> int:

@@ -36,11 +36,11 @@ class Collate:
         import torch
 
         lengths = [len(row["input_ids"]) for row in rows]
-        places = [self.first + place for length in lengths for place in range(length)]
+        positions = [self.first + place for length in lengths for place in range(length)]
         batch = {
             # First: the library counts the rows of the first tensor.
             "lengths": torch.tensor(lengths),
-            "position_ids": torch.tensor([places]),
+            "position_ids": torch.tensor([positions]),
             # The library counts tokens with it.
             "attention_mask": torch.ones(1, sum(lengths), dtype=torch.long),
         }
@@ -84,7 +84,7 @@ def first_position(inner: PreTrainedModel) -> int:
 
 def make_spans_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:
     """Switches `model`, which has its LoRA, to padding-free attention if the first of `rows` have the same
-    probabilities of all places where answers could begin and end; returns why it did not, or None."""
+    probabilities of all positions where answers could begin and end; returns why it did not, or None."""
     import torch
 
     inner = model.get_base_model()
@@ -108,7 +108,7 @@ def make_spans_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Har
             found = inner(**own, attention_mask=torch.ones_like(own["input_ids"]))
             yield torch.cat([found.start_logits, found.end_logits]).float()
 
-    def places(every: Iterable[Tensor]) -> Tensor:
+    def scores(every: Iterable[Tensor]) -> Tensor:
         return torch.cat([logits.log_softmax(-1).flatten() for logits in every])
 
-    return why_padded(model, hardware, lambda: places(apart()), lambda: places(span_logits(inner, batch)))
+    return why_padded(model, hardware, lambda: scores(apart()), lambda: scores(span_logits(inner, batch)))

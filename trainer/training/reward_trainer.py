@@ -35,7 +35,7 @@ class Collate:
 
 def rows_in(inputs: dict[str, Tensor]) -> int:
     """The number of rows of a batch."""
-    return len(inputs["places"])
+    return len(inputs["positions"])
 
 
 def reward_trainer(base: type) -> type:

@@ -137,11 +137,11 @@ def test_queries_of_no_row_have_no_gradient(instructions):
 @pytest.mark.parametrize("count", [1, 15, 16, 3 * 2**14 + 5])
 def test_a_gate_is_silu_times_the_other_half(instructions, dtype, count):
     torch.manual_seed(0)
-    gates, ups, upper = (torch.randn(count).mul(3).to(dtype) for _ in range(3))
+    gates, ups, grad_output = (torch.randn(count).mul(3).to(dtype) for _ in range(3))
     active = torch.nn.functional.silu(gates)
-    expected = active * ups, torch.ops.aten.silu_backward(upper * ups, gates), active * upper
+    expected = active * ups, torch.ops.aten.silu_backward(grad_output * ups, gates), active * grad_output
     product = native.gate(gates, ups)
-    of_gates, of_ups = native.gate_gradients(gates, ups, upper.clone(), torch.empty_like(gates))
+    of_gates, of_ups = native.gate_gradients(gates, ups, grad_output.clone(), torch.empty_like(gates))
     if dtype == torch.bfloat16:
         # Rounded where torch rounds.
         assert float((product != expected[0]).float().mean()) < 1e-3
@@ -153,13 +153,14 @@ def test_a_gate_is_silu_times_the_other_half(instructions, dtype, count):
 @pytest.mark.parametrize("added", [0.0, 1.0])
 def test_a_norm_is_that_of_torch(instructions, dtype, size, added, monkeypatch):
     torch.manual_seed(0)
-    x, weight, upper = (torch.randn(*shape).to(dtype) for shape in ((2, 9, size), (size,), (2, 9, size)))
+    shapes = (2, 9, size), (size,), (2, 9, size)
+    x, weight, grad_output = (torch.randn(*shape).to(dtype) for shape in shapes)
     found = []
     for has_kernels in (True, False):
         monkeypatch.setattr(native, "computes", lambda *_, has_kernels=has_kernels: has_kernels)
         given = x.clone().requires_grad_()
         answer = norm_class().apply(given, weight, added, 1e-5)
-        found.append((answer, *torch.autograd.grad(answer, given, upper)))
+        found.append((answer, *torch.autograd.grad(answer, given, grad_output)))
     near(*found, dtype)
 
 
@@ -249,7 +250,7 @@ def test_what_is_no_number_stays_none(instructions, dtype):
     ("tokens", "size", "outputs"), [(0, 32, 48), (1, 32, 48), (131, 64, 272), (96, 528, 16)]
 )
 def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
-    rows, upper = (torch.randn(tokens, width).bfloat16() for width in (size, outputs))
+    rows, grad_output = (torch.randn(tokens, width).bfloat16() for width in (size, outputs))
     # A part of the low-rank products of several layers.
     low, found = torch.randn(tokens, 48).bfloat16()[:, 16:32], torch.zeros(tokens, 48).bfloat16()
     small, large = torch.randn(16, size).bfloat16(), torch.randn(outputs, 16).bfloat16()
@@ -260,23 +261,24 @@ def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        answer, of_rows = upper.clone(), rows.clone()
+        answer, of_rows = grad_output.clone(), rows.clone()
         native.down(rows, small, True, 1.0, found[:, :16])
-        native.down(upper, large, False, 0.5, found[:, 32:])
+        native.down(grad_output, large, False, 0.5, found[:, 32:])
         native.add_up(answer, low, large, True, 2.0)
         native.add_up(of_rows, low, small, False, 1.0)
-        of_large, of_small = native.gradient(low, upper, True, 2.0), native.gradient(low, rows, False, 1.0)
+        of_large = native.gradient(low, grad_output, True, 2.0)
+        of_small = native.gradient(low, rows, False, 1.0)
     finally:
         torch.set_num_threads(before)
-    rows, upper, low, small, large = (part.float() for part in (rows, upper, low, small, large))
+    rows, grad_output, low, small, large = (part.float() for part in (rows, grad_output, low, small, large))
     rounded = {"rtol": 1e-2, "atol": 1e-2}
     torch.testing.assert_close(found[:, :16].float(), rows @ small.t(), **rounded)
-    torch.testing.assert_close(found[:, 32:].float(), upper @ large * 0.5, **rounded)
+    torch.testing.assert_close(found[:, 32:].float(), grad_output @ large * 0.5, **rounded)
     assert not found[:, 16:32].any()
-    torch.testing.assert_close(answer.float(), upper + 2 * low @ large.t(), **rounded)
+    torch.testing.assert_close(answer.float(), grad_output + 2 * low @ large.t(), **rounded)
     torch.testing.assert_close(of_rows.float(), rows + low @ small, **rounded)
     # Gradients are not rounded.
-    torch.testing.assert_close(of_large, 2 * upper.t() @ low, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(of_large, 2 * grad_output.t() @ low, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(of_small, low.t() @ rows, rtol=1e-5, atol=1e-4)
 
 

@@ -51,7 +51,7 @@ def test_parts_have_all_rows_and_little_padding():
     assert sum(int((part["labels"] != -100).sum()) for part in parts) == sum(count for _, count in LENGTHS)
 
 
-# The second fill most of the width, so that their last places are tokens before and after the turn.
+# The second fill most of the width, so that their last positions are tokens before and after the turn.
 @pytest.mark.parametrize("lengths", [LENGTHS, ((90, 3), (60, 5), (50, 4))])
 def test_a_batch_with_padding_before_its_rows_stays_whole(lengths):
     batch = some_batch(lengths=lengths)

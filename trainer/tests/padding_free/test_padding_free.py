@@ -129,9 +129,9 @@ def test_a_row_does_not_see_the_one_before_it():
 
     def loss_of(first):
         ids = [*first, *rows[1]["input_ids"]]
-        places = [*range(len(first)), *range(LENGTHS[1])]
+        positions = [*range(len(first)), *range(LENGTHS[1])]
         labels = [-100] * len(first) + rows[1]["input_ids"]
-        batch = {"input_ids": ids, "position_ids": places, "labels": labels}
+        batch = {"input_ids": ids, "position_ids": positions, "labels": labels}
         return float(
             padding_free_loss(inner, {name: torch.tensor([value]) for name, value in batch.items()}, None)[0]
         )

@@ -22,7 +22,7 @@ from trainer.tests.padding_free.test_padding_free import PLAIN, gradients
 from trainer.tests.padding_free.test_pairs import told_of
 from trainer.tests.tiny import sentences
 
-# Tokens of rows and the places of their answers: uneven, of one token, at both ends, longer than a block.
+# Tokens of rows and the positions of their answers: uneven, of one token, at both ends, longer than a block.
 ROWS = ((31, 4, 9), (5, 2, 2), (150, 0, 149), (200, 130, 131), (12, 11, 11))
 SIZE = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
 
