@@ -111,6 +111,13 @@ test('experts have no adapter, dense and shared layers do', () => {
   );
 });
 
+test('a step on a GPU holds 2.75 copies of all logits, on a CPU two', () => {
+  const whole = { ...settings, gradientCheckpointing: false, paddingFree: false };
+  const copy = 4 * whole.batchSize * whole.sequenceLength * shape.vocabulary;
+  assert.is(estimate(shape, { ...whole, gpu: true }).logitsBytes, 2.75 * copy);
+  assert.is(estimate(shape, { ...whole, gpu: false }).logitsBytes, 2 * copy);
+});
+
 test('logits that are made in parts do not grow with the batch', () => {
   const parts = estimate(shape, { ...settings, paddingFree: true });
   const more = estimate(shape, { ...settings, paddingFree: true, batchSize: 8 });
