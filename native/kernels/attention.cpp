@@ -17,6 +17,35 @@
 #include "product.h"
 
 namespace HONE_ISA {
+
+/** The operands of attention. Numbers of a head follow each other; steps are in numbers. */
+struct AttentionOperands {
+  const void *query, *key, *value;
+  int64_t query_step, query_head_step;
+  int64_t key_step, key_head_step;
+  int64_t value_step, value_head_step;
+  /** (tokens, heads, size), without gaps. */
+  void* answer;
+  /** (tokens, heads): the logarithm of each query's sum of exponentials. */
+  float* sums;
+  const RowBounds* rows;
+  int64_t row_count;
+  /** `size`, the numbers of a head, is a multiple of 16. */
+  int32_t heads, groups, size;
+  /** Whether the queries of a row are its last tokens, each of which sees no later keys. */
+  int32_t causal;
+  /** Above 0. */
+  float scaling;
+  int32_t type;
+  int32_t threads;
+  int32_t backward;
+  /** Backward: the gradient of the answer, (tokens, heads, size) without gaps, and those of the queries,
+   * likewise, and in float32 those of keys and values, (tokens, groups, size), which are added to. */
+  const void* grad_output;
+  void* query_gradient;
+  float *key_gradient, *value_gradient;
+};
+
 namespace {
 
 /** Queries of a block: whole tiles, and an even number. */
@@ -38,7 +67,7 @@ class Group {
   static constexpr size_t kNumbers = Kind::kNumbers;
 
  public:
-  Group(const HoneAttention& given, size_t group, Workspace<Kind>& work)
+  Group(const AttentionOperands& given, size_t group, Workspace<Kind>& work)
       : given_(given),
         work_(work),
         size_(static_cast<size_t>(given.size)),
@@ -47,7 +76,7 @@ class Group {
         group_(group),
         wide_(WholeVectors(size_)) {}
 
-  void Forward(const HoneRow& row) {
+  void Forward(const RowBounds& row) {
     const Keys keys(row);
     const size_t whole = WholeVectors(keys.Count());
     PackAcross(KeysOf(), keys, whole, work_.keys_across);
@@ -78,7 +107,7 @@ class Group {
     });
   }
 
-  void Backward(const HoneRow& row) {
+  void Backward(const RowBounds& row) {
     const Keys keys(row);
     const size_t whole = WholeVectors(keys.Count());
     PackAcross(KeysOf(), keys, whole, work_.keys_across);
@@ -163,17 +192,17 @@ class Group {
   }
 
   /** The keys that the query of this number in its row sees, of the `seen` ones of its block. */
-  size_t Visible(const HoneRow& row, size_t query, size_t seen) const {
+  size_t Visible(const RowBounds& row, size_t query, size_t seen) const {
     if (given_.causal == 0) return seen;
     return static_cast<size_t>(row.shared + row.own - row.queries) + query + 1;
   }
 
-  float* SumsOf(const HoneRow& row, size_t query) const {
+  float* SumsOf(const RowBounds& row, size_t query) const {
     return given_.sums + (static_cast<size_t>(row.first_query) + query) * heads_;
   }
 
   template <typename Pointer>
-  auto AnswerOf(Pointer* tensor, const HoneRow& row, size_t query, size_t head) const {
+  auto AnswerOf(Pointer* tensor, const RowBounds& row, size_t query, size_t head) const {
     using Found = std::conditional_t<std::is_const_v<Pointer>, const Number, Number>;
     return static_cast<Found*>(tensor) +
            ((static_cast<size_t>(row.first_query) + query) * heads_ + head) * size_;
@@ -181,7 +210,7 @@ class Group {
 
   /** Calls `compute(head, first query, queries, keys that any of them sees)` for every block. */
   template <typename Compute>
-  void ForBlocks(const HoneRow& row, Compute compute) {
+  void ForBlocks(const RowBounds& row, Compute compute) {
     const auto queries = static_cast<size_t>(row.queries);
     const Keys keys(row);
     for (size_t at = 0; at < per_group_; ++at) {
@@ -194,7 +223,7 @@ class Group {
   }
 
   /** The numbers of queries or what is like them (queries, elements of a head). */
-  const Element* PackQueries(const void* tensor, Steps steps, size_t head, const HoneRow& row, size_t first,
+  const Element* PackQueries(const void* tensor, Steps steps, size_t head, const RowBounds& row, size_t first,
                              size_t count) {
     Element* const packed = work_.queries.Of(kBlock * size_);
     const Number* const from = static_cast<const Number*>(tensor) + head * steps.head;
@@ -206,7 +235,7 @@ class Group {
   }
 
   /** The same (numbers of a head, elements of queries). */
-  void QueriesAcross(const void* tensor, Steps steps, size_t head, const HoneRow& row, size_t first,
+  void QueriesAcross(const void* tensor, Steps steps, size_t head, const RowBounds& row, size_t first,
                      size_t count, Element* to) {
     Element* const rows = work_.rows.Of(kBlock * size_);
     const Number* const from = static_cast<const Number*>(tensor) + head * steps.head +
@@ -303,14 +332,14 @@ class Group {
     return Sum(total);
   }
 
-  const HoneAttention& given_;
+  const AttentionOperands& given_;
   Workspace<Kind>& work_;
   const size_t size_, heads_, per_group_, group_, wide_;
   float sums_of_[kBlock];
 };
 
 template <typename Kind, typename Number>
-void Attend(const HoneAttention& given, bool backward) {
+void Attend(const AttentionOperands& given) {
   // Rows that share keys with the one before are one task: they add to the gradients of the same keys.
   std::vector<int64_t> begins;
   for (int64_t row = 0; row < given.row_count; ++row) {
@@ -329,7 +358,7 @@ void Attend(const HoneAttention& given, bool backward) {
       const auto family = static_cast<size_t>(task / given.groups);
       try {
         for (int64_t row = begins[family]; row < begins[family + 1]; ++row) {
-          backward ? group.Backward(given.rows[row]) : group.Forward(given.rows[row]);
+          given.backward != 0 ? group.Backward(given.rows[row]) : group.Forward(given.rows[row]);
         }
       } catch (const std::bad_alloc&) {
         lacks_memory = true;
@@ -341,12 +370,14 @@ void Attend(const HoneAttention& given, bool backward) {
 
 }  // namespace
 
-void Attention(const HoneAttention& given, bool backward) {
-  if (given.type == kHoneFloat32) return Attend<Single, float>(given, backward);
+void Attention(const AttentionOperands& given) {
+  if (given.type == kHoneFloat32) return Attend<Single, float>(given);
 #if defined(__AVX512BF16__)
-  if (given.size % 2 == 0) return Attend<Pairs, Half>(given, backward);
+  if (given.size % 2 == 0) return Attend<Pairs, Half>(given);
 #endif
-  Attend<Single, Half>(given, backward);
+  Attend<Single, Half>(given);
 }
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(attention, HONE_ISA::AttentionOperands, Attention)

@@ -6,6 +6,19 @@
 #include "lanes.h"
 
 namespace HONE_ISA {
+
+/** The feed-forward layer's gate: SiLU(gate) * up, and backward. */
+struct GateOperands {
+  const void *gate, *up;
+  /** Forward: SiLU(gate) * up. Backward: the gradient of that, which becomes the gradient of `up`. */
+  void* product;
+  /** Backward: the gradient of `gate`; forward null. */
+  void* gate_gradient;
+  int64_t count;
+  int32_t type;
+  int32_t threads;
+};
+
 namespace {
 
 /** Numbers that a thread takes at once. */
@@ -64,7 +77,7 @@ void Each(int64_t start, int64_t end, Step step) {
 }
 
 template <typename Number>
-void Gated(const HoneGate& given) {
+void Gated(const GateOperands& given) {
   const Numbers<Number> numbers{static_cast<const Number*>(given.gate), static_cast<const Number*>(given.up),
                                 static_cast<Number*>(given.product),
                                 static_cast<Number*>(given.gate_gradient)};
@@ -84,6 +97,10 @@ void Gated(const HoneGate& given) {
 
 }  // namespace
 
-void Gate(const HoneGate& given) { given.type == kHoneFloat32 ? Gated<float>(given) : Gated<Half>(given); }
+void Gate(const GateOperands& given) {
+  given.type == kHoneFloat32 ? Gated<float>(given) : Gated<Half>(given);
+}
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(gate, HONE_ISA::GateOperands, Gate)

@@ -9,6 +9,22 @@
 
 namespace HONE_ISA {
 
+/** A product with the small matrix of a LoRA layer, in bfloat16 with sums in float32. `rank` and `columns`
+ * are multiples of 16, and all steps are even. */
+struct LowRankOperands {
+  /** Each function tells the shapes. `left` and, except for gradients, `answer` have steps between rows. */
+  const void* left;
+  int64_t left_step;
+  const void* right;
+  void* answer;
+  int64_t answer_step;
+  int64_t rows, rank, columns;
+  float scaling;
+  /** Whether `right`, or in `LowRankGradient` the answer, is transposed. */
+  int32_t transposed;
+  int32_t threads;
+};
+
 #if defined(__AVX512BF16__)
 namespace {
 
@@ -56,7 +72,7 @@ const uint32_t* PackRight(const void* matrix, size_t depth, size_t columns, bool
 }
 
 /** The product of `left` (rows, depth) and `right` (depth, columns), or what it is added to. */
-void Product(const HoneLowRank& given, size_t depth, size_t columns, bool add) {
+void Product(const LowRankOperands& given, size_t depth, size_t columns, bool add) {
   Buffer<uint32_t> buffer;
   const uint32_t* const right = PackRight(given.right, depth, columns, given.transposed != 0, buffer);
   const Matrix left{static_cast<const Half*>(given.left), Size(given.left_step)};
@@ -69,11 +85,17 @@ void Product(const HoneLowRank& given, size_t depth, size_t columns, bool add) {
 
 }  // namespace
 
-void LowRankDown(const HoneLowRank& given) { Product(given, Size(given.columns), Size(given.rank), false); }
+/** `answer` (rows, rank) = scaling * left (rows, columns) * right (columns, rank), or right transposed. */
+void LowRankDown(const LowRankOperands& given) {
+  Product(given, Size(given.columns), Size(given.rank), false);
+}
 
-void LowRankUp(const HoneLowRank& given) { Product(given, Size(given.rank), Size(given.columns), true); }
+/** `answer` (rows, columns) += scaling * left (rows, rank) * right (rank, columns), or right transposed. */
+void LowRankUp(const LowRankOperands& given) { Product(given, Size(given.rank), Size(given.columns), true); }
 
-void LowRankGradient(const HoneLowRank& given) {
+/** `answer` (rank, columns), or transposed, float32 without gaps = scaling * left' * right, of which left is
+ * (rows, rank) and right (rows, columns) without gaps. */
+void LowRankGradient(const LowRankOperands& given) {
   const size_t columns = Size(given.columns), rank = Size(given.rank), rows = Size(given.rows);
   Buffer<uint32_t> buffer;
   uint32_t* const left = buffer.Of((rows + 1) / 2 * rank);
@@ -102,10 +124,14 @@ void LowRankGradient(const HoneLowRank& given) {
 #else
 
 // Not called: the trainer asks whether there are pairs.
-void LowRankDown(const HoneLowRank&) {}
-void LowRankUp(const HoneLowRank&) {}
-void LowRankGradient(const HoneLowRank&) {}
+void LowRankDown(const LowRankOperands&) {}
+void LowRankUp(const LowRankOperands&) {}
+void LowRankGradient(const LowRankOperands&) {}
 
 #endif
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(low_rank_down, HONE_ISA::LowRankOperands, LowRankDown)
+HONE_KERNEL(low_rank_up, HONE_ISA::LowRankOperands, LowRankUp)
+HONE_KERNEL(low_rank_gradient, HONE_ISA::LowRankOperands, LowRankGradient)

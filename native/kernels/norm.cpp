@@ -8,6 +8,23 @@
 #include "lanes.h"
 
 namespace HONE_ISA {
+
+/** A root mean square norm of rows: x / sqrt(mean(x^2) + epsilon) * (weight + added), and backward. */
+struct NormOperands {
+  /** `rows` of `size` numbers, and the weights of a row. */
+  const void *x, *weight;
+  /** What each row is multiplied with. */
+  float* factors;
+  /** Forward: the norm. Backward: the gradient of `x`. */
+  void* answer;
+  /** Backward: the gradient of the norm; forward null. */
+  const void* grad_output;
+  int64_t rows, size;
+  float added, epsilon;
+  int32_t type;
+  int32_t threads;
+};
+
 namespace {
 
 /** Below so many numbers threads cost more than they gain. */
@@ -65,7 +82,7 @@ struct Row {
 };
 
 template <typename Number>
-void Rows(const HoneNorm& given) {
+void Rows(const NormOperands& given) {
 #pragma omp parallel for num_threads(given.threads) if (given.threads > 1 && given.rows * given.size > kFew)
   for (int64_t row = 0; row < given.rows; ++row) {
     const int64_t at = row * given.size;
@@ -83,6 +100,8 @@ void Rows(const HoneNorm& given) {
 
 }  // namespace
 
-void Norm(const HoneNorm& given) { given.type == kHoneFloat32 ? Rows<float>(given) : Rows<Half>(given); }
+void Norm(const NormOperands& given) { given.type == kHoneFloat32 ? Rows<float>(given) : Rows<Half>(given); }
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(norm, HONE_ISA::NormOperands, Norm)

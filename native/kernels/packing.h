@@ -9,6 +9,14 @@
 
 namespace HONE_ISA {
 
+/** The queries of a row, which follow each other, and the keys that they attend to, in one or two parts.
+ * Those of the first part are shared with the row before. */
+struct RowBounds {
+  int64_t first_query, queries;
+  int64_t first_shared, shared;
+  int64_t first_own, own;
+};
+
 /** The numbers of tokens in a row of memory. */
 template <typename Number>
 struct Tokens {
@@ -20,7 +28,7 @@ struct Tokens {
 /** Which tokens of a tensor the keys of a row are. */
 class Keys {
  public:
-  explicit Keys(const HoneRow& row) : row_(row) {}
+  explicit Keys(const RowBounds& row) : row_(row) {}
   size_t Count() const { return static_cast<size_t>(row_.shared + row_.own); }
   size_t Token(size_t key) const {
     const auto shared = static_cast<size_t>(row_.shared);
@@ -29,7 +37,7 @@ class Keys {
   }
 
  private:
-  const HoneRow& row_;
+  const RowBounds& row_;
 };
 
 /** How numbers in memory become elements. */

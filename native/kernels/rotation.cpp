@@ -7,13 +7,32 @@
 #include "lanes.h"
 
 namespace HONE_ISA {
+
+/** The rotation of queries or keys by their positions: in each head, the halves x and y become x cos - y sin
+ * and y cos + x sin; backward, the opposite. */
+struct RotationOperands {
+  /** (tokens, heads, size): steps are in numbers, those of a head follow each other. */
+  const void* x;
+  int64_t step, head_step;
+  /** (tokens, size), without gaps. */
+  const void *cosines, *sines;
+  /** (tokens, heads, size), without gaps. */
+  void* answer;
+  int64_t tokens;
+  /** Half of `size` is a multiple of 16. */
+  int32_t heads, size;
+  int32_t backward;
+  int32_t type;
+  int32_t threads;
+};
+
 namespace {
 
 /** Below so many numbers threads cost more than they gain. */
 [[maybe_unused]] constexpr int64_t kFew = 1 << 14;
 
 template <typename Number>
-void Rotate(const HoneRotation& given) {
+void Rotate(const RotationOperands& given) {
   const int64_t half = given.size / 2, heads = given.heads;
 #pragma omp parallel for num_threads(given.threads) if (given.threads > 1 && \
                                                             given.tokens * heads * half > kFew)
@@ -42,8 +61,10 @@ void Rotate(const HoneRotation& given) {
 
 }  // namespace
 
-void Rotation(const HoneRotation& given) {
+void Rotation(const RotationOperands& given) {
   given.type == kHoneFloat32 ? Rotate<float>(given) : Rotate<Half>(given);
 }
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(rotation, HONE_ISA::RotationOperands, Rotation)

@@ -10,6 +10,21 @@
 #include "lanes.h"
 
 namespace HONE_ISA {
+
+/** The softmax of rows of logits, what it says of a label in each, and the gradient of its logarithm. */
+struct SoftmaxOperands {
+  /** (rows, vocab_size), without gaps: becomes `sign` * (softmax - 1 at the label), where `sign` is not 0. */
+  void* logits;
+  const int64_t* labels;
+  /** For each row: the label's logit; the logarithm of the sum of exponentials; the mean of the logits; their
+   * mean by the softmax; and whether the label's is the first of the largest, 1 or 0. */
+  float *chosen, *sum, *mean, *expected, *likeliest;
+  int64_t rows, vocab_size;
+  float sign;
+  int32_t type;
+  int32_t threads;
+};
+
 namespace {
 
 /** `logits`, as float32 with what has the smallest share up to whole vectors, in `wide`. */
@@ -23,7 +38,7 @@ void Widen(const Number* logits, size_t vocab_size, float* wide) {
 }
 
 template <typename Number>
-void Row(const HoneSoftmax& given, size_t row, float* wide) {
+void Row(const SoftmaxOperands& given, size_t row, float* wide) {
   const auto vocab_size = static_cast<size_t>(given.vocab_size);
   const auto label = static_cast<size_t>(given.labels[row]);
   auto* const logits = static_cast<Number*>(given.logits) + row * vocab_size;
@@ -70,7 +85,7 @@ void Row(const HoneSoftmax& given, size_t row, float* wide) {
 constexpr size_t kRows = 8;
 
 template <typename Number>
-void Rows(const HoneSoftmax& given) {
+void Rows(const SoftmaxOperands& given) {
   ForChunks(given.rows, kRows, given.threads, [&](auto& work, size_t first, size_t count) {
     float* const wide = work.Of(static_cast<size_t>(given.vocab_size) + kLanes);
     for (size_t row = first; row < first + count; ++row) Row<Number>(given, row, wide);
@@ -79,8 +94,10 @@ void Rows(const HoneSoftmax& given) {
 
 }  // namespace
 
-void Softmax(const HoneSoftmax& given) {
+void Softmax(const SoftmaxOperands& given) {
   given.type == kHoneFloat32 ? Rows<float>(given) : Rows<Half>(given);
 }
 
 }  // namespace HONE_ISA
+
+HONE_KERNEL(softmax, HONE_ISA::SoftmaxOperands, Softmax)

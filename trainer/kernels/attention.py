@@ -10,8 +10,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
-from trainer.kernels import native
-from trainer.kernels.kernel_attention import kernel_attention_class
+from trainer.kernels.kernel_attention import attends, kernel_attention_class
 from trainer.kernels.last_layer import used_queries
 from trainer.kernels.row_attention import Kind, Row, row_attention_class
 
@@ -111,7 +110,7 @@ def attend(
     if query.device.type == "cpu":
         if last is not None and used is not None and causal:
             rows = used_queries(rows, used.tolist())
-        if bias is None and kind.plain and native.attends(query, key, value):
+        if bias is None and kind.plain and attends(query, key, value):
             return kernel_attention_class().apply(query, key, value, rows, kind), None
         return row_attention_class().apply(query, key, value, bias, rows, kind), None
     return _by_kernel(query, key, value, bias, rows, kind), None

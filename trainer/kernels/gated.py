@@ -7,6 +7,7 @@ them again.
 
 from __future__ import annotations
 
+from ctypes import Structure, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from types import MethodType
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +23,7 @@ from trainer.kernels.low_rank import (
     outputs_of,
     shaped,
 )
+from trainer.kernels.native import fields
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +44,19 @@ if TYPE_CHECKING:
 # Names of layers with the same input in attention, and of a gated feed-forward layer.
 SAME_INPUT = ("q_proj", "k_proj", "v_proj")
 GATED = ("gate_proj", "up_proj", "down_proj")
+
+
+class _Operands(Structure):
+    """`GateOperands` of native/kernels/gate.cpp."""
+
+    _fields_ = [
+        *fields(c_void_p, "gate", "up", "product", "gate_gradient"),
+        *fields(c_int64, "count"),
+        *fields(c_int32, "type", "threads"),
+    ]
+
+
+GATE = native.Kernel("gate", _Operands)
 
 
 def fuse_same_inputs(model: PreTrainedModel) -> None:
@@ -201,8 +216,8 @@ def _product(gate: Tensor, up: Tensor) -> Tensor:
     """SiLU(gate) * up."""
     import torch
 
-    if native.computes(gate, up):
-        return native.gate(gate, up)
+    if GATE.computes(gate, up):
+        return _gate_by_kernel(gate, up)
     return torch.nn.functional.silu(gate).mul_(up)
 
 
@@ -211,8 +226,34 @@ def _gradients(gate: Tensor, up: Tensor, of_product: Tensor, unused: Tensor) -> 
     overwritten."""
     import torch
 
-    if native.computes(gate, up, of_product):
-        return native.gate_gradients(gate, up, of_product, unused)
+    if GATE.computes(gate, up, of_product):
+        return _gate_gradients_by_kernel(gate, up, of_product, unused)
     of_up = torch.nn.functional.silu(gate).mul_(of_product)
     of_gate = torch.mul(of_product, up, out=unused)
     return torch.ops.aten.silu_backward.grad_input(of_gate, gate, grad_input=of_gate), of_up
+
+
+def _gate_by_kernel(gates: Tensor, ups: Tensor) -> Tensor:
+    """SiLU(`gates`) * `ups`, both without gaps."""
+    import torch
+
+    native.require(native.lie_alike(gates, ups), "a gate")
+    product = torch.empty_like(gates)
+    _call(gates, ups, product, None)
+    return product
+
+
+def _gate_gradients_by_kernel(
+    gates: Tensor, ups: Tensor, grad_output: Tensor, of_gates: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of `gates` and `ups` from `grad_output`, that of the product: in the memory of `of_gates`
+    and of `grad_output`."""
+    native.require(native.lie_alike(gates, ups, grad_output, of_gates), "the gradients of a gate")
+    _call(gates, ups, grad_output, of_gates)
+    return of_gates, grad_output
+
+
+def _call(gates: Tensor, ups: Tensor, product: Tensor, of_gates: Tensor | None) -> None:
+    pointers = [part.data_ptr() for part in (gates, ups, product)]
+    last = None if of_gates is None else of_gates.data_ptr()
+    GATE(*pointers, last, gates.numel(), native.type_of(gates), native.threads())

@@ -8,11 +8,13 @@ them twice. The output layer must be frozen: it gets no gradient.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ctypes import Structure, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.kernels import native
 from trainer.kernels.logits import logits_of
+from trainer.kernels.native import fields
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +34,21 @@ LOGITS = 1 << 23
 ROWS = 192
 # On a CPU, the logits of a block: 4 MiB as float32, which stays in its cache between passes over it.
 BLOCK = 1 << 20
+
+
+class _Operands(Structure):
+    """`SoftmaxOperands` of native/kernels/softmax.cpp."""
+
+    _fields_ = [
+        *fields(c_void_p, "logits", "labels"),
+        *fields(c_void_p, "chosen", "sum", "mean", "expected", "likeliest"),
+        *fields(c_int64, "rows", "vocab_size"),
+        *fields(c_float, "sign"),
+        *fields(c_int32, "type", "threads"),
+    ]
+
+
+SOFTMAX = native.Kernel("softmax", _Operands)
 
 
 class _Told(NamedTuple):
@@ -102,10 +119,10 @@ class _Rows:
                 self.gradient[rows] = product @ weight
 
     def _has_kernel(self, product: Tensor) -> bool:
-        return self.scale == 1.0 and self.softcap is None and native.computes(product)
+        return self.scale == 1.0 and self.softcap is None and SOFTMAX.computes(product)
 
     def _by_kernel(self, product: Tensor, rows: slice) -> Iterator[_Told]:
-        chosen, *others = native.softmax(product, self.labels[rows], self.sign)
+        chosen, *others = softmax_by_kernel(product, self.labels[rows], self.sign)
         yield _Told(rows, chosen, self._lost(rows, chosen), *others)
 
     def _by_torch(self, product: Tensor, rows: slice) -> Iterator[_Told]:
@@ -305,3 +322,27 @@ def has_frozen_head(inner: PreTrainedModel) -> bool:
 
     head = inner.get_output_embeddings()
     return type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters())
+
+
+def softmax_by_kernel(logits: Tensor, labels: Tensor, sign: float) -> Tensor:
+    """What the softmax of `logits` (rows, vocab_size), without gaps, says of the `labels` of the rows: the
+    label's logit, the logarithm of the sum of exponentials, the mean of the logits, their mean by the
+    softmax, and whether the label's is the first of the largest; float32 (5, rows).
+
+    Logits become `sign` times the softmax less 1 at the label, unless `sign` is 0. IndexError where a label
+    is outside of the vocabulary.
+    """
+    import torch
+
+    rows, vocab_size = logits.shape
+    fits = labels.shape == (rows,) and labels.dtype == torch.int64 and logits.is_contiguous()
+    native.require(fits, "logits and labels")
+    # A model's vocabulary may be smaller than its tokenizer's.
+    if rows > 0 and not 0 <= int(labels.min()) <= int(labels.max()) < vocab_size:
+        raise IndexError(f"a label is none of the model's {vocab_size} tokens")
+    found = torch.empty(5, rows)
+    labels = labels.contiguous()
+    figures = [figure.data_ptr() for figure in found]
+    others = rows, vocab_size, sign, native.type_of(logits), native.threads()
+    SOFTMAX(logits.data_ptr(), labels.data_ptr(), *figures, *others)
+    return found

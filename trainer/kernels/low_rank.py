@@ -6,10 +6,12 @@ in 4 bits is dequantized for each product: only the 4 bits are kept for the back
 
 from __future__ import annotations
 
+from ctypes import Structure, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.kernels import native
+from trainer.kernels.native import fields
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +23,26 @@ if TYPE_CHECKING:
     class _Context(Context, Protocol):
         constants: tuple[Constants, ...]
         shape: Size
+
+
+class _Operands(Structure):
+    """`LowRankOperands` of native/kernels/low-rank.cpp."""
+
+    _fields_ = [
+        *fields(c_void_p, "left"),
+        *fields(c_int64, "left_step"),
+        *fields(c_void_p, "right"),
+        *fields(c_void_p, "answer"),
+        *fields(c_int64, "answer_step"),
+        *fields(c_int64, "rows", "rank", "columns"),
+        *fields(c_float, "scaling"),
+        *fields(c_int32, "transposed", "threads"),
+    ]
+
+
+DOWN = native.Kernel("low_rank_down", _Operands)
+UP = native.Kernel("low_rank_up", _Operands)
+GRADIENT = native.Kernel("low_rank_gradient", _Operands)
 
 
 class Constants(NamedTuple):
@@ -93,14 +115,14 @@ def outputs_of(rows: Tensor, layers: list[Layer], down: Tensor) -> tuple[Tensor,
     by_kernel = _by_kernel(rows, layers)
     if by_kernel:
         low = rows.new_empty(len(rows), len(down))
-        native.down(rows, down, True, 1.0, low)
+        _down_by_kernel(rows, down, True, 1.0, low)
     else:
         low = rows @ down.t()
     found = []
     for layer, part in zip(layers, _parts(low, layers), strict=True):
         answer = torch.nn.functional.linear(rows, layer.matrix(), layer.bias)
         if by_kernel:
-            native.add_up(answer, part, layer.up, True, layer.constants.scaling)
+            _add_up_by_kernel(answer, part, layer.up, True, layer.constants.scaling)
         else:
             answer.addmm_(part, layer.up.t(), alpha=layer.constants.scaling)
         found.append(answer)
@@ -111,7 +133,7 @@ def _by_kernel(rows: Tensor, layers: list[Layer]) -> bool:
     """Whether Hone's kernels compute the low-rank part of `layers` for `rows`."""
     ranks = [layer.down.shape[0] for layer in layers]
     plain = all(layer.down.is_contiguous() and layer.up.is_contiguous() for layer in layers)
-    return plain and native.multiplies(rows, ranks, *[layer.up.shape[0] for layer in layers])
+    return plain and multiplies(rows, ranks, *[layer.up.shape[0] for layer in layers])
 
 
 def gradients_of(
@@ -127,8 +149,8 @@ def gradients_of(
     for layer, grad_output, part, part_grad_output in every:
         scaling = layer.constants.scaling
         if by_kernel:
-            native.down(grad_output, layer.up, False, scaling, part_grad_output)
-            of_up = native.gradient(part, grad_output, True, scaling)
+            _down_by_kernel(grad_output, layer.up, False, scaling, part_grad_output)
+            of_up = _gradient_by_kernel(part, grad_output, True, scaling)
         else:
             part_grad_output.copy_(grad_output @ layer.up).mul_(scaling)
             of_up = (grad_output.t() @ part).float().mul_(scaling)
@@ -136,9 +158,11 @@ def gradients_of(
             matrix = layer.matrix()
             of_rows = grad_output @ matrix if of_rows is None else of_rows.addmm_(grad_output, matrix)
         found += [None, None, None, of_up]
-    of_down = native.gradient(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
+    of_down = (
+        _gradient_by_kernel(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
+    )
     if of_rows is not None and by_kernel:
-        native.add_up(of_rows, low_upper, down, False, 1.0)
+        _add_up_by_kernel(of_rows, low_upper, down, False, 1.0)
     elif of_rows is not None:
         of_rows.addmm_(low_upper, down)
     found[2::4] = of_down.split([layer.down.shape[0] for layer in layers])
@@ -189,3 +213,66 @@ def low_rank_class() -> type[torch.autograd.Function]:
             return None if of_rows is None else of_rows.view(context.shape), None, *others
 
     return LowRank
+
+
+def multiplies(rows: Tensor, ranks: list[int], *sizes: int) -> bool:
+    """Whether the kernels can compute with `rows` (tokens, size), matrices of these
+    `ranks` and of `sizes`. Only in bfloat16, where the processor multiplies it and oneDNN would compile a
+    program for each shape."""
+    import torch
+
+    if rows.dtype != torch.bfloat16 or not DOWN.computes(rows) or not rows.is_contiguous():
+        return False
+    fits = all(size % native.HEAD == 0 for size in (*ranks, *sizes, rows.shape[1]))
+    return fits and native.instruction_set() == "avx512_bf16"
+
+
+def _down_by_kernel(left: Tensor, right: Tensor, transposed: bool, scaling: float, answer: Tensor) -> None:
+    """Sets `answer` (tokens, rank) to `scaling` * `left` (tokens, size) @ `right` (size, rank), or that
+    `transposed`."""
+    sizes = left.shape[0], answer.shape[1], left.shape[1]
+    _require_product(answer, left, right, transposed)
+    _low_rank(DOWN, left, right, answer, sizes, scaling, transposed)
+
+
+def _add_up_by_kernel(answer: Tensor, left: Tensor, right: Tensor, transposed: bool, scaling: float) -> None:
+    """Adds `scaling` * `left` (tokens, rank) @ `right` (rank, size), or that `transposed`, to `answer`
+    (tokens, size)."""
+    sizes = left.shape[0], left.shape[1], answer.shape[1]
+    _require_product(answer, left, right, transposed)
+    _low_rank(UP, left, right, answer, sizes, scaling, transposed)
+
+
+def _gradient_by_kernel(left: Tensor, right: Tensor, transposed: bool, scaling: float) -> Tensor:
+    """`scaling` * `left`' @ `right`, (rank, size) of (tokens, rank) and (tokens, size), or that `transposed`;
+    float32."""
+    import torch
+
+    native.require(len(left) == len(right), "a gradient of LoRA")
+    rank, size = left.shape[1], right.shape[1]
+    answer = torch.empty((size, rank) if transposed else (rank, size))
+    sizes = left.shape[0], rank, size
+    _low_rank(GRADIENT, left, right, answer, sizes, scaling, transposed)
+    return answer
+
+
+def _require_product(answer: Tensor, left: Tensor, right: Tensor, transposed: bool) -> None:
+    """RuntimeError unless `answer` has the shape of `left` @ `right`, or that `transposed`."""
+    shape = tuple(reversed(right.shape)) if transposed else tuple(right.shape)
+    fits = shape == (left.shape[1], answer.shape[1]) and len(answer) == len(left)
+    native.require(fits and answer.dtype == left.dtype, "a product of LoRA")
+
+
+def _low_rank(
+    kernel: native.Kernel,
+    left: Tensor,
+    right: Tensor,
+    answer: Tensor,
+    sizes: tuple[int, ...],
+    scaling: float,
+    transposed: bool,
+) -> None:
+    rows = all(part.stride(1) == 1 or part.shape[1] == 1 for part in (left, answer))
+    native.require(rows and right.is_contiguous() and left.dtype == right.dtype, "a product of LoRA")
+    matrices = left.data_ptr(), left.stride(0), right.data_ptr(), answer.data_ptr(), answer.stride(0)
+    kernel(*matrices, *sizes, scaling, transposed, native.threads())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import Structure, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from types import MethodType
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.kernels import native
+from trainer.kernels.native import fields
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 # Rows and relative difference of the test whether a norm is computed alike.
 TRIED_ROWS = 4
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
+
+
+class _Operands(Structure):
+    """`NormOperands` of native/kernels/norm.cpp."""
+
+    _fields_ = [
+        *fields(c_void_p, "x", "weight", "factors", "answer", "grad_output"),
+        *fields(c_int64, "rows", "size"),
+        *fields(c_float, "added", "epsilon"),
+        *fields(c_int32, "type", "threads"),
+    ]
+
+
+NORM = native.Kernel("norm", _Operands)
 
 
 def fuse_norms(model: PreTrainedModel) -> None:
@@ -91,9 +107,9 @@ def norm_class() -> type[torch.autograd.Function]:
         @staticmethod
         def forward(context: _Context, x: Tensor, weight: Tensor, added: float, epsilon: float) -> Tensor:
             context.added = added
-            context.by_kernel = x.is_contiguous() and native.computes(x, weight)
+            context.by_kernel = x.is_contiguous() and NORM.computes(x, weight)
             if context.by_kernel:
-                answer, factor = native.norm(x, weight, added, epsilon)
+                answer, factor = norm(x, weight, added, epsilon)
                 context.save_for_backward(x, weight, factor)
                 return answer
             wide = x.float()
@@ -112,7 +128,7 @@ def norm_class() -> type[torch.autograd.Function]:
         def backward(context: _Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             x, weight, factor = context.saved_tensors
             if context.by_kernel:
-                return native.norm_gradient(x, weight, context.added, factor, grad_output), None, None, None
+                return norm_gradient(x, weight, context.added, factor, grad_output), None, None, None
             grad_output = grad_output.float() * (weight.float() + context.added)
             wide = x.float()
             projection = (grad_output * wide).mean(-1, keepdim=True).mul_(factor).mul_(factor)
@@ -120,3 +136,32 @@ def norm_class() -> type[torch.autograd.Function]:
             return of_x.to(x.dtype), None, None, None
 
     return Norm
+
+
+def norm(x: Tensor, weight: Tensor, added: float, epsilon: float) -> tuple[Tensor, Tensor]:
+    """The root mean square norm of the rows of `x` (…, size), without gaps, with weights of `weight` +
+    `added`; and what each row is multiplied with (…, 1), float32."""
+    import torch
+
+    factors = torch.empty(*x.shape[:-1], 1)
+    return _norm(x, weight, added, epsilon, factors, None), factors
+
+
+def norm_gradient(x: Tensor, weight: Tensor, added: float, factors: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient of `x` from that of `norm`, `grad_output`."""
+    return _norm(x, weight, added, 0.0, factors, grad_output.contiguous())
+
+
+def _norm(
+    x: Tensor, weight: Tensor, added: float, epsilon: float, factors: Tensor, grad_output: Tensor | None
+) -> Tensor:
+    import torch
+
+    fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.is_contiguous()
+    native.require(fits and native.lie_alike(x, x if grad_output is None else grad_output), "a norm")
+    answer = torch.empty_like(x)
+    pointers = [part.data_ptr() for part in (x, weight, factors, answer)]
+    last = None if grad_output is None else grad_output.data_ptr()
+    sizes = x.numel() // x.shape[-1], x.shape[-1]
+    NORM(*pointers, last, *sizes, added, epsilon, native.type_of(x), native.threads())
+    return answer

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import Structure, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 from trainer.kernels import native
+from trainer.kernels.native import fields
 
 if TYPE_CHECKING:
     import torch
@@ -20,10 +22,26 @@ if TYPE_CHECKING:
 NAME = "apply_rotary_pos_emb"
 
 
+class _Operands(Structure):
+    """`RotationOperands` of native/kernels/rotation.cpp."""
+
+    _fields_ = [
+        *fields(c_void_p, "x"),
+        *fields(c_int64, "step", "head_step"),
+        *fields(c_void_p, "cosines", "sines", "answer"),
+        *fields(c_int64, "tokens"),
+        *fields(c_int32, "heads", "size", "backward"),
+        *fields(c_int32, "type", "threads"),
+    ]
+
+
+ROTATION = native.Kernel("rotation", _Operands)
+
+
 def fuse_rotations(model: PreTrainedModel) -> None:
     """Lets the attention layers of `model` whose classes call the usual rotation call ours, if it gives the
     same: some models rotate other positions of a head."""
-    if native.library() is None:
+    if not ROTATION.is_there():
         return
     for module in model.modules():
         forward = type(module).forward
@@ -41,7 +59,7 @@ def _calling(forward: FunctionType, usual: Callable[..., tuple[Tensor, Tensor]])
     def rotated(
         q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        if args or kwargs or not all(native.rotates(part, cos, sin) for part in (q, k)):
+        if args or kwargs or not all(rotates(part, cos, sin) for part in (q, k)):
             return usual(q, k, cos, sin, *args, **kwargs)
         return rotation_class().apply(q, cos, sin), rotation_class().apply(k, cos, sin)
 
@@ -61,7 +79,7 @@ def _is_usual(usual: Callable[..., tuple[Tensor, Tensor]]) -> bool:
     cos, sin = (torch.randn(1, 3, 32, generator=made) for _ in range(2))
     try:
         expected = usual(q, k, cos, sin)
-        found = [native.rotation(part, cos, sin, False) for part in (q, k)]
+        found = [rotation(part, cos, sin, False) for part in (q, k)]
         return all(torch.allclose(*pair, rtol=1e-5, atol=1e-6) for pair in zip(found, expected, strict=True))
     except (TypeError, RuntimeError, ValueError, AttributeError):
         return False
@@ -73,18 +91,38 @@ def rotation_class() -> type[torch.autograd.Function]:
     import torch
 
     class Rotation(torch.autograd.Function):
-        """`apply(x, cosines, sines)`: as `native.rotation`, with the gradient of x."""
+        """`apply(x, cosines, sines)`: as `rotation`, with the gradient of x."""
 
         @staticmethod
         def forward(context: Context, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
             context.save_for_backward(cosines, sines)
-            return native.rotation(x, cosines, sines, False)
+            return rotation(x, cosines, sines, False)
 
         @staticmethod
         def backward(context: Context, grad_output: Tensor) -> tuple[Tensor | None, ...]:
             if grad_output.stride(3) != 1:
                 grad_output = grad_output.contiguous()
             cosines, sines = context.saved_tensors
-            return native.rotation(grad_output, cosines, sines, True), None, None
+            return rotation(grad_output, cosines, sines, True), None, None
 
     return Rotation
+
+
+def rotates(x: Tensor, cosines: Tensor, sines: Tensor) -> bool:
+    """Whether `rotation` can compute with `x` (1, heads, tokens, size), and `cosines` and `sines`."""
+    size = x.shape[3]
+    tables = cosines.shape == sines.shape == (1, x.shape[2], size)
+    plain = x.shape[0] == 1 and x.stride(3) == 1 and cosines.is_contiguous() and sines.is_contiguous()
+    return tables and plain and size % (2 * native.HEAD) == 0 and ROTATION.computes(x, cosines, sines)
+
+
+def rotation(x: Tensor, cosines: Tensor, sines: Tensor, backward: bool) -> Tensor:
+    """The halves of the heads of `x` (1, heads, tokens, size), rotated by their positions, whose `cosines`
+    and `sines` (1, tokens, size) are known; `backward` in the other direction, as for gradients."""
+    native.require(rotates(x, cosines, sines), "a rotation")
+    answer = x.new_empty(1, x.shape[2], x.shape[1], x.shape[3])
+    steps = x.stride(2), x.stride(1)
+    pointers = [part.data_ptr() for part in (cosines, sines, answer)]
+    sizes = x.shape[2], x.shape[1], x.shape[3]
+    ROTATION(x.data_ptr(), *steps, *pointers, *sizes, backward, native.type_of(x), native.threads())
+    return answer.transpose(1, 2)

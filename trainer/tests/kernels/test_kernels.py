@@ -7,40 +7,39 @@ import torch
 
 from trainer.kernels import native
 from trainer.kernels.attention import _by_kernel, _rows
+from trainer.kernels.gated import GATE, _gate_by_kernel, _gate_gradients_by_kernel
 from trainer.kernels.install import uninstalled
-from trainer.kernels.kernel_attention import kernel_attention_class
-from trainer.kernels.loss import labelled_loss_class, log_probability_class
-from trainer.kernels.low_rank import Constants, low_rank_class
-from trainer.kernels.norm import norm_class
-from trainer.kernels.rotation import _is_usual, fuse_rotations, rotation_class
+from trainer.kernels.kernel_attention import Attention, attends, kernel_attention_class
+from trainer.kernels.loss import SOFTMAX, labelled_loss_class, log_probability_class, softmax_by_kernel
+from trainer.kernels.low_rank import (
+    Constants,
+    _add_up_by_kernel,
+    _down_by_kernel,
+    _gradient_by_kernel,
+    low_rank_class,
+    multiplies,
+)
+from trainer.kernels.norm import NORM, norm, norm_class, norm_gradient
+from trainer.kernels.rotation import ROTATION, _is_usual, fuse_rotations, rotation, rotation_class
 from trainer.kernels.row_attention import Kind
 from trainer.tests.padding_free.test_padding_free import adapted
 from trainer.tests.tiny import build_model, build_tokenizer
 
-LIBRARY = native.library()
 # Rows of one token, of several blocks and of whole vectors. The last but one continues 7 tokens of the third.
 LENGTHS = [1, 57, 20, 3, 48]
 SHARED = [0, 0, 0, 7, 0]
 NEAR = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.bfloat16: {"rtol": 3e-2, "atol": 3e-2}}
 
 
-def instruction_sets():
-    """The numbers of those that this processor has."""
-    found = [at for at in range(8) if LIBRARY is not None and LIBRARY.hone_use(at) is not None]
-    if found:
-        LIBRARY.hone_use(0)
-    return found
-
-
-SETS = instruction_sets()
-pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native addon is built where there is a compiler")
+SETS = native.instruction_sets()
+pytestmark = pytest.mark.skipif(not SETS, reason="the native addon is built where there is a compiler")
 
 
 @pytest.fixture(params=SETS)
 def instructions(request):
     """Uses one instruction set after another."""
-    yield LIBRARY.hone_use(request.param)
-    LIBRARY.hone_use(0)
+    with native.using(request.param):
+        yield request.param
 
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
@@ -53,26 +52,21 @@ def near(found, expected, dtype):
         torch.testing.assert_close(ours.float(), theirs.float(), **NEAR[dtype])
 
 
-def test_a_library_of_another_version_is_not_used(monkeypatch):
+def test_a_kernel_of_another_version_is_not_used():
     class Larger(ctypes.Structure):
         _fields_ = (("more", ctypes.c_int64 * 40),)
 
-    assert LIBRARY.hone_layout() == native.layout()
-    monkeypatch.setattr(native, "STRUCTURES", (*native.STRUCTURES[:-1], Larger))
-    native._loaded.cache_clear()
-    try:
-        assert native.library() is None
-    finally:
-        native._loaded.cache_clear()
-        monkeypatch.undo()
-    assert native.library() is not None
+    assert ROTATION.is_there()
+    other = native.Kernel("rotation", Larger)
+    assert not other.is_there() and not other.computes(torch.ones(1))
+    assert not native.Kernel("rotations", ROTATION.operands).is_there()
+    with pytest.raises(AttributeError, match="no kernel rotation"):
+        other()
 
 
 def test_the_best_set_is_used():
-    names = [LIBRARY.hone_use(at) for at in SETS]
-    LIBRARY.hone_use(0)
-    assert LIBRARY.hone_kernels() == names[0]
-    assert names[-1] == b"base"
+    assert native.instruction_set() == SETS[0]
+    assert SETS[-1] == "base"
 
 
 @pytest.mark.parametrize("size", [16, 64, 80])
@@ -91,7 +85,7 @@ def test_attention_is_that_of_each_row_alone(instructions, dtype, size, causal, 
         lambda *parts: _by_kernel(*(part.float() for part in parts), None, rows, kind),
     ):
         parts = [part.clone().requires_grad_() for part in given]
-        assert native.attends(*parts)
+        assert attends(*parts)
         torch.set_num_threads(threads)
         try:
             answer = way(*parts)
@@ -140,8 +134,8 @@ def test_a_gate_is_silu_times_the_other_half(instructions, dtype, count):
     gates, ups, grad_output = (torch.randn(count).mul(3).to(dtype) for _ in range(3))
     active = torch.nn.functional.silu(gates)
     expected = active * ups, torch.ops.aten.silu_backward(grad_output * ups, gates), active * grad_output
-    product = native.gate(gates, ups)
-    of_gates, of_ups = native.gate_gradients(gates, ups, grad_output.clone(), torch.empty_like(gates))
+    product = _gate_by_kernel(gates, ups)
+    of_gates, of_ups = _gate_gradients_by_kernel(gates, ups, grad_output.clone(), torch.empty_like(gates))
     if dtype == torch.bfloat16:
         # Rounded where torch rounds.
         assert float((product != expected[0]).float().mean()) < 1e-3
@@ -157,7 +151,7 @@ def test_a_norm_is_that_of_torch(instructions, dtype, size, added, monkeypatch):
     x, weight, grad_output = (torch.randn(*shape).to(dtype) for shape in shapes)
     found = []
     for has_kernels in (True, False):
-        monkeypatch.setattr(native, "computes", lambda *_, has_kernels=has_kernels: has_kernels)
+        monkeypatch.setattr(NORM, "computes", lambda *_, has_kernels=has_kernels: has_kernels)
         given = x.clone().requires_grad_()
         answer = norm_class().apply(given, weight, added, 1e-5)
         found.append((answer, *torch.autograd.grad(answer, given, grad_output)))
@@ -211,9 +205,9 @@ def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, words
     torch.manual_seed(0)
     hidden, weight = torch.randn(50, 24).to(dtype), torch.randn(words, 24).to(dtype)
     labels, bias = torch.randint(0, words, (50,)), torch.randn(words).to(dtype)
-    computes, found = native.computes, []
+    computes, found = SOFTMAX.computes, []
     for has_kernels in (True, False):
-        monkeypatch.setattr(native, "computes", computes if has_kernels else lambda *_: False)
+        monkeypatch.setattr(SOFTMAX, "computes", computes if has_kernels else lambda *_: False)
         given = hidden.clone().requires_grad_()
         loss, correct = labelled_loss_class().apply(given, weight, bias, 1.0, None, labels, 50)
         (of_loss,) = torch.autograd.grad(loss, given)
@@ -225,7 +219,7 @@ def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, words
 
 def test_of_equal_logits_the_first_is_the_likeliest(instructions):
     logits = torch.tensor([[1.0, 2.0, 2.0], [3.0, 2.0, 3.0]])
-    told = native.softmax(logits.clone(), torch.tensor([1, 2]), 0.0)
+    told = softmax_by_kernel(logits.clone(), torch.tensor([1, 2]), 0.0)
     assert told[4].tolist() == [1.0, 0.0]
     torch.testing.assert_close(told[1], logits.logsumexp(-1))
 
@@ -233,16 +227,11 @@ def test_of_equal_logits_the_first_is_the_likeliest(instructions):
 def test_what_is_no_number_stays_none(instructions, dtype):
     nan = torch.full((1, 32), float("nan"), dtype=dtype)
     ones = torch.ones_like(nan)
-    assert native.gate(nan, ones).isnan().all()
-    assert native.norm(nan, ones[0], 0.0, 1e-5)[0].isnan().all()
-    assert native.softmax(nan.clone(), torch.tensor([0]), 0.0)[1].isnan().all()
+    assert _gate_by_kernel(nan, ones).isnan().all()
+    assert norm(nan, ones[0], 0.0, 1e-5)[0].isnan().all()
+    assert softmax_by_kernel(nan.clone(), torch.tensor([0]), 0.0)[1].isnan().all()
     given = [nan.view(1, 1, 2, 16)] * 3
-    assert (
-        native.Attention(*given, [(slice(0, 2), slice(0, 0), slice(0, 2))], True, 0.25)
-        .forward()[0]
-        .isnan()
-        .all()
-    )
+    assert Attention(*given, [(slice(0, 2), slice(0, 0), slice(0, 2))], True, 0.25).forward()[0].isnan().all()
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -254,20 +243,20 @@ def test_low_rank_products_are_those_of_float32(tokens, size, outputs, threads):
     # A part of the low-rank products of several layers.
     low, found = torch.randn(tokens, 48).bfloat16()[:, 16:32], torch.zeros(tokens, 48).bfloat16()
     small, large = torch.randn(16, size).bfloat16(), torch.randn(outputs, 16).bfloat16()
-    if not native.multiplies(rows, [16], outputs):
-        assert LIBRARY.hone_kernels() != b"avx512_bf16"
+    if not multiplies(rows, [16], outputs):
+        assert native.instruction_set() != "avx512_bf16"
         # These kernels are compiled for AVX-512 BF16 alone; elsewhere torch computes the products.
         pytest.skip("this processor does not multiply bfloat16 with AVX-512")
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         answer, of_rows = grad_output.clone(), rows.clone()
-        native.down(rows, small, True, 1.0, found[:, :16])
-        native.down(grad_output, large, False, 0.5, found[:, 32:])
-        native.add_up(answer, low, large, True, 2.0)
-        native.add_up(of_rows, low, small, False, 1.0)
-        of_large = native.gradient(low, grad_output, True, 2.0)
-        of_small = native.gradient(low, rows, False, 1.0)
+        _down_by_kernel(rows, small, True, 1.0, found[:, :16])
+        _down_by_kernel(grad_output, large, False, 0.5, found[:, 32:])
+        _add_up_by_kernel(answer, low, large, True, 2.0)
+        _add_up_by_kernel(of_rows, low, small, False, 1.0)
+        of_large = _gradient_by_kernel(low, grad_output, True, 2.0)
+        of_small = _gradient_by_kernel(low, rows, False, 1.0)
     finally:
         torch.set_num_threads(before)
     rows, grad_output, low, small, large = (part.float() for part in (rows, grad_output, low, small, large))
@@ -307,7 +296,7 @@ def test_a_label_that_the_model_does_not_have_is_refused(label):
     logits = torch.randn(2, 7)
     before = logits.clone()
     with pytest.raises(IndexError, match="none of the model's 7 tokens"):
-        native.softmax(logits, torch.tensor([0, label]), 1.0)
+        softmax_by_kernel(logits, torch.tensor([0, label]), 1.0)
     assert torch.equal(logits, before)
 
 
@@ -316,26 +305,26 @@ def test_sizes_that_do_not_fit_are_refused_as_torch_refuses_them():
     whole, part = slice(0, 4), slice(0, 0)
     given = [ones(1, heads, 4, 16) for heads in (4, 2, 2)]
     for wrong in (
-        lambda: native.gate(ones(16), ones(17)),
-        lambda: native.gate(ones(4, 4), ones(4, 4).t()),
-        lambda: native.gate_gradients(ones(16), ones(16), ones(15), ones(16)),
-        lambda: native.norm(ones(2, 32), ones(16), 0.0, 1e-5),
-        lambda: native.norm_gradient(ones(2, 32), ones(32), 0.0, ones(2, 1), ones(1, 32)),
-        lambda: native.rotation(ones(1, 2, 4, 32), ones(1, 3, 32), ones(1, 3, 32), False),
-        lambda: native.softmax(ones(2, 7), torch.tensor([0]), 0.0),
-        lambda: native.Attention(*given, [(whole, part, slice(1, 5))], True, 1.0),
-        lambda: native.Attention(*given, [(slice(0, 5), part, whole)], False, 1.0),
-        lambda: native.Attention(*given, [(whole, part, slice(0, 3))], True, 1.0),
-        lambda: native.Attention(*given[:2], ones(1, 2, 5, 16), [(whole, part, whole)], True, 1.0),
-        lambda: native.Attention(ones(1, 3, 4, 16), *given[1:], [(whole, part, whole)], True, 1.0),
-        lambda: native.down(
+        lambda: _gate_by_kernel(ones(16), ones(17)),
+        lambda: _gate_by_kernel(ones(4, 4), ones(4, 4).t()),
+        lambda: _gate_gradients_by_kernel(ones(16), ones(16), ones(15), ones(16)),
+        lambda: norm(ones(2, 32), ones(16), 0.0, 1e-5),
+        lambda: norm_gradient(ones(2, 32), ones(32), 0.0, ones(2, 1), ones(1, 32)),
+        lambda: rotation(ones(1, 2, 4, 32), ones(1, 3, 32), ones(1, 3, 32), False),
+        lambda: softmax_by_kernel(ones(2, 7), torch.tensor([0]), 0.0),
+        lambda: Attention(*given, [(whole, part, slice(1, 5))], True, 1.0),
+        lambda: Attention(*given, [(slice(0, 5), part, whole)], False, 1.0),
+        lambda: Attention(*given, [(whole, part, slice(0, 3))], True, 1.0),
+        lambda: Attention(*given[:2], ones(1, 2, 5, 16), [(whole, part, whole)], True, 1.0),
+        lambda: Attention(ones(1, 3, 4, 16), *given[1:], [(whole, part, whole)], True, 1.0),
+        lambda: _down_by_kernel(
             ones(2, 32, dtype=half), ones(16, 48, dtype=half), True, 1.0, ones(2, 16, dtype=half)
         ),
-        lambda: native.add_up(
+        lambda: _add_up_by_kernel(
             ones(2, 48, dtype=half), ones(2, 16, dtype=half), ones(32, 48, dtype=half), False, 1.0
         ),
-        lambda: native.gradient(ones(2, 16, dtype=half), ones(3, 32, dtype=half), False, 1.0),
-        lambda: native.gradient(ones(2, 16, dtype=half), ones(2, 32), False, 1.0),
+        lambda: _gradient_by_kernel(ones(2, 16, dtype=half), ones(3, 32, dtype=half), False, 1.0),
+        lambda: _gradient_by_kernel(ones(2, 16, dtype=half), ones(2, 32), False, 1.0),
     ):
         with pytest.raises(RuntimeError, match="do not fit together"):
             wrong()
@@ -343,17 +332,17 @@ def test_sizes_that_do_not_fit_are_refused_as_torch_refuses_them():
 
 def test_other_products_of_low_rank_are_left_to_torch():
     rows = torch.ones(4, 32).bfloat16()
-    assert not native.multiplies(rows, [8], 32)
-    assert not native.multiplies(rows, [16], 20)
-    assert not native.multiplies(rows.t(), [16], 32)
-    assert not native.multiplies(rows.float(), [16], 32)
+    assert not multiplies(rows, [8], 32)
+    assert not multiplies(rows, [16], 20)
+    assert not multiplies(rows.t(), [16], 32)
+    assert not multiplies(rows.float(), [16], 32)
 
 
 def test_other_tensors_are_left_to_torch():
     half = torch.ones(1, 2, 4, 16, dtype=torch.float16)
-    assert not native.computes(half)
+    assert not GATE.computes(half)
     mixed = [torch.ones(1, 2, 4, 16), torch.ones(1, 2, 4, 16), torch.ones(1, 2, 4, 16, dtype=torch.bfloat16)]
-    assert not native.attends(*mixed)
-    assert not native.attends(*[torch.ones(1, 2, 4, 20)] * 3)
-    assert not native.attends(*[torch.ones(1, 2, 16, 4).transpose(2, 3)] * 3)
-    assert native.attends(*[torch.ones(1, 2, 4, 16)] * 3)
+    assert not attends(*mixed)
+    assert not attends(*[torch.ones(1, 2, 4, 20)] * 3)
+    assert not attends(*[torch.ones(1, 2, 16, 4).transpose(2, 3)] * 3)
+    assert attends(*[torch.ones(1, 2, 4, 16)] * 3)
