@@ -2,156 +2,98 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainer.protocol.failures import Failure
+from trainer.export.affixes import Affixes, NotExpressible, Render, find_affixes, kept
 
 if TYPE_CHECKING:
     from trainer.data.template import Template
 
-Render = Callable[[list[dict[str, str]], bool], str]
-
-
-class NotExpressible(ValueError):
-    """A chat template that Ollama's Go templates cannot express; the text says why."""
-
-
-@dataclass(frozen=True)
-class Affixes:
-    """A chat template that only adds fixed text around each message.
-
-    `default` is what a conversation begins with that has no system message: templates with a default one.
-    """
-
-    head: str
-    default: str
-    around: dict[str, tuple[str, str]]
-    generation: str
-
-    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
-        """The text that the original template renders."""
-        body = "".join(
-            self.around[message["role"]][0] + message["content"] + self.around[message["role"]][1]
-            for message in messages
-        )
-        start = self.head if messages[0]["role"] == "system" else self.head + self.default
-        return start + body + (self.generation if add_generation_prompt else "")
-
-
-def _say(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
-
-
-def _cut(text: str, *contents: str) -> list[str]:
-    pieces = []
-    for content in contents:
-        before, found, text = text.partition(content)
-        if not found:
-            raise NotExpressible("changes the messages or leaves one out")
-        pieces.append(before)
-    return [*pieces, text]
-
-
-def find_affixes(render: Render, bos: str = "") -> Affixes:
-    """The fixed texts of a template, found by rendering it; `bos` is the beginning-of-text token.
-
-    NotExpressible when it does more than add fixed text, or differs from what was found on other
-    conversations."""
-    try:
-        found = _affixes(render, bos)
-        for talk in _talks("system" in found.around):
-            for generation in (True, False):
-                if talk[-1]["role"] == "assistant" and generation:
-                    continue
-                if found.render(talk, generation) != render(talk, generation):
-                    raise NotExpressible("does more than put fixed text around messages")
-        return found
-    except Failure as failure:
-        raise NotExpressible("accepts no plain conversation") from failure
-
-
-def _affixes(render: Render, bos: str) -> Affixes:
-    u, a, w, s = "uQ1u", "aQ2a", "wQ3w", "sQ4s"
-    _, after_user = _cut(render([_say("user", u)], False), u)
-    start, between, after_assistant = _cut(render([_say("user", u), _say("assistant", a)], False), u, a)
-    _, _, again, _ = _cut(render([_say("user", u), _say("assistant", a), _say("user", w)], False), u, a, w)
-    prompt, whole = render([_say("user", u)], True), render([_say("user", u)], False)
-    user = (again[len(after_assistant) :], after_user)
-    if not (
-        between.startswith(after_user)
-        and again.startswith(after_assistant)
-        and start.endswith(user[0])
-        and prompt.startswith(whole)
-    ):
-        raise NotExpressible("writes a message differently by what is around it")
-    around = {"user": user, "assistant": (between[len(after_user) :], after_assistant)}
-    head, default = start[: len(start) - len(user[0])], ""
-    try:
-        with_system = render([_say("system", s), _say("user", u)], False)
-    except Failure:
-        with_system = ""  # a template without a system role
-    if s in with_system:
-        first, then, _ = _cut(with_system, s, u)
-        if not then.endswith(user[0]):
-            raise NotExpressible("puts the system message into the user's")
-        shared = head
-        if not first.startswith(head):
-            shared = bos if first.startswith(bos) and head.startswith(bos) else ""
-            head, default = shared, head.removeprefix(shared)
-        around["system"] = (first.removeprefix(shared), then[: len(then) - len(user[0])])
-    return Affixes(head, default, around, prompt[len(whole) :])
-
-
-def _talks(with_system: bool) -> list[list[dict[str, str]]]:
-    """Conversations that the affixes must render as the template does."""
-    talks = [
-        [_say("user", "one"), _say("assistant", "two"), _say("user", "three {x}")],
-        [_say("user", "One?\nTwo!")],
-    ]
-    if with_system:
-        talks.append([_say("system", "Be brief."), _say("user", "one"), _say("assistant", "two")])
-        talks.append([_say("system", "one\ntwo"), *talks[0]])
-    return talks
+# What ends a text in a Modelfile or in its template language.
+DELIMITERS = ("{{", "}}", '"""')
 
 
 def go_template(affixes: Affixes) -> str:
-    """The template in Ollama's Go syntax; NotExpressible when it cannot express a fixed text."""
-    pairs = [text for pair in affixes.around.values() for text in pair]
-    for text in (affixes.head, affixes.default, affixes.generation, *pairs):
-        if "{{" in text or "}}" in text or '"""' in text or text.endswith('"'):
-            raise NotExpressible("has text that means something in a Modelfile")
-    branches = "{{ else ".join(
-        f'if eq $m.Role "{role}" }}}}{before}{{{{ $m.Content }}}}{after}'
-        for role, (before, after) in affixes.around.items()
-    )
+    """The template in Ollama's Go syntax."""
     default = affixes.default and (
-        f'{{{{ if and (eq $i 0) (ne $m.Role "system") }}}}{affixes.default}{{{{ end }}}}'
+        f'{{{{ if and (eq $i 0) (ne $m.Role "system") }}}}{_literal(affixes.default)}{{{{ end }}}}'
     )
-    each = f"{{{{ range $i, $m := .Messages }}}}{default}{{{{ {branches}{{{{ end }}}}{{{{ end }}}}"
-    return f"{affixes.head}{each}{affixes.generation}"
+    branches, joint = [], _literal(affixes.joint or "")
+    for role, (before, after) in affixes.around.items():
+        text, content = _literal(before), "{{ $m.Content }}"
+        if affixes.late and role == "system":
+            text = content = ""
+        elif affixes.late and role == "user":
+            system = _literal(affixes.around["system"][0]) + "{{ $.System }}" + joint
+            is_last = "and $.System (eq (len (slice $.Messages $i)) 1)"
+            text = f"{{{{ if {is_last} }}}}{system}{{{{ else }}}}{text}{{{{ end }}}}"
+        elif affixes.joint is not None and role == "user":
+            text = f"{{{{ if $s }}}}{joint}{{{{ else }}}}{text}{{{{ end }}}}"
+        branches.append(f'if eq $m.Role "{role}" }}}}{text}{content}{_literal(after)}')
+    branches += [f'if eq $m.Role "{role}" }}}}' for role in affixes.dropped]
+    # Go stops here with an error that quotes this. Without it, the message would be left out in silence.
+    refusal = '{{ else }}{{ index "" "no such role in this template" }}{{ end }}'
+    begin = follows = ""
+    if affixes.joint is not None and not affixes.late:
+        begin, follows = "{{ $s := false }}", '{{ $s = eq $m.Role "system" }}'
+    each = f"{default}{{{{ {'{{ else '.join(branches)}{refusal}{follows}"
+    return (
+        f"{_literal(affixes.head)}{begin}{{{{ range $i, $m := .Messages }}}}{each}{{{{ end }}}}"
+        f"{_literal(affixes.generation)}"
+    )
+
+
+def _literal(text: str) -> str:
+    """Fixed text in a Go template in a Modelfile."""
+    escaped = "|".join(map(re.escape, [*DELIMITERS, *_lost(text)]))
+
+    def constant(found: re.Match[str]) -> str:
+        letters = (letter if " " < letter < "\x7f" else f"\\U{ord(letter):08x}" for letter in found[0])
+        return '{{ "' + "".join(letters).replace('"', '\\"') + '" }}'
+
+    # A brace before the delimiter of what follows would be part of it.
+    return re.sub(rf"\{{*(?:{escaped})+|\{{+\Z", constant, text)
+
+
+def _lost(text: str) -> list[str]:
+    """The letters of a text that Ollama does not read: those that Go does not call printable."""
+    return sorted({letter for letter in text if not letter.isprintable() and letter not in "\n\r\t"})
+
+
+def _stop(text: str) -> str:
+    """A value of `PARAMETER stop`, which Ollama takes as it stands between the quotes."""
+    return f'"""{text}"""' if '"' in text else f'"{text}"'
 
 
 def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter: str | None = None) -> str:
     """The text of a Modelfile for the file `gguf`, with the adapter in the file `adapter`. The names of files
     in the same folder begin with `./`.
 
-    `template` has `stop` and `bos_token`. With `adds_bos` the engine adds the beginning-of-text token, so the
-    template must not.
+    `template` has `stop`, `bos_token` and perhaps `thinking`. With `adds_bos` the engine adds the
+    beginning-of-text token, so the template must not.
     """
+    thinking = getattr(template, "thinking", None)
     lines = [f"FROM {gguf}", *([f"ADAPTER {adapter}"] if adapter else [])]
     try:
         affixes = find_affixes(render, template.bos_token or "")
+        tags = (thinking["open"], thinking["close"]) if thinking else ("<think>", "</think>")
+        lines += [
+            f"# {words} stays in the prompt; the model's own template leaves it out."
+            for words in kept(render, affixes, tags)
+        ]
         if adds_bos and template.bos_token:
             affixes = replace(affixes, head=affixes.head.removeprefix(template.bos_token))
         lines.append(f'TEMPLATE """{go_template(affixes)}"""')
     except NotExpressible as reason:
         lines += [
             f"# There is no TEMPLATE, because the model's own {reason}, which Ollama's language cannot say.",
-            "# Ollama takes the template inside the GGUF, or one of its own that resembles it: its prompts",
-            "# may differ from those of the training.",
+            "# Ollama takes one of its own that resembles it, or the bare text of the messages: its prompts",
+            "# differ from those of the training.",
         ]
-    lines += [f"PARAMETER stop {json.dumps(stop, ensure_ascii=False)}" for stop in template.stop]
+    # The engine stops at the end token without them, too.
+    lines += [f"PARAMETER stop {_stop(stop)}" for stop in template.stop if not _lost(stop)]
+    # Ollama's own (1.1) makes a trained word less likely each time.
+    lines.append("PARAMETER repeat_penalty 1")
     return "\n".join(lines) + "\n"
