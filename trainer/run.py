@@ -18,6 +18,7 @@ from trainer import imports
 from trainer.adapter_base import make as adapter_base
 from trainer.data.job import Job
 from trainer.engines.choose import engine_of, refuse_workers
+from trainer.export import full_precision
 from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download, quantized, text_part
 from trainer.model.versions import PACKAGES, unpinned, versions
@@ -161,6 +162,9 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
         shutil.rmtree(directory)
         model = download.find_weights(job, downloaded=True)
     check.check_weights(model, job.spec.model.name)
+    if quantized.is_unpacked(job.config):
+        model = full_precision.directory(job.spec, job.track("load", "base model in full precision"))
+        job.config = quantized.without_quantization(job.config)
     job.model_dir = make_view(model, job.folder / "model")
     if reward is not None:
         name = job.settings.reward_model or ""
@@ -288,6 +292,8 @@ def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:
         if failure.code == "internal":
             failure.evidence = "\n".join([failure.evidence, *_log_tail(spec.folder)])
         return _fail(journal, failure)
+    finally:
+        full_precision.remove_copy(spec.folder)
 
 
 def _log_tail(folder: Path) -> list[str]:

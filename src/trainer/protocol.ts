@@ -192,12 +192,17 @@ export const description = v.looseObject({
   /** By `model_type`: the class that transformers has for a causal language model. */
   causal_classes: v.record(v.string(), v.string()),
   /**
-   * How weights may be stored quantized, why such a model cannot be trained here, whether it is dequantized for it, and
-   * whether an adapter of it becomes a GGUF.
+   * How weights may be stored quantized, why such a model cannot be trained here, whether it is dequantized for it, the
+   * forms of codes that are read (`null` for methods without any), and whether an adapter of it becomes a GGUF.
    */
   quantizations: v.record(
     v.string(),
-    v.object({ reason: v.nullable(v.string()), dequantized: v.boolean(), merged: v.boolean() }),
+    v.object({
+      reason: v.nullable(v.string()),
+      dequantized: v.boolean(),
+      forms: v.nullable(v.array(v.string())),
+      merged: v.boolean(),
+    }),
   ),
   /** Models that also see or hear, and the `model_type`s of text parts, or of such models, that can be trained alone. */
   text_parts: v.object({ architectures: v.array(v.string()), model_types: v.array(v.string()) }),

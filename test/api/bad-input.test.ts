@@ -213,12 +213,12 @@ test('a model that is missing, invalid, has its own code, or an architecture tha
   const explicit = { export: { quantizations: ['Q8_0'] } };
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ architectures: ['DreamForCausalLM9'] }));
   await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'DreamForCausalLM9', 'none');
-  const quantization_config = { quant_method: 'gptq' };
+  const quantization_config = { quant_method: 'hqq' };
   writeFileSync(
     join(folder, 'config.json'),
     JSON.stringify({ architectures: ['LlamaForCausalLM'], model_type: 'llama', quantization_config }),
   );
-  await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'gptq', 'none');
+  await refused(quickRequest({ model_name: folder, ...explicit }), 400, 'hqq', 'none');
   const pickled = join(folder, 'pickled');
   mkdirSync(pickled);
   writeFileSync(join(pickled, 'config.json'), JSON.stringify({ architectures: ['LlamaForCausalLM'] }));

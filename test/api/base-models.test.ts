@@ -106,8 +106,23 @@ const refused: Record<string, [folder: () => string, words: string]> = {
     '(exl2)',
   ],
   'weights that no installed package reads': [
-    () => configured({ quantization_config: { quant_method: 'gptq', bits: 4 } }),
-    'not installed: optimum, gptqmodel',
+    () => configured({ quantization_config: { quant_method: 'hqq' } }),
+    'not installed: hqq',
+  ],
+  'codes in an unknown form': [
+    () => configured({ quantization_config: { quant_method: 'gptq', checkpoint_format: 'marlin' } }),
+    'in the form marlin; read are gptq, gptq_v2',
+  ],
+  'codes of sparse weights': [
+    () =>
+      configured({
+        quantization_config: {
+          quant_method: 'compressed-tensors',
+          format: 'pack-quantized',
+          sparsity_config: { format: 'sparse-24-bitmask' },
+        },
+      }),
+    'in the form sparse-24-bitmask',
   ],
   'a file': [() => join(tinyModel('llama'), weights), 'is a file, not a model folder'],
   'no folder': [() => join(temporaryFolder(), 'nowhere'), 'does not exist'],
@@ -175,6 +190,20 @@ test('a second copy of the weights is not counted, and an adapter beside them is
   assert.match((await check(model)).notes.join('\n'), 'An adapter lies beside the weights');
 });
 
+/** A safetensors file of zeros. */
+function tensors(shapes: Record<string, { dtype: string; shape: number[] }>): Buffer {
+  let end = 0;
+  const placed = Object.entries(shapes).map(([name, { dtype, shape }]) => {
+    const start = end;
+    end += shape.reduce((product, size) => product * size, dtype === 'F16' ? 2 : 4);
+    return [name, { dtype, shape, data_offsets: [start, end] }];
+  });
+  const header = Buffer.from(JSON.stringify(Object.fromEntries(placed)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header, Buffer.alloc(end)]);
+}
+
 test('weights of four bits are counted as weights, and those that are dequantized are told', async () => {
   // Two tensors as bitsandbytes stores them: 128 weights in 64 bytes, with their scales.
   const header = JSON.stringify({
@@ -197,6 +226,20 @@ test('weights of four bits are counted as weights, and those that are dequantize
   assert.is(body.precision, '4-bit');
   const fp8 = configured({ quantization_config: { quant_method: 'fp8' } });
   assert.match((await check(fp8)).notes.join('\n'), 'become 16- or 32-bit weights for the training');
+  // 16 rows of eight numbers in each word, and a plain tensor.
+  const codes = tensors({
+    'a.qweight': { dtype: 'I32', shape: [16, 8] },
+    'a.qzeros': { dtype: 'I32', shape: [1, 1] },
+    'a.scales': { dtype: 'F16', shape: [1, 8] },
+    'a.g_idx': { dtype: 'I32', shape: [128] },
+    'norm.weight': { dtype: 'F32', shape: [2] },
+  });
+  const gptq = changed((folder) => writeFileSync(join(folder, weights), codes), {
+    quantization_config: { quant_method: 'gptq', bits: 4 },
+  });
+  const packed = await service.call('POST', '/api/estimate', quickRequest({ model_name: gptq }));
+  assert.is(packed.body.parameters, 16 * 8 * 8 + 2);
+  assert.match((await check(gptq)).notes.join('\n'), 'stored quantized (gptq) and become 16- or 32-bit');
   const twice = quickRequest({ model_name: fp8, use_4bit: true });
   const { status, body: answer } = await service.call('POST', '/api/start_training', twice);
   assert.is(status, 400);

@@ -16,7 +16,8 @@ from trainer.data import template as templates
 from trainer.data.encode import text_start
 from trainer.data.job import Job
 from trainer.data.thinking import opens
-from trainer.model import check, download
+from trainer.export import full_precision
+from trainer.model import check, download, quantized
 from trainer.model.hardware import choose
 from trainer.model.view import make_view
 from trainer.protocol.contracts import PROTOCOL, DatasetFile, Model, Settings, Spec
@@ -106,6 +107,9 @@ class Loaded:
         scratch = Path(order["scratch"])
         try:
             job.model_dir = make_view(directory, scratch)
+            if quantized.is_unpacked(job.config):
+                full_precision.dequantize(scratch, lambda share: step())
+                job.config = quantized.without_quantization(job.config)
             job.tokenizer = job.provider.tokenizer(job)
             job.template = templates.load(Path(order["templatePath"]))
             # As a decoder does in training, where the template is chosen.

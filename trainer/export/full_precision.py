@@ -6,14 +6,13 @@ It lies in the job's folder as long as files are made of it.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.export.shared_base import base_directory
-from trainer.model import quantized, view
+from trainer.model import packed, quantized, view
 from trainer.protocol.contracts import Spec
 from trainer.training.disk_budget import refuse_beyond_free
 
@@ -38,12 +37,12 @@ SCALES = {
 
 def needed(config: ModelConfig) -> bool:
     """Whether an adapter of the model with this config.json is merged into a copy of it."""
-    return quantized.method_of(config) in SCALES
+    return quantized.method_of(config) in quantized.MERGED
 
 
 def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) -> Path:
-    """The base model of a job, or its copy where the weights are stored quantized: the same values in
-    bfloat16, and a config.json without the quantization. Makes the copy unless it is there.
+    """The base model of a job, or its copy where the weights are stored quantized: the same values in 16
+    bits, and a config.json without the quantization. Makes the copy unless it is there.
 
     Takes the memory of one weight file, twice its size. `report` is called with the share that is done.
     Failure `disk_full` when the copy does not fit on the disk.
@@ -62,10 +61,7 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
     spare = spec.disk.spare_bytes if spec.disk else 0
     refuse_beyond_free(spec.folder, {"base model in full precision": size}, spare, advice)
     scratch = spec.folder / f"{FOLDER}.partial"
-    view.make_view(model, scratch)
-    _rewrite(scratch, names, str(quantized.method_of(config)), report)
-    reduced = json.loads((scratch / "config.json").read_text("utf-8"))
-    (scratch / "config.json").write_text(json.dumps(quantized.without_quantization(reduced)), "utf-8")
+    dequantize(view.make_view(model, scratch), report)
     for path in scratch.iterdir():
         if path.is_symlink():
             # It is read as a model's folder, of which no link may lead out.
@@ -81,11 +77,14 @@ def remove_copy(job_folder: Path) -> None:
     shutil.rmtree(job_folder / FOLDER, ignore_errors=True)
 
 
-def _rewrite(folder: Path, names: list[str], method: str, report: Callable[[float], None]) -> None:
-    """Replaces the weight files `names` of `folder`, which are links, by files in full precision."""
+def dequantize(folder: Path, report: Callable[[float], None] = lambda share: None) -> None:
+    """Replaces the weight files of the view `folder`, which are links, by files in full precision, and its
+    config.json by one without the quantization."""
     from safetensors import safe_open
     from safetensors.torch import save_file
 
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    names = view.weight_files(folder) or [view.WEIGHTS]
     opened = [safe_open((folder / name).resolve(), framework="pt") for name in names]
     stored = {key: file for file in opened for key in file.keys()}  # noqa: SIM118
     done, places = 0, {}
@@ -94,15 +93,17 @@ def _rewrite(folder: Path, names: list[str], method: str, report: Callable[[floa
         for key in file.keys():  # noqa: SIM118
             done += 1
             report(done / len(stored))
-            if _owner(key, method) in stored:
+            found = _read(key, config, stored)
+            if found is None:
                 continue
-            plain, value = _read(key, method, stored)
+            plain, value = found
             made[plain] = value.contiguous()
             places[plain] = name
         (folder / name).unlink()
         save_file(made, folder / name, metadata={"format": "pt"})
     if (folder / view.INDEX).exists():
         (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
+    (folder / "config.json").write_text(json.dumps(quantized.without_quantization(config)), "utf-8")
 
 
 def _owner(key: str, method: str) -> str | None:
@@ -116,13 +117,20 @@ def _owner(key: str, method: str) -> str | None:
     return None
 
 
-def _read(key: str, method: str, stored: Mapping[str, safe_open]) -> tuple[str, Tensor]:
-    """The name and the value, in bfloat16 where it was quantized, of the tensor `key`."""
+def _read(key: str, config: ModelConfig, stored: Mapping[str, safe_open]) -> tuple[str, Tensor] | None:
+    """The name and the value, in 16 bits where it was quantized, of the tensor `key`; None for one that
+    belongs to another."""
     import torch
 
     def get(name: str) -> Tensor:
         return stored[name].get_tensor(name)
 
+    method = str(quantized.method_of(config))
+    quantization = quantized.stored_quantization(config) or {}
+    if method in packed.FORMS:
+        return packed.read(key, quantization, stored.__contains__, get)
+    if _owner(key, method) in stored:
+        return None
     value = get(key)
     if method == "mxfp4" and key.endswith("_blocks"):
         from transformers.integrations.mxfp4 import convert_moe_packed_tensors
@@ -130,7 +138,9 @@ def _read(key: str, method: str, stored: Mapping[str, safe_open]) -> tuple[str, 
         plain = key.removesuffix("_blocks")
         return plain, convert_moe_packed_tensors(value, get(f"{plain}_scales"))
     if method == "fp8" and f"{key}_scale_inv" in stored:
-        return key, _blockwise(value.float(), get(f"{key}_scale_inv").float()).bfloat16()
+        scales = get(f"{key}_scale_inv").float()
+        spread = packed.spread(scales, value.shape, packed.sizes(quantization), key)
+        return key, (value.float() * spread).bfloat16()
     if method == "bitsandbytes" and f"{key}.absmax" in stored:
         from bitsandbytes.functional import QuantState, dequantize_4bit
 
@@ -142,13 +152,3 @@ def _read(key: str, method: str, stored: Mapping[str, safe_open]) -> tuple[str, 
         # Codes of 8 bits, and the largest value of each row.
         return key, (value.float() * get(scale).float()[:, None] / 127).bfloat16()
     return key, value
-
-
-def _blockwise(codes: Tensor, scales: Tensor) -> Tensor:
-    """`codes` (…, rows, columns), each block times its scale: `scales` (…, rows / m, columns / n), or one."""
-    if scales.dim() < 2:
-        return codes * scales
-    sizes = [math.ceil(codes.shape[axis] / scales.shape[axis]) for axis in (-2, -1)]
-    for axis, size in zip((-2, -1), sizes, strict=True):
-        scales = scales.repeat_interleave(size, dim=axis).narrow(axis, 0, codes.shape[axis])
-    return codes * scales

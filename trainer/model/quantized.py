@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from trainer.model import packed
 from trainer.model.hardware import Hardware, quantization
 from trainer.protocol.failures import Failure
 
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 # quantizers' `validate_environment`). The first group becomes 16- or 32-bit weights while it is loaded.
 DEQUANTIZED = ("fp8", "mxfp8", "mxfp4")
 # Those whose weights an adapter is merged into, in a full-precision copy (trainer/export/full_precision.py).
-MERGED = ("bitsandbytes", "fp8", "mxfp4")
+# A training of the methods of `packed` starts from that copy, too.
+MERGED = ("bitsandbytes", "fp8", "mxfp4", *packed.FORMS)
 PACKAGES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(DEQUANTIZED, ("accelerate",)),
     "bitsandbytes": ("accelerate", "bitsandbytes"),
-    "gptq": ("optimum", "gptqmodel"),
-    "awq": ("gptqmodel",),
-    "compressed-tensors": ("compressed_tensors",),
+    **dict.fromkeys(packed.FORMS, ()),
     "hqq": ("hqq",),
     "torchao": ("torchao",),
     "aqlm": ("aqlm",),
@@ -70,10 +70,23 @@ def bits_of(config: ModelConfig) -> int | None:
     return 8 if found.get("load_in_8bit") or method_of(config) in ("fp8", "mxfp8") else 4
 
 
-def why_not(method: str) -> str | None:
-    """Why weights that are stored by `method` cannot be trained here; None when they can."""
+def is_unpacked(config: dict[str, Any]) -> bool:
+    """Whether a training of the model with this config.json starts from a full-precision copy."""
+    return method_of(config) in packed.FORMS
+
+
+def why_not(method: str, stored: dict[str, Any] | None = None) -> str | None:
+    """Why weights that are stored by `method`, as the model's `stored` quantization says, cannot be trained
+    here; None when they can."""
     if method not in PACKAGES:
         return f"its weights are stored quantized ({method}), in a form that is for answering only"
+    if method in packed.FORMS:
+        found = [] if stored is None else packed.forms(stored)
+        unknown = [form for form in found if form not in packed.FORMS[method]]
+        if not unknown:
+            return None
+        forms, known = ", ".join(unknown), ", ".join(packed.FORMS[method])
+        return f"its weights are stored quantized ({method}) in the form {forms}; read are {known}"
     absent = [name for name in PACKAGES[method] if find_spec(name) is None]
     if not absent:
         return None
@@ -85,9 +98,15 @@ def why_not(method: str) -> str | None:
 
 def methods() -> dict[str, dict[str, object]]:
     """Each known method for the service: why it cannot be trained here, whether it is dequantized for that,
-    and whether an adapter of such a model becomes a GGUF."""
+    the forms of it that are read (`packed.forms`; None for those that have none), and whether an adapter of
+    such a model becomes a GGUF."""
     return {
-        name: {"reason": why_not(name), "dequantized": name in DEQUANTIZED, "merged": name in MERGED}
+        name: {
+            "reason": why_not(name),
+            "dequantized": name in DEQUANTIZED or name in packed.FORMS,
+            "forms": packed.FORMS.get(name),
+            "merged": name in MERGED,
+        }
         for name in PACKAGES
     }
 
@@ -98,9 +117,9 @@ def refuse(config: ModelConfig, settings: Settings) -> None:
     method = method_of(config)
     if method is None:
         return
-    reason = why_not(method)
+    reason = why_not(method, stored_quantization(config))
     if reason is not None:
-        code = "dependency_missing" if method in PACKAGES else "unsupported"
+        code = "dependency_missing" if PACKAGES.get(method) else "unsupported"
         advice = "Choose the 16-bit version of the model, from which it was made."
         raise Failure(code, f"The model cannot be trained here: {reason}.", advice)
     wanted = "use_4bit" if settings.use_4bit else "use_8bit" if settings.use_8bit else None

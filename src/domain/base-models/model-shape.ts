@@ -119,20 +119,26 @@ function sizesOf(part: Readonly<Record<string, unknown>> | null | undefined) {
 
 /** Scales and tables beside weights that are stored quantized. */
 const beside =
-  /\.(?:(?:nested_)?(?:absmax|quant_map)|quant_state\..*|SCB|weight_format)$|_scales?$|_scale_inv$/;
+  /\.(?:(?:nested_)?(?:absmax|quant_map)|quant_state\..*|SCB|weight_format|qzeros|scales|g_idx|weight_(?:shape|g_idx))$|_scales?$|_scale_inv$|_zero_point$/;
 
 /**
  * The number of weights in each tensor of a safetensors file: eight bytes of header length, then JSON with the shape of
- * every tensor. Two weights of four bits are in a byte.
+ * every tensor. Two weights of four bits are in a byte, and codes fill words of 32 bits.
  */
-async function tensorSizes(path: string, { quantization, bits }: ModelKind): Promise<Map<string, number>> {
-  const pairs = bits === 4 || quantization === 'mxfp4';
+async function tensorSizes(
+  path: string,
+  { quantization, bits, codes }: ModelKind,
+): Promise<Map<string, number>> {
+  const pairs = bits === 4 || quantization === 'mxfp4' || codes !== null;
+  const inWord = codes === null ? 1 : Math.floor(32 / codes.bits);
+  const weightsIn = (dtype: string | undefined) =>
+    dtype === 'I32' ? inWord : pairs && dtype === 'U8' ? 2 : 1;
   return new Map(
     Object.entries(await readHeader(path))
       .filter(([name]) => quantization === null || !beside.test(name))
       .map(([name, { shape, dtype }]) => [
         name,
-        (shape?.reduce((product, size) => product * size, 1) ?? 0) * (pairs && dtype === 'U8' ? 2 : 1),
+        (shape?.reduce((product, size) => product * size, 1) ?? 0) * weightsIn(dtype),
       ]),
   );
 }

@@ -84,16 +84,20 @@ function whyNeedsCode(model: string, { kind, withCode }: Facts, description: Des
 }
 
 function whyUnknown(model: string, kind: ModelKind, description: Description): string | null {
-  const { architecture, modelType, isEncoderDecoder, quantization } = kind;
+  const { architecture, modelType, isEncoderDecoder, quantization, codes } = kind;
   const decodes = architecture !== null && !isEncoderDecoder && continues.test(architecture);
   if (decodes && !hasTextPart(kind, description) && classOf(kind, description) === undefined)
     return `transformers as it is installed has no language model of the type ${modelType} (${architecture}). Choose another model; one that is newer than Hone may be supported by a later version`;
   if (quantization === null) return null;
   const stored = description.quantizations[quantization];
+  const read = stored?.forms ?? null;
+  const unknown = read === null ? [] : (codes?.forms ?? []).filter((form) => !read.includes(form));
   const reason =
     stored === undefined
       ? `its weights are stored quantized (${quantization}), in a form that is for answering only`
-      : stored.reason;
+      : unknown.length > 0
+        ? `its weights are stored quantized (${quantization}) in the form ${unknown.join(', ')}; read are ${read?.join(', ')}`
+        : stored.reason;
   return reason === null
     ? null
     : `${model} cannot be trained here: ${reason}. Choose the 16-bit version of the model, from which it was made`;

@@ -9,15 +9,21 @@ from safetensors.torch import load_file
 from trainer.export import full_precision
 from trainer.protocol.contracts import read_spec
 from trainer.tests import export_fixture, jobs
+from trainer.tests.model import stored_codes
 from trainer.tests.model import test_quantized as stored
 
 KINDS = ("4 bits", "8 bits", "fp8", "mxfp4")
+# Those that a training starts from a copy of.
+UNPACKED = ("gptq", "awq", "packed", "float8")
 
 
 def quantized(models, folder, kind):
     """A tiny model that is stored as `kind`."""
     if kind == "mxfp4":
         return stored.in_mxfp4(folder)[0]
+    if kind in UNPACKED:
+        stored_codes.store(models("llama"), folder / "stored", kind)
+        return folder / "stored"
     if kind == "fp8":
         return stored.in_fp8(models("llama"), folder / "stored")
     return stored.by_bitsandbytes(models("llama"), folder / "stored", int(kind[0]))
@@ -62,7 +68,11 @@ def test_plain_weights_need_no_copy(models, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[] if kind == "fp8" else [pytest.mark.long]) for kind in KINDS]
+    "kind",
+    [
+        pytest.param(kind, marks=[] if kind in ("fp8", "gptq") else [pytest.mark.long])
+        for kind in (*KINDS, *UNPACKED)
+    ],
 )
 def test_it_trains_and_makes_a_gguf(models, tmp_path, kind):
     top = {"export": {"quantizations": ["F16"], "required": True}, "tools": export_fixture.TOOLS}

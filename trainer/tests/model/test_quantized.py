@@ -7,8 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from trainer.model import quantized
+from trainer.export import full_precision
+from trainer.model import packed, quantized
+from trainer.protocol.contracts import read_spec
+from trainer.protocol.failures import Failure
 from trainer.tests import jobs, tiny
+from trainer.tests.model import stored_codes
 
 WORDS = torch.tensor([[5, 9, 30, 44, 100, 12, 31]])
 
@@ -156,22 +160,80 @@ def test_mxfp4_becomes_full_precision(tmp_path):
     trains_on_what_is_stored(tmp_path, packed, logits(plain), 0.02)
 
 
+@pytest.mark.parametrize("kind", stored_codes.KINDS)
+def test_codes_of_other_packages_become_their_values(models, tmp_path, kind):
+    """The values were compared with those of gptqmodel 7.5.0 (bit for bit) and of compressed-tensors 0.20.0
+    (but for the last rounding)."""
+    values = stored_codes.store(models("llama"), tmp_path / "stored", kind)
+    spec = read_spec(jobs.make(tmp_path / "job", tmp_path / "stored"))
+    copy = full_precision.directory(spec)
+    found = load_file(copy / "model.safetensors")
+    assert set(found) == set(values)
+    for name, value in values.items():
+        assert torch.equal(found[name], value), name
+    assert "quantization_config" not in json.loads((copy / "config.json").read_text())
+
+
 @pytest.mark.parametrize(
-    ("method", "code", "words"),
+    "kind",
+    ["gptq", pytest.param("awq", marks=pytest.mark.long), pytest.param("packed", marks=pytest.mark.long)],
+)
+def test_they_are_trained_from_their_values(models, tmp_path, kind):
+    values = stored_codes.store(models("llama"), tmp_path / "model", kind)
+    spec = jobs.make(tmp_path / "job", tmp_path / "model", num_train_epochs=2)
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    losses = list(jobs.losses(spec).values())
+    assert losses[-1] < losses[0] - 0.3, "nothing was learned"
+    # The first loss is that of the values.
+    plain = shutil.copytree(models("llama"), tmp_path / "plain" / "model")
+    save_file(values, plain / "model.safetensors", metadata={"format": "pt"})
+    other = jobs.make(tmp_path / "plain" / "job", plain, num_train_epochs=2)
+    assert jobs.train(other) == 0
+    assert list(jobs.losses(other).values()) == losses
+    assert not (tmp_path / "job" / full_precision.FOLDER).exists()
+
+
+def test_the_last_block_of_an_axis_may_be_smaller():
+    """DeepSeek's kv_a_proj_with_mqa has 576 rows in blocks of 128."""
+    scales = torch.arange(1.0, 6.0)[:, None]
+    rows = packed.spread(scales, (576, 8), [128], "x").expand(576, 8)[:, 0]
+    assert rows.tolist() == [1.0 + at // 128 for at in range(576)]
+    with pytest.raises(Failure, match="576 values in 5 blocks"):
+        packed.spread(scales, (576, 8), [], "x")
+
+
+MARLIN = {"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "code", "words"),
     [
-        ("gptq", "dependency_missing", "not installed: optimum, gptqmodel"),
-        ("awq", "dependency_missing", "not installed: gptqmodel"),
-        ("compressed-tensors", "dependency_missing", "not installed: compressed_tensors"),
-        ("bitnet", "unsupported", "(bitnet)"),
-        ("exl2", "unsupported", "(exl2)"),
+        ({"quant_method": "hqq"}, "dependency_missing", "not installed: hqq"),
+        ({"quant_method": "bitnet"}, "unsupported", "(bitnet)"),
+        ({"quant_method": "exl2"}, "unsupported", "(exl2)"),
+        (MARLIN, "unsupported", "(gptq) in the form marlin; read are gptq, gptq_v2"),
+        ({"quant_method": "awq", "version": "gemv"}, "unsupported", "(awq) in the form gemv; read are gemm"),
+        (
+            {**stored_codes.compressed("pack-quantized"), "sparsity_config": {"format": "sparse-24-bitmask"}},
+            "unsupported",
+            "in the form sparse-24-bitmask",
+        ),
+        (
+            {
+                **stored_codes.compressed("pack-quantized"),
+                "transform_config": {"config_groups": {"R1": {"type": "hadamard"}}},
+            },
+            "unsupported",
+            "in the form transformed",
+        ),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_with_what_is_lacking(models, tmp_path, method, code, words):
-    if quantized.PACKAGES.get(method) and quantized.why_not(method) is None:
+def test_what_cannot_be_loaded_is_refused_with_what_is_lacking(models, tmp_path, stored, code, words):
+    if quantized.PACKAGES.get(stored["quant_method"]) and quantized.why_not(stored["quant_method"]) is None:
         # Then the library loads such a model, and there is nothing to refuse.
         pytest.skip("its packages are installed")
     model = shutil.copytree(models("llama"), tmp_path / "model")
-    configured(model, quantization_config={"quant_method": method, "bits": 4})
+    configured(model, quantization_config=stored)
     spec = jobs.make(tmp_path / "job", model, max_steps=1)
     assert jobs.train(spec) == 1
     last = jobs.journal(spec)[-1]

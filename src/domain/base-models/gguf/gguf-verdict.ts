@@ -13,6 +13,8 @@ export interface ModelKind {
   readonly quantization: string | null;
   /** The bits of weights that are stored and stay quantized by bitsandbytes. */
   readonly bits: 4 | 8 | null;
+  /** How codes are laid out that stand for the weights, and the bits of each; `null` for other weights. */
+  readonly codes: { readonly forms: readonly string[]; readonly bits: number } | null;
 }
 
 type Config = Readonly<Record<string, unknown>>;
@@ -48,7 +50,33 @@ export function kindOf(config: Config): ModelKind {
           ? (textOf(stored?.quant_method) ?? 'unknown')
           : 'bitsandbytes',
     bits,
+    codes: stored === undefined ? null : codesOf(stored),
   };
+}
+
+/** `forms` in trainer/model/packed.py. */
+function codesOf(stored: Config): ModelKind['codes'] {
+  const method = textOf(stored.quant_method);
+  const groups = Object.values(partOf(stored.config_groups) ?? {})
+    .map(partOf)
+    .filter((group) => group !== null);
+  const bits = [stored.bits, ...groups.map((group) => partOf(group.weights)?.num_bits)].find(
+    (value) => typeof value === 'number' && value > 0,
+  );
+  const named = (...values: unknown[]) => textOf(values.find((value) => textOf(value) !== null));
+  const sparse = named(partOf(stored.sparsity_config)?.format) ?? 'dense';
+  const forms = {
+    gptq: () => [named(stored.checkpoint_format) ?? 'gptq'],
+    awq: () => [(named(stored.version, stored.checkpoint_format) ?? 'gemm').toLowerCase()],
+    'compressed-tensors': () => [
+      ...(groups.length === 0 ? [stored] : groups).map((group) => named(group.format, stored.format) ?? 'unknown'),
+      ...(sparse === 'dense' ? [] : [sparse]),
+      ...(Object.keys(partOf(partOf(stored.transform_config)?.config_groups) ?? {}).length > 0
+        ? ['transformed']
+        : []),
+    ],
+  }[method ?? ''];
+  return forms === undefined ? null : { forms: [...new Set(forms())], bits: Number(bits ?? 4) };
 }
 
 /** A model of which nothing is known. */
@@ -60,6 +88,7 @@ export const unknownKind: ModelKind = {
   converted: null,
   quantization: null,
   bits: null,
+  codes: null,
 };
 
 /**

@@ -1,0 +1,214 @@
+"""Weights that are stored as codes of a few bits, as GPTQ, AWQ and compressed-tensors publish them, and what
+they stand for, without those packages."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from trainer.protocol.failures import Failure
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Get = Callable[[str], "Tensor"]
+
+# What is read here of each method, as `forms` calls it.
+FORMS: dict[str, tuple[str, ...]] = {
+    "gptq": ("gptq", "gptq_v2"),
+    "awq": ("gemm",),
+    "compressed-tensors": (
+        *("dense", "pack-quantized", "int-quantized", "float-quantized", "naive-quantized"),
+        *("nvfp4-pack-quantized", "mxfp4-pack-quantized"),
+    ),
+}
+# The tensor of a layer's codes, and those beside it.
+CODES = re.compile(r"\.(qweight|weight_packed)$")
+BESIDE = re.compile(
+    r"\.(qzeros|scales|g_idx)$|\.weight_(scale|zero_point|shape|g_idx|global_scale)$"
+    r"|\.(input|output|[kqv])_(global_)?(scale|zero_point)$"
+)
+# Where AWQ puts the eight columns that are in 32 bits.
+AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
+# What the eight codes without a sign of FP4 stand for.
+FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def forms(stored: dict[str, Any]) -> list[str]:
+    """How the weights are laid out of a model with this `quantization_config`, of which `quant_method` is in
+    FORMS (src/domain/base-models/gguf/gguf-verdict.ts)."""
+    method = stored.get("quant_method")
+    if method == "gptq":
+        return [str(stored.get("checkpoint_format") or "gptq")]
+    if method == "awq":
+        return [str(stored.get("version") or stored.get("checkpoint_format") or "gemm").lower()]
+    groups = _groups(stored)
+    found = [str(group.get("format") or stored.get("format") or "unknown") for group in groups or [stored]]
+    sparse = (stored.get("sparsity_config") or {}).get("format")
+    if sparse not in (None, "dense"):
+        found.append(str(sparse))
+    if (stored.get("transform_config") or {}).get("config_groups"):
+        found.append("transformed")
+    return list(dict.fromkeys(found))
+
+
+def read(key: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> tuple[str, Any] | None:
+    """The name and value of the weight whose codes are the tensor `key`, in the type of its scales or
+    bfloat16; of any other tensor what it is; None for those that belong to codes.
+
+    `stored` is the model's `quantization_config`, and `get` reads the tensors for which `has` is true.
+    Failure `bad_model` for shapes that do not fit each other.
+    """
+    if BESIDE.search(key):
+        return None
+    stem = CODES.sub("", key) if CODES.search(key) else key.removesuffix(".weight")
+    name = f"{stem}.weight"
+    if key.endswith(".qweight"):
+        values = (_awq if stored.get("quant_method") == "awq" else _gptq)(stem, stored, has, get)
+    elif key.endswith(".weight_packed"):
+        values = _packed(name, stored, has, get)
+    elif has(f"{name}_scale") and get(key).dtype.itemsize == 1:
+        zeros = get(f"{name}_zero_point").float() if has(f"{name}_zero_point") else None
+        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, sizes(stored), name)
+    else:
+        return key, get(key)
+    scales = get(f"{stem}.scales" if has(f"{stem}.scales") else f"{name}_scale")
+    return name, values.to(scales.dtype if scales.dtype.itemsize == 2 else _bfloat16())
+
+
+def spread(blocks: Tensor, shape: Any, sizes: list[int], name: str) -> Tensor:
+    """The values of `blocks` (rows / m, columns / n), of rows or of one block, for a tensor of `shape` (…,
+    rows, columns).
+
+    The last block of an axis may be smaller; then the size of the others is one of `sizes`. Failure
+    `bad_model` where none fits.
+    """
+    if blocks.numel() == 1:
+        return blocks.reshape(())
+    if blocks.dim() < 2:
+        blocks = blocks[:, None]
+    for axis in (-2, -1):
+        total, count = shape[axis], blocks.shape[axis]
+        if count == 1:
+            continue
+        size = next((size for size in sizes if math.ceil(total / size) == count), None)
+        if size is None and total % count:
+            raise _misfit(name, f"{total} values in {count} blocks")
+        blocks = blocks.repeat_interleave(size or total // count, dim=axis).narrow(axis, 0, total)
+    return blocks
+
+
+def unpack(words: Tensor, bits: int, count: int) -> Tensor:
+    """The first `count` numbers of `bits` bits in each row of `words` (…, words of 32 bits), lowest first."""
+    import torch
+
+    starts = torch.arange(count) * bits
+    at, shift = starts // 32, (starts % 32).int()
+    inside = (32 - shift).clamp(max=bits)
+    found = (words[..., at] >> shift) & ((1 << inside) - 1)
+    if 32 % bits:
+        # Some lie across two words.
+        rest = words[..., (at + 1).clamp(max=words.shape[-1] - 1)] & ((1 << (bits - inside)) - 1)
+        found |= rest << inside
+    return found
+
+
+def _gptq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+    import torch
+
+    codes, scales, zeros = get(f"{stem}.qweight"), get(f"{stem}.scales").float(), get(f"{stem}.qzeros")
+    groups, outputs = scales.shape
+    if has(f"{stem}.g_idx"):
+        of = get(f"{stem}.g_idx").long()
+        bits = codes.shape[0] * 32 // len(of)
+    else:
+        bits = int(stored["bits"])
+        inputs = codes.shape[0] * 32 // bits
+        of = torch.arange(inputs) // math.ceil(inputs / groups)
+    if bits not in (2, 3, 4, 8) or codes.shape[1] != outputs or codes.dtype != torch.int32:
+        raise _misfit(stem, f"{bits} bits, codes {tuple(codes.shape)}, scales {tuple(scales.shape)}")
+    first = forms(stored) == ["gptq"]
+    if first and 32 % bits == 0:
+        # Stored less one, with a borrow from the number above, as a sum over all of a word.
+        zeros = zeros + torch.tensor(sum(1 << at for at in range(0, 32, bits)), dtype=torch.int32)
+    zero = unpack(zeros, bits, outputs)
+    if first and 32 % bits:
+        zero = zero + 1
+    numbers = unpack(codes.T, bits, len(of))
+    return (numbers - zero.T[:, of]) * scales.T[:, of]
+
+
+def _awq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+    codes, scales = get(f"{stem}.qweight"), get(f"{stem}.scales").float()
+    groups, outputs = scales.shape
+    inputs = codes.shape[0]
+    if codes.shape[1] * 8 != outputs or inputs % groups:
+        raise _misfit(stem, f"codes {tuple(codes.shape)}, scales {tuple(scales.shape)}")
+
+    def numbers(words: Tensor) -> Tensor:
+        return unpack(words, 4, outputs).reshape(-1, outputs // 8, 8)[..., AWQ_ORDER].reshape(-1, outputs)
+
+    zeros = numbers(get(f"{stem}.qzeros")).repeat_interleave(inputs // groups, dim=0)
+    return ((numbers(codes) - zeros) * scales.repeat_interleave(inputs // groups, dim=0)).T
+
+
+def _packed(name: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+    import torch
+
+    codes, scales = get(f"{name}_packed"), get(f"{name}_scale")
+    if codes.dtype == torch.uint8:
+        table = torch.tensor([*FP4, *(-value for value in FP4)])
+        values = table[torch.stack((codes & 15, codes >> 4), dim=-1).int()].flatten(-2)
+        if scales.dtype == torch.uint8:
+            scales = torch.exp2(scales.float() - 127)
+        elif has(f"{name}_global_scale"):
+            scales = scales.float() / get(f"{name}_global_scale").float()
+        return _scaled(values, scales.float(), None, sizes(stored), name)
+    rows, columns = (int(size) for size in get(f"{name}_shape")[-2:])
+    bits = codes.shape[-1] * 32 // columns
+    if not 1 <= bits <= 8 or codes.shape[-1] != math.ceil(columns * bits / 32) or codes.shape[-2] != rows:
+        raise _misfit(name, f"codes {tuple(codes.shape)} for {rows} x {columns}")
+    numbers = unpack(codes, bits, columns) - (1 << (bits - 1))
+    zeros, scales = None, scales.float()
+    if has(f"{name}_zero_point"):
+        found = get(f"{name}_zero_point")
+        packed = found.dtype == torch.int32
+        zeros = (unpack(found.T, bits, rows).T - (1 << (bits - 1)) if packed else found).float()
+    if has(f"{name}_g_idx") and (of := get(f"{name}_g_idx").long()).min() >= 0:
+        return (numbers - (0 if zeros is None else zeros[:, of])) * scales[:, of]
+    return _scaled(numbers.float(), scales, zeros, sizes(stored), name)
+
+
+def _scaled(codes: Tensor, scales: Tensor, zeros: Tensor | None, sizes: list[int], name: str) -> Tensor:
+    if zeros is not None:
+        codes = codes - spread(zeros, codes.shape, sizes, name)
+    return codes * spread(scales, codes.shape, sizes, name)
+
+
+def _groups(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    return [group for group in (stored.get("config_groups") or {}).values() if isinstance(group, dict)]
+
+
+def sizes(stored: dict[str, Any]) -> list[int]:
+    """The sizes of blocks and groups that the configuration names."""
+    found = [stored.get("group_size"), *(stored.get("weight_block_size") or [])]
+    for group in _groups(stored):
+        weights = group.get("weights") or {}
+        found += [weights.get("group_size"), *(weights.get("block_structure") or [])]
+    return [size for size in found if isinstance(size, int) and size > 0]
+
+
+def _bfloat16() -> Any:
+    import torch
+
+    return torch.bfloat16
+
+
+def _misfit(name: str, what: str) -> Failure:
+    return Failure(
+        "bad_model",
+        f"The quantized weights of {name} do not fit each other: {what}.",
+        "Choose another copy of the model, or its 16-bit version.",
+    )

@@ -1,0 +1,160 @@
+"""Tiny models stored as GPTQ, AWQ and compressed-tensors publish them, packed number by number."""
+
+import json
+import shutil
+
+import torch
+from safetensors.torch import load_file, save_file
+
+GROUP = 32
+AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
+
+
+def words(numbers, bits):
+    """Rows of `numbers` as a stream of `bits` each in words of 32 bits, lowest first, the last one filled."""
+    rows = []
+    for row in numbers.tolist():
+        stream = sum((number & ((1 << bits) - 1)) << (at * bits) for at, number in enumerate(row))
+        count = -(-len(row) * bits // 32)
+        parts = ((stream >> (32 * at)) & 0xFFFFFFFF for at in range(count))
+        rows.append([part - (1 << 32) if part >> 31 else part for part in parts])
+    return torch.tensor(rows, dtype=torch.int32)
+
+
+def codes(weight, bits, of, symmetric=False):
+    """The numbers, scales (float16) and zeros of `weight` (outputs, inputs), whose column `i` is in group
+    `of[i]`, and the values that they stand for."""
+    groups, top = int(of.max()) + 1, (1 << bits) - 1
+    scales = torch.empty(weight.shape[0], groups)
+    zeros = torch.empty(weight.shape[0], groups, dtype=torch.int32)
+    for group in range(groups):
+        part = weight[:, of == group]
+        low, high = part.amin(dim=1).clamp(max=0), part.amax(dim=1).clamp(min=0)
+        if symmetric:
+            scales[:, group] = torch.maximum(high, -low) / (1 << (bits - 1))
+            zeros[:, group] = 1 << (bits - 1)
+        else:
+            scales[:, group] = (high - low) / top
+            zeros[:, group] = (-low / scales[:, group]).round().clamp(1, top).int()
+    scales = scales.half()
+    wide = scales.float()[:, of]
+    numbers = ((weight / wide).round().int() + zeros[:, of]).clamp(0, top)
+    return numbers, scales, zeros, ((numbers - zeros[:, of]) * wide).half()
+
+
+def as_gptq(weight, bits=4, form="gptq", shuffled=True):
+    """The tensors of a layer by their endings, and its values. Columns are in groups at random, as with
+    `desc_act`."""
+    inputs = weight.shape[1]
+    of = torch.arange(inputs) // GROUP
+    if shuffled:
+        of = of[torch.randperm(inputs, generator=torch.Generator().manual_seed(3))]
+    numbers, scales, zeros, values = codes(weight, bits, of)
+    less = 1 if form == "gptq" else 0
+    return {
+        "qweight": words(numbers, bits).T.contiguous(),
+        "qzeros": words(zeros.T - less, bits),
+        "scales": scales.T.contiguous(),
+        "g_idx": of.int(),
+    }, values
+
+
+def as_awq(weight):
+    """The tensors of a layer by their endings, and its values."""
+    numbers, scales, zeros, values = codes(weight, 4, torch.arange(weight.shape[1]) // GROUP)
+
+    def ordered(numbers):
+        return words(numbers.reshape(-1, 8)[:, AWQ_ORDER].reshape(numbers.shape), 4)
+
+    return {
+        "qweight": ordered(numbers.T),
+        "qzeros": ordered(zeros.T),
+        "scales": scales.T.contiguous(),
+    }, values
+
+
+def as_packed(weight, bits=4, symmetric=True):
+    """The tensors of a layer as compressed-tensors stores integers, and its values."""
+    of = torch.arange(weight.shape[1]) // GROUP
+    numbers, scales, zeros, values = codes(weight, bits, of, symmetric)
+    tensors = {
+        "weight_packed": words(numbers, bits),
+        "weight_scale": scales,
+        "weight_shape": torch.tensor(weight.shape),
+    }
+    if not symmetric:
+        tensors["weight_zero_point"] = words(zeros.T.contiguous(), bits).T.contiguous()
+    return tensors, values
+
+
+def as_float8(weight):
+    """The tensors of a layer as compressed-tensors stores FP8 with a scale for each row, and its values."""
+    scale = (weight.abs().amax(dim=1, keepdim=True) / 448).bfloat16()
+    stored = (weight / scale.float()).to(torch.float8_e4m3fn)
+    return {
+        "weight": stored,
+        "weight_scale": scale,
+        "input_scale": torch.tensor([0.5]),
+    }, (stored.float() * scale.float()).bfloat16()
+
+
+def compressed(form, **weights):
+    """The `quantization_config` of compressed-tensors for linear layers of `form`."""
+    group = {"targets": ["Linear"], "weights": {"symmetric": True, **weights}, "format": form}
+    return {
+        "quant_method": "compressed-tensors",
+        "format": form,
+        "quantization_status": "compressed",
+        "ignore": ["lm_head"],
+        "config_groups": {"group_0": group},
+    }
+
+
+def gptq(bits=4, form="gptq"):
+    """The `quantization_config` of GPTQ."""
+    found = {"quant_method": "gptq", "bits": bits, "group_size": GROUP, "desc_act": True, "sym": False}
+    return {**found, "checkpoint_format": form}
+
+
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": GROUP, "zero_point": True, "version": "gemm"}
+INTEGERS = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": GROUP}
+FLOAT8 = {"num_bits": 8, "type": "float", "strategy": "channel"}
+# How a layer is stored, and what config.json says of it.
+KINDS = {
+    "gptq": (as_gptq, gptq()),
+    "gptq 2 bits": (lambda weight: as_gptq(weight, 2), gptq(2)),
+    "gptq 3 bits": (lambda weight: as_gptq(weight, 3), gptq(3)),
+    "gptq 8 bits": (lambda weight: as_gptq(weight, 8), gptq(8)),
+    "gptq_v2": (lambda weight: as_gptq(weight, form="gptq_v2"), gptq(form="gptq_v2")),
+    "awq": (as_awq, AWQ),
+    "packed": (as_packed, compressed("pack-quantized", **INTEGERS)),
+    "packed 3 bits": (
+        lambda weight: as_packed(weight, 3),
+        compressed("pack-quantized", **{**INTEGERS, "num_bits": 3}),
+    ),
+    "packed with zeros": (
+        lambda weight: as_packed(weight, symmetric=False),
+        compressed("pack-quantized", **{**INTEGERS, "symmetric": False}),
+    ),
+    "float8": (as_float8, compressed("float-quantized", **FLOAT8)),
+}
+
+
+def store(source, folder, kind):
+    """The model in `source` with its linear layers stored as `kind`, in `folder`; returns the values of its
+    tensors."""
+    shutil.copytree(source, folder)
+    pack, quantization = KINDS[kind]
+    stored, values = {}, {}
+    for name, value in load_file(source / "model.safetensors").items():
+        values[name] = stored[name] = value
+        if "proj" in name:
+            tensors, values[name] = pack(value)
+            del stored[name]
+            stem = name.removesuffix(".weight")
+            stored.update({f"{stem}.{ending}": tensor for ending, tensor in tensors.items()})
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), "quantization_config": quantization}
+    path.write_text(json.dumps(config))
+    return values
