@@ -69,7 +69,9 @@ function codesOf(stored: Config): ModelKind['codes'] {
     gptq: () => [named(stored.checkpoint_format) ?? 'gptq'],
     awq: () => [(named(stored.version, stored.checkpoint_format) ?? 'gemm').toLowerCase()],
     'compressed-tensors': () => [
-      ...(groups.length === 0 ? [stored] : groups).map((group) => named(group.format, stored.format) ?? 'unknown'),
+      ...(groups.length === 0 ? [stored] : groups).map(
+        (group) => named(group.format, stored.format) ?? 'unknown',
+      ),
       ...(sparse === 'dense' ? [] : [sparse]),
       ...(Object.keys(partOf(partOf(stored.transform_config)?.config_groups) ?? {}).length > 0
         ? ['transformed']
