@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, dtype
+
+    from trainer.protocol.model_config import Quantization
 
 Get = Callable[[str], "Tensor"]
 
@@ -36,7 +38,7 @@ AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
 FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
-def forms(stored: dict[str, Any]) -> list[str]:
+def forms(stored: Quantization) -> list[str]:
     """How the weights are laid out of a model with this `quantization_config`, of which `quant_method` is in
     FORMS (src/domain/base-models/gguf/gguf-verdict.ts)."""
     method = stored.get("quant_method")
@@ -44,8 +46,8 @@ def forms(stored: dict[str, Any]) -> list[str]:
         return [str(stored.get("checkpoint_format") or "gptq")]
     if method == "awq":
         return [str(stored.get("version") or stored.get("checkpoint_format") or "gemm").lower()]
-    groups = _groups(stored)
-    found = [str(group.get("format") or stored.get("format") or "unknown") for group in groups or [stored]]
+    groups = _groups(stored) or [{}]
+    found = [str(group.get("format") or stored.get("format") or "unknown") for group in groups]
     sparse = (stored.get("sparsity_config") or {}).get("format")
     if sparse not in (None, "dense"):
         found.append(str(sparse))
@@ -54,7 +56,7 @@ def forms(stored: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def read(key: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> tuple[str, Any] | None:
+def read(key: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> tuple[str, Tensor] | None:
     """The name and value of the weight whose codes are the tensor `key`, in the type of its scales or
     bfloat16; of any other tensor what it is; None for those that belong to codes.
 
@@ -78,7 +80,7 @@ def read(key: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get)
     return name, values.to(scales.dtype if scales.dtype.itemsize == 2 else _bfloat16())
 
 
-def spread(blocks: Tensor, shape: Any, sizes: list[int], name: str) -> Tensor:
+def spread(blocks: Tensor, shape: Sequence[int], sizes: list[int], name: str) -> Tensor:
     """The values of `blocks` (rows / m, columns / n), of rows or of one block, for a tensor of `shape` (…,
     rows, columns).
 
@@ -115,7 +117,7 @@ def unpack(words: Tensor, bits: int, count: int) -> Tensor:
     return found
 
 
-def _gptq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+def _gptq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> Tensor:
     import torch
 
     codes, scales, zeros = get(f"{stem}.qweight"), get(f"{stem}.scales").float(), get(f"{stem}.qzeros")
@@ -140,7 +142,7 @@ def _gptq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Ge
     return (numbers - zero.T[:, of]) * scales.T[:, of]
 
 
-def _awq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+def _awq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> Tensor:
     codes, scales = get(f"{stem}.qweight"), get(f"{stem}.scales").float()
     groups, outputs = scales.shape
     inputs = codes.shape[0]
@@ -154,7 +156,7 @@ def _awq(stem: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get
     return ((numbers(codes) - zeros) * scales.repeat_interleave(inputs // groups, dim=0)).T
 
 
-def _packed(name: str, stored: dict[str, Any], has: Callable[[str], bool], get: Get) -> Tensor:
+def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> Tensor:
     import torch
 
     codes, scales = get(f"{name}_packed"), get(f"{name}_scale")
@@ -187,11 +189,11 @@ def _scaled(codes: Tensor, scales: Tensor, zeros: Tensor | None, sizes: list[int
     return codes * spread(scales, codes.shape, sizes, name)
 
 
-def _groups(stored: dict[str, Any]) -> list[dict[str, Any]]:
+def _groups(stored: Quantization) -> list[dict[str, Any]]:
     return [group for group in (stored.get("config_groups") or {}).values() if isinstance(group, dict)]
 
 
-def sizes(stored: dict[str, Any]) -> list[int]:
+def sizes(stored: Quantization) -> list[int]:
     """The sizes of blocks and groups that the configuration names."""
     found = [stored.get("group_size"), *(stored.get("weight_block_size") or [])]
     for group in _groups(stored):
@@ -200,7 +202,7 @@ def sizes(stored: dict[str, Any]) -> list[int]:
     return [size for size in found if isinstance(size, int) and size > 0]
 
 
-def _bfloat16() -> Any:
+def _bfloat16() -> dtype:
     import torch
 
     return torch.bfloat16

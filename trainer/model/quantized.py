@@ -70,12 +70,12 @@ def bits_of(config: ModelConfig) -> int | None:
     return 8 if found.get("load_in_8bit") or method_of(config) in ("fp8", "mxfp8") else 4
 
 
-def is_unpacked(config: dict[str, Any]) -> bool:
+def is_unpacked(config: ModelConfig) -> bool:
     """Whether a training of the model with this config.json starts from a full-precision copy."""
     return method_of(config) in packed.FORMS
 
 
-def why_not(method: str, stored: dict[str, Any] | None = None) -> str | None:
+def why_not(method: str, stored: Quantization | None = None) -> str | None:
     """Why weights that are stored by `method`, as the model's `stored` quantization says, cannot be trained
     here; None when they can."""
     if method not in PACKAGES:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Quantization(TypedDict, total=False):
-    """How the weights in the files are quantized."""
+    """How the weights in the files are quantized. What the methods of trainer/model/packed.py say is there,
+    too."""
 
-    quant_method: str
+    bits: int
+    checkpoint_format: str | None
+    config_groups: Mapping[str, Any]
+    format: str
+    group_size: int | None
     load_in_4bit: bool
     load_in_8bit: bool
+    quant_method: str
+    sparsity_config: Mapping[str, Any] | None
+    transform_config: Mapping[str, Any] | None
+    version: str | None
+    weight_block_size: list[int] | None
 
 
 class ModelConfig(TypedDict, total=False):
