@@ -213,12 +213,28 @@ def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Dataset, Dataset 
                 f"No row of the {name} is usable; the warnings say why rows were dropped.",
                 "Raise max_seq_length, or add shorter rows.",
             )
-    return dataset.select(range(trained)), dataset.select(range(trained, len(dataset)))
+    parts = dataset.select(range(trained)), dataset.select(range(trained, len(dataset)))
+    _warn_of_overlap(job, *parts)
+    return parts
+
+
+def _warn_of_overlap(job: Job, training: Any, held_out: Any) -> None:
+    """Warns of rows of the validation dataset that are trained on, too."""
+    import numpy
+
+    contents = row_contents(held_out)
+    known = int(numpy.isin(contents, row_contents(training)).sum())
+    if known > 0:
+        job.warn(
+            "validation_overlap",
+            f"{known:,} of the {len(contents):,} validation rows {'is' if known == 1 else 'are'} also in the "
+            "training dataset, so the figures are better than they would be on new rows.",
+        )
 
 
 def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """`dataset` without a random `share` of its rows, and that share, each with at least one row. All
-    sequences of a row are in the same part."""
+    sequences of a row are in the same part. So are equal rows: their answers would have been learned."""
     import numpy
 
     numbers = row_numbers(dataset)
@@ -230,12 +246,64 @@ def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Da
             "Set eval_split to 0, or add rows.",
         )
     held_out = held_out_rows(len(rows), share)
-    if len(rows) < len(dataset):
-        chosen = numpy.random.default_rng(seed).permutation(rows)[:held_out]
-        is_held_out = numpy.isin(numbers, chosen)
-        return tuple(dataset.select(numpy.flatnonzero(part)) for part in (~is_held_out, is_held_out))
-    parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
-    return parts["train"], parts["test"]
+    _, groups, sizes = numpy.unique(row_contents(dataset), return_inverse=True, return_counts=True)
+    repeats = 1 < len(sizes) < len(rows)
+    if not repeats and len(rows) == len(dataset):
+        parts = dataset.train_test_split(test_size=held_out, seed=seed, shuffle=True)
+        return parts["train"], parts["test"]
+    order = numpy.random.default_rng(seed).permutation(len(rows))
+    chosen = _whole_groups(groups, sizes, order, held_out) if repeats else order[:held_out]
+    is_held_out = numpy.isin(numbers, rows[chosen])
+    return tuple(dataset.select(numpy.flatnonzero(part)) for part in (~is_held_out, is_held_out))
+
+
+def _whole_groups(groups: Any, sizes: Any, order: Any, count: int) -> Any:
+    """The places of up to `count` rows, drawn in `order`, in whole groups: `groups` has each row's group, and
+    `sizes` their numbers of rows. If no group is so small, those of the smallest."""
+    import numpy
+
+    taken = numpy.zeros(len(sizes), dtype=bool)
+    seen = taken.copy()
+    for group in groups[order]:
+        if not seen[group] and sizes[group] <= count:
+            taken[group] = True
+            count -= sizes[group]
+        seen[group] = True
+    if not taken.any():
+        taken[sizes.argmin()] = True
+    return numpy.flatnonzero(taken[groups])
+
+
+def row_contents(dataset: Any) -> Any:
+    """A number for each row of `dataset`, by ascending row number: 64 bits of a digest of all that its
+    sequences have. Rows that are equal to a training have the same."""
+    import numpy
+
+    found: dict[int, int] = {}
+    names = [name for name in dataset.column_names if name != "row"]
+    for batch in dataset.with_format("arrow").iter(10_000):
+        columns = [_contents(batch.column(name)) for name in names]
+        for place, number in enumerate(batch.column("row").to_pylist()):
+            digest = hashlib.blake2b(found.get(number, 0).to_bytes(8, "little"), digest_size=8)
+            for column in columns:
+                content = column(place)
+                digest.update(len(content).to_bytes(8, "little") + content)
+            found[number] = int.from_bytes(digest.digest(), "little")
+    return numpy.array([found[number] for number in sorted(found)], dtype=numpy.uint64)
+
+
+def _contents(column: Any) -> Callable[[int], bytes]:
+    """What a column of a table has at a place, as bytes."""
+    import pyarrow
+
+    array = column.combine_chunks()
+    if isinstance(array, pyarrow.ChunkedArray):
+        array = pyarrow.concat_arrays(array.chunks)
+    if not pyarrow.types.is_list(array.type):
+        values = array.to_pylist()
+        return lambda place: repr(values[place]).encode()
+    ends, numbers = array.offsets.to_numpy(), array.values.to_numpy()
+    return lambda place: numbers[ends[place] : ends[place + 1]].tobytes()
 
 
 def row_numbers(dataset: Dataset) -> NDArray[np.int64]:
