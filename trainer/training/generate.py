@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trainer.data import thinking
 from trainer.data.encode import text_start
-from trainer.data.rows import row_at
+from trainer.data.rows import job_rows, row_at
 from trainer.data.template import render, split
 from trainer.training import answer_budget
 
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
     from trainer.data.job import Job
+    from trainer.protocol.row import Row
 
 # Prompts that are shown without `golden_prompts`.
 SAMPLES = 3
+# Trained rows that are looked at for so many different prompts.
+MOST_LOOKED_AT = 32
 # Most tokens of a generated answer.
 MAX_NEW_TOKENS = 256
 # Most characters of a text that is continued.
@@ -55,25 +59,24 @@ class EvaluationPrompts:
     @staticmethod
     def of(job: Job, training: Dataset, held_out: Dataset | None) -> EvaluationPrompts:
         """Those of the first validation rows, if there are any, within the budget that a training on the rows
-        of `training` leaves; the request's `golden_prompts` are shown instead of them."""
+        of `training` leaves; else those of the first trained rows, which tell what was learned by heart. The
+        request's `golden_prompts` are shown instead of them, also if there are none."""
         from pyarrow.compute import list_value_length
 
-        golden = [
-            Shown([{"role": "user", "content": text}], None) for text in job.settings.golden_prompts or ()
-        ]
+        asked = job.settings.golden_prompts
+        golden = [Shown([{"role": "user", "content": text}], None) for text in asked or ()]
         if held_out is None:
-            return EvaluationPrompts(golden, [], [], MAX_NEW_TOKENS)
+            if asked is not None:
+                return EvaluationPrompts(golden, [], [], MAX_NEW_TOKENS)
+            rows, most = _of_rows(job, [row for _, row in islice(job_rows(job), MOST_LOOKED_AT)])
+            different: dict[str, Shown] = {}
+            for row in rows:
+                different.setdefault(json.dumps(row.prompt), row)
+            return EvaluationPrompts(list(different.values())[:SAMPLES], [], [], most)
         count = min(len(held_out), answer_budget.MOST_ROWS if job.task.scored else SAMPLES)
         numbers = dict.fromkeys(int(number) for number in held_out.select(range(count))["row"])
-        found = row_at(job, list(numbers))
-        if job.shape == "text":
-            rows = [Shown(*_halves(row["text"])) for row in found]
-        else:
-            conversations = [job.messages(row) for row in found]
-            rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
+        rows, most = _of_rows(job, row_at(job, list(numbers)))
         references = [row.reference or "" for row in rows]
-        written = references if job.shape == "text" else written_answers(job, conversations)
-        most = answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
         shown = golden or rows[:SAMPLES]
         if not job.task.scored:
             return EvaluationPrompts(shown, [], [], MAX_NEW_TOKENS if golden else most)
@@ -87,6 +90,18 @@ class EvaluationPrompts:
                 "training's time, or are not needed for a figure.",
             )
         return EvaluationPrompts(shown, [row.prompt for row in rows[:count]], references[:count], most)
+
+
+def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
+    """The prompts of rows with their references, and the most tokens of an answer to them."""
+    if job.shape == "text":
+        rows = [Shown(*_halves(row["text"])) for row in found]
+        written = [row.reference or "" for row in rows]
+    else:
+        conversations = [job.messages(row) for row in found]
+        rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
+        written = written_answers(job, conversations)
+    return rows, answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
 
 
 def written_answers(job: Job, conversations: list[list[dict[str, str]]]) -> list[str]:

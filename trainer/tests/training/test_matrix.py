@@ -276,3 +276,16 @@ def test_golden_prompts_are_answered_before_the_training_and_at_checkpoints_with
     told = [(line["step"], line["prompt"], line["reference"]) for line in jobs.journal(spec, "sample")]
     assert told == [(step, "One?", None) for step in (0, 1, 2)]
     assert not jobs.journal(spec, "eval")
+
+
+def test_trained_rows_are_asked_where_none_is_held_out(models, tmp_path):
+    rows = rows_of("text-generation", 16)
+    # A prompt is asked once, and a budget of tokens is that of the answers.
+    spec = jobs.make(tmp_path / "asked", models("llama"), [rows[0], *rows], max_steps=2)
+    assert jobs.train(spec) == 0
+    told = [(line["step"], line["prompt"], line["reference"]) for line in jobs.journal(spec, "sample")]
+    first = [(row["input"], row["output"]) for row in rows[:3]]
+    assert told == [(step, *each) for step in (0, 2) for each in first]
+    none = jobs.make(tmp_path / "none", models("llama"), rows, max_steps=2, golden_prompts=[])
+    assert jobs.train(none) == 0
+    assert jobs.journal(none, "sample") == []
