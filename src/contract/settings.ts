@@ -2,20 +2,18 @@ import type { Profile } from './profiles.ts';
 
 /** The groups of the settings form, in display order. */
 export const settingGroups = {
-  essentials: { title: 'Essentials', open: true },
+  basics: { title: 'Basics' },
   reward: { title: 'Reward', strategy: 'rlhf' },
   preference: { title: 'Preferences', strategy: 'dpo' },
-  evaluation: { title: 'Length and evaluation' },
+  validation: { title: 'Validation and samples' },
+  lora: { title: 'LoRA' },
   optimizer: { title: 'Optimizer' },
-  adapter: { title: 'Adapter' },
-  memory: { title: 'Memory and precision' },
-  checkpoints: { title: 'Text and checkpoints' },
+  memory: { title: 'Memory' },
+  checkpoints: { title: 'Checkpoints and export' },
 } as const satisfies Record<string, SettingGroup>;
 
 interface SettingGroup {
   readonly title: string;
-  /** Shown expanded; the others are collapsed. */
-  readonly open?: boolean;
   /** Shown only for this strategy. */
   readonly strategy?: string;
 }
@@ -92,8 +90,8 @@ export const settings = {
     above: true,
     max: 1000,
     recommended: 3,
-    group: 'essentials',
-    help: 'How often the model sees each row. Two to five suit most datasets; fractions are allowed.',
+    group: 'basics',
+    help: 'How often the model sees each row. Few rows need more epochs than many; fractions are allowed.',
   },
   learning_rate: {
     label: 'Learning rate',
@@ -102,7 +100,7 @@ export const settings = {
     above: true,
     max: 1,
     recommended: 2e-4,
-    group: 'essentials',
+    group: 'basics',
     help: 'The size of each update. Halve it if the loss is unstable; double it if the loss barely falls.',
   },
   per_device_train_batch_size: {
@@ -111,7 +109,7 @@ export const settings = {
     min: 1,
     max: 1024,
     recommended: { low_end: 1, mid_range: 2, high_end: 4 },
-    group: 'essentials',
+    group: 'basics',
     help: 'Rows processed at once. Lower this first if you run out of memory.',
   },
   gradient_accumulation_steps: {
@@ -120,7 +118,7 @@ export const settings = {
     min: 1,
     max: 4096,
     recommended: { low_end: 8, mid_range: 4, high_end: 2 },
-    group: 'essentials',
+    group: 'basics',
     help: 'Batches summed into one update: a larger effective batch without more memory.',
   },
   max_seq_length: {
@@ -130,7 +128,7 @@ export const settings = {
     max: 1_048_576,
     special: { value: -1, meaning: 'infer from the data' },
     recommended: { low_end: 512, mid_range: 1024, high_end: 2048 },
-    group: 'essentials',
+    group: 'basics',
     help: 'Longer rows are truncated; preference pairs that are longer are skipped. −1 fits 99.9% of the rows, up to the model’s context length.',
   },
   lora_r: {
@@ -139,18 +137,18 @@ export const settings = {
     min: 1,
     max: 1024,
     recommended: 16,
-    group: 'essentials',
+    group: 'lora',
     help: 'The capacity of the adapter. 8 to 32 is enough for a style or a format; new knowledge needs more.',
   },
   eval_split: {
-    label: 'Validation split',
+    label: 'Validation share',
     kind: 'number',
     min: 0,
     max: 1,
     below: true,
     recommended: 0,
-    group: 'essentials',
-    help: 'The fraction of rows held out for validation. 0.1 holds out one in ten.',
+    group: 'validation',
+    help: 'The share of rows that is held out to measure the model on. 0.1 holds out one in ten.',
   },
   reward_model: {
     label: 'Reward model',
@@ -180,7 +178,7 @@ export const settings = {
     max: 10_000_000,
     special: { value: -1, meaning: 'no limit' },
     recommended: -1,
-    group: 'evaluation',
+    group: 'basics',
     help: 'Stops after this many steps, regardless of epochs. −1 sets no limit.',
   },
   eval_steps: {
@@ -190,8 +188,8 @@ export const settings = {
     max: 10_000_000,
     recommended: null,
     empty: 'every epoch',
-    group: 'evaluation',
-    help: 'Steps between evaluations on the validation split.',
+    group: 'validation',
+    help: 'Steps between evaluations on the validation rows.',
   },
   per_device_eval_batch_size: {
     label: 'Evaluation batch size',
@@ -199,7 +197,7 @@ export const settings = {
     min: 1,
     max: 1024,
     derivedFrom: { setting: 'per_device_train_batch_size', factor: 1 },
-    group: 'evaluation',
+    group: 'validation',
     help: 'Rows processed at once during evaluation.',
   },
   early_stopping_patience: {
@@ -209,15 +207,15 @@ export const settings = {
     max: 10_000,
     recommended: null,
     empty: 'never',
-    group: 'evaluation',
-    help: 'Stops after this many evaluations without improvement. Needs a validation split.',
+    group: 'validation',
+    help: 'Stops after this many evaluations without improvement. Needs validation rows.',
   },
   keep_best: {
     label: 'Keep best checkpoint',
     kind: 'switch',
     recommended: false,
-    group: 'evaluation',
-    help: 'Exports the checkpoint with the best evaluation instead of the last one. Needs a validation split.',
+    group: 'validation',
+    help: 'Exports the checkpoint with the best evaluation instead of the last one. Needs validation rows.',
   },
   golden_prompts: {
     label: 'Sample prompts',
@@ -226,9 +224,9 @@ export const settings = {
     maxItems: 16,
     maxLength: 65_536,
     recommended: null,
-    empty: 'none',
-    group: 'evaluation',
-    help: 'One per line. The model answers them during training.',
+    empty: 'three of the rows',
+    group: 'validation',
+    help: 'One per line. The model answers them before, during and after training.',
   },
   optim: {
     label: 'Optimizer',
@@ -287,7 +285,7 @@ export const settings = {
     min: 0,
     above: true,
     derivedFrom: { setting: 'lora_r', factor: 2 },
-    group: 'adapter',
+    group: 'lora',
     help: 'The scaling of the adapter.',
   },
   lora_dropout: {
@@ -297,7 +295,7 @@ export const settings = {
     max: 1,
     below: true,
     recommended: 0,
-    group: 'adapter',
+    group: 'lora',
     help: 'The fraction of adapter inputs dropped at random in each step. Helps with small datasets.',
   },
   target_modules: {
@@ -308,7 +306,7 @@ export const settings = {
     maxLength: 200,
     recommended: null,
     empty: 'all linear layers',
-    group: 'adapter',
+    group: 'lora',
     help: 'Names of the layers that get an adapter, separated by commas.',
   },
   target_experts: {
@@ -316,7 +314,7 @@ export const settings = {
     kind: 'switch',
     recommended: false,
     before: false,
-    group: 'adapter',
+    group: 'lora',
     help: 'Mixtures of experts only: the experts get an adapter, too. Takes many times the memory and the time.',
   },
   use_4bit: {
@@ -388,7 +386,7 @@ export const settings = {
     label: 'Chat template',
     kind: 'switch',
     recommended: null,
-    group: 'checkpoints',
+    group: 'basics',
     help: 'Formats rows with the model’s chat template. The playground and the Modelfile use it, too.',
   },
   thinking: {
@@ -397,7 +395,7 @@ export const settings = {
     choices: ['keep', 'off', 'learn'],
     recommended: null,
     before: 'off',
-    group: 'checkpoints',
+    group: 'basics',
     empty: 'by the rows',
     help: 'learn trains the reasoning of rows, off turns the model’s thinking off, keep leaves it as its template has it. By the rows: learn if any has reasoning, else keep.',
   },

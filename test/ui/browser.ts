@@ -170,6 +170,15 @@ export const hasDataset = (page: Page, name: string) =>
 export const openFold = (page: Page, name: string | RegExp) =>
   page.locator('summary', { hasText: name }).first().click();
 
+/** Opens a group of settings in the form of a training. */
+export async function openGroup(page: Page, name: string): Promise<void> {
+  const summary = page.locator('.customize .fold > summary', { hasText: name }).first();
+  await summary.waitFor({ state: 'attached' });
+  const outer = page.locator('.customize:not([open]) > summary');
+  if ((await outer.count()) > 0) await outer.click();
+  await summary.click();
+}
+
 /** Waits until the page has read the answers that have arrived, and drawn what follows from them. */
 export const settled = (page: Page): Promise<unknown> =>
   page.evaluate(async () => {

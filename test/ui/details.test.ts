@@ -13,7 +13,7 @@ import {
   temporaryFolder,
   until,
 } from '../service.ts';
-import { axeViolations, closeBrowser, hasDataset, openFold, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, hasDataset, openGroup, openPage, sees } from './browser.ts';
 import { walk } from './keyboard.ts';
 
 const steps = 50;
@@ -109,7 +109,7 @@ test('recommendations tell why and how much memory, and what cannot be used here
   const first = page.locator('#model optgroup[label="Suggested for this machine"] option').first();
   await first.waitFor({ state: 'attached' });
   assert.match((await first.textContent()) ?? '', /B parameters, about .* to train/);
-  await openFold(page, 'Method');
+  await openGroup(page, 'Method');
   const accelerated = page.getByRole('radio', { name: /^Accelerated/ });
   assert.ok(await accelerated.isDisabled());
   await sees(page, /The accelerated provider needs/);

@@ -41,7 +41,7 @@ async function asked(path: string, text: string | RegExp, hasSocket = true): Pro
 // Pages that do not show the list of models do not read it.
 for (const [path, text, models] of [
   ['/', 'Recent runs', 1],
-  ['/training', 'Essentials', 0],
+  ['/training', 'Customize', 0],
   ['/training/runs', '1 of 1', 0],
   ['/training/train_1', 'Try it', 1],
   ['/playground', 'Max new tokens', 1],

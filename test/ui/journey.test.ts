@@ -2,7 +2,15 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, until } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  openGroup,
+  openPage,
+  sees,
+  typeModel,
+} from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -34,12 +42,12 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await sees(page, 'Batch size must be 1 to 1,024.');
   assert.ok(await page.getByRole('button', { name: 'Start training' }).isDisabled());
   await page.getByLabel('Batch size', { exact: true }).fill('2');
-  await openFold(page, 'More essentials');
+  await openGroup(page, 'Basics');
   await page.getByLabel('Gradient accumulation steps').fill('1');
   await page.getByLabel('Max sequence length').fill('96');
-  await page.getByLabel('Validation split').fill('0.05');
-  await page.getByText('Length and evaluation').click();
   await page.getByLabel('Max steps').fill('60');
+  await openGroup(page, 'Validation and samples');
+  await page.getByLabel('Validation share').fill('0.05');
   await page.getByLabel('Evaluation interval').fill('30');
   await page.getByLabel('Sample prompts').fill('My parcel has not come.');
   await page.locator('.estimate .meter').first().waitFor();

@@ -39,16 +39,19 @@ test('a dataset is uploaded, the form filled and a run started', async () => {
   await keys.isOn(/Skip to content/, 'first');
   await follow(/^a Use your own data/, /\/training$/, /^h1 New training/);
 
+  await keys.reach(/^input Choose a file/);
+  await keys.press('Enter');
+  await sees(page, '400 rows, all valid');
+  await keys.isOn(/^input Choose a file/, 'after an upload');
   await keys.reach(/^select Task/);
   await keys.reach(/^select Model/);
   await keys.choose('Path');
   await keys.reach(/^input owner\/name|Hub ID or folder/);
   await keys.write(tinyModel('llama', 'chatml'));
   await sees(page, 'Model found');
-  await keys.reach(/^input Choose a file/);
-  await keys.press('Enter');
-  await sees(page, '400 rows, all valid');
-  await keys.isOn(/^input Choose a file/, 'after an upload');
+  await keys.reach(/^input Balanced/);
+  await keys.press('ArrowLeft');
+  await keys.isOn(/^input Quick/, 'after another preset was chosen');
 
   await keys.reach(/^input Batch size/);
   await keys.write('0');
@@ -59,9 +62,9 @@ test('a dataset is uploaded, the form filled and a run started', async () => {
   await keys.isOn(/Max sequence length/, 'after the value was reset');
   await keys.write('96');
   for (const [fold, field, value] of [
+    ['Customize', '', ''],
     ['Method', null, ''],
-    ['More essentials', 'Gradient accumulation steps', '1'],
-    ['Length and evaluation', 'Max steps', '40'],
+    ['Basics', 'Gradient accumulation steps', '1'],
   ] as const) {
     await keys.reach(new RegExp(`^summary ${fold}`));
     await keys.press('Enter');
@@ -70,9 +73,13 @@ test('a dataset is uploaded, the form filled and a run started', async () => {
       await keys.press('ArrowDown', 'ArrowUp');
       continue;
     }
+    if (field === '') continue;
     await keys.reach(new RegExp(`^input ${field}`));
     await keys.write(value);
   }
+  await keys.reach(/^input Max steps/);
+  await keys.write('40');
+  await keys.reach(/^summary Validation and samples/);
   await keys.press('Enter');
   await keys.reach(/^input Sample prompts|^textarea Sample prompts/);
   await keys.write('My parcel has not come.');

@@ -10,7 +10,7 @@ import { datesTask } from '../../src/demo/task.ts';
 import { layOutLmStudio } from '../gguf-caches.ts';
 import { realModel } from '../real/real-model.ts';
 import { root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
-import { closeBrowser, openFold, sees, theBrowser } from './browser.ts';
+import { closeBrowser, sees, theBrowser } from './browser.ts';
 
 const scale = 1.5;
 const { file, questions } = datesTask(root);
@@ -95,13 +95,8 @@ try {
   // The last one: after a run of the same model, the form tells how long another will take.
   if (isWanted('training')) {
     const training = await open('/training', 'light', 870);
-    await training.getByLabel('Model', { exact: true }).selectOption(model);
     await training.getByLabel('Dataset', { exact: true }).selectOption(file);
-    await training.getByLabel('Batch size', { exact: true }).fill('8');
-    await openFold(training, 'More essentials');
-    await training.getByLabel('Gradient accumulation steps').fill('1');
-    await training.getByLabel('Validation split', { exact: true }).fill('0.1');
-    await openFold(training, 'More essentials');
+    await training.getByLabel('Model', { exact: true }).selectOption(model);
     await sees(training, 'Model found');
     await sees(training, 'Memory breakdown');
     await training.evaluate(() => scrollTo(0, 0));

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, startService, type TestService, tinyModel, until, untilEnded } from '../service.ts';
-import { axeViolations, closeBrowser, openFold, openPage, sees, typeModel } from './browser.ts';
+import { axeViolations, closeBrowser, openGroup, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
 
@@ -42,7 +42,8 @@ async function fill(
   await typeModel(page, model);
   await sees(page, 'Model found');
   await page.getByLabel('Dataset', { exact: true }).selectOption(dataset);
-  await openFold(page, 'More essentials');
+  await openGroup(page, 'Basics');
+  await openGroup(page, 'Validation and samples');
   for (const [label, text] of Object.entries(settings))
     await page.getByLabel(label, { exact: true }).fill(text);
 }
@@ -56,7 +57,7 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
   const { page, faults } = await openPage(service.url, '/training');
   // A tenth of 14 rows is one row, not two: 13 are trained.
   await fill(page, tinyModel('llama'), 'fourteen.jsonl', {
-    'Validation split': '0.1',
+    'Validation share': '0.1',
     'Batch size': '1',
     'Gradient accumulation steps': '1',
     Epochs: '1',
@@ -68,11 +69,11 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
   assert.equal(await validation.locator('option').allTextContents(), ['None', 'held-out.jsonl']);
   await validation.selectOption('held-out.jsonl');
   await showsSteps(page, '14');
-  assert.ok(await page.getByLabel('Validation split', { exact: true }).isDisabled());
+  assert.ok(await page.getByLabel('Validation share', { exact: true }).isDisabled());
   assert.equal(await axeViolations(page), []);
   await validation.selectOption('');
   await showsSteps(page, '13');
-  await page.getByText('Memory and precision').click();
+  await openGroup(page, 'Memory');
   await page.getByLabel('Packing', { exact: true }).selectOption('on');
   await showsSteps(page, 'at most 13');
   await page.getByLabel('Packing', { exact: true }).selectOption('off');
@@ -95,10 +96,10 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
   await page.getByLabel('Epochs', { exact: true }).fill('1');
 
   // Eight rows of a step are two prompts with four answers each.
-  await openFold(page, 'Method');
+  await openGroup(page, 'Method');
   await page.getByRole('radio', { name: /^RLHF|^Reinforcement/i }).check();
   await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');
-  await openFold(page, 'More essentials');
+  await openGroup(page, 'Basics');
   await page.getByLabel('Gradient accumulation steps', { exact: true }).fill('8');
   await showsSteps(page, '6');
   assert.equal(faults, []);
@@ -108,7 +109,7 @@ test('a T5 model is trained without a GGUF, and the page says so before and afte
   const { page, faults } = await openPage(service.url, '/training');
   await fill(page, tinyModel('t5'), 'fourteen.jsonl', { 'Max sequence length': '64', Epochs: '1' });
   await sees(page, /There will be an adapter and no GGUF file: llama\.cpp cannot run/);
-  await page.getByText('Export', { exact: false }).filter({ hasText: 'automatic' }).first().click();
+  await openGroup(page, 'Checkpoints and export');
   assert.ok(await page.getByLabel('Q8_0').isChecked());
   // Asked for by name it is refused, with the reason and the way out.
   await page.getByLabel('Q4_K_M').check();

@@ -77,7 +77,7 @@ const pagesOf = () => [
   { name: 'access-empty', service: empty, path: '/access', text: 'No access keys' },
   { name: 'model-missing', service: empty, path: '/models/nothing', text: 'Model not found' },
   { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
-  { name: 'training', service: full, path: '/training', text: 'Essentials' },
+  { name: 'training', service: full, path: '/training', text: 'Customize' },
   { name: 'run', service: full, path: '/training/train_1', text: 'Tokens per second' },
   { name: 'run-failed', service: full, path: '/training/train_2', text: 'The run failed' },
   { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },

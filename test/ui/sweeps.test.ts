@@ -15,7 +15,7 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, failuresOf, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, failuresOf, openGroup, openPage, sees } from './browser.ts';
 import { storeSweep } from './stored-sweep.ts';
 
 let service: TestService;
@@ -126,7 +126,7 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
       .locator('#model, #custom-model')
       .evaluateAll((fields) => fields.map((field) => (field as HTMLInputElement).value));
   await until(async () => (await models()).includes(sweep.model_name), 'the model of the sweep is chosen');
-  await page.getByText('Length and evaluation').click();
+  await openGroup(page, 'Basics');
   assert.is(await value('Max steps'), '90');
   assert.is(await page.locator('.tag', { hasText: 'Q4_K_M' }).count(), 1);
   await page.goto(`${service.url}/training/sweeps`);
@@ -142,21 +142,21 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
 
 test('the form says at once what is missing, starts a sweep, and its page follows, stops, resumes and deletes it', async () => {
   const { page, faults } = await openPage(service.url, '/training/sweeps/new');
-  await sees(page, 'Choose a model.');
-  await sees(page, 'Set a validation split');
+  await sees(page, 'Choose a dataset.');
+  await sees(page, 'Set a validation share');
   const draft = {
     model: tinyModel('llama'),
     custom: true,
     dataset: 'support.jsonl',
     // Long enough for a busy machine: a trial that is over cannot be stopped.
-    settings: { max_steps: '6000', eval_steps: '20' },
+    settings: { max_steps: '6000', eval_steps: '20', eval_split: '0' },
   };
   await page.evaluate((text) => localStorage.setItem('hone.draft', text), JSON.stringify(draft));
   await page.reload();
   const start = page.getByRole('button', { name: 'Start sweep' });
   const missing = page.locator('.plan .notes li');
-  await until(async () => (await missing.count()) === 1, 'the split alone is missing');
-  await page.getByLabel('Validation split').fill('0.1');
+  await until(async () => (await missing.count()) === 1, 'the share alone is missing');
+  await page.getByLabel('Validation share').fill('0.1');
   await page.getByText('Trials run in the same queue').waitFor();
   await page.getByRole('button', { name: 'Remove Learning rate' }).click();
   await missing.getByText('Add a setting that varies.').waitFor();

@@ -1,7 +1,15 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, startService, tinyModel } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  openGroup,
+  openPage,
+  sees,
+  typeModel,
+} from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -53,7 +61,7 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   };
   await service.upload('pairs.jsonl', `${JSON.stringify(pair)}\n`.repeat(12));
   await page.reload();
-  await openFold(page, 'Method');
+  await openGroup(page, 'Method');
   await page.getByRole('radio', { name: /^DPO/ }).check();
   await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');
   await page.getByText('Token preview').click();

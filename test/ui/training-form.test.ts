@@ -16,7 +16,15 @@ import {
   tinyModel,
   until,
 } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openFold, openPage, sees, typeModel } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  openGroup,
+  openPage,
+  sees,
+  typeModel,
+} from './browser.ts';
 
 let service: TestService;
 let ownFolder = '';
@@ -63,6 +71,12 @@ test.before(async () => {
   });
   await service.upload('support.jsonl', supportRows());
   await service.upload('held.jsonl', supportRows().split('\n').slice(0, 12).join('\n'));
+  const rows = (row: object) => `${JSON.stringify(row)}\n`.repeat(12);
+  await service.upload(
+    'questions.jsonl',
+    rows({ context: 'It is red.', question: 'Colour?', answer: 'red' }),
+  );
+  await service.upload('pairs.jsonl', rows({ prompt: 'Colour?', chosen: 'red', rejected: 'blue' }));
   await service.upload('broken.jsonl', [...Array(11).fill('{"input":"a","output":"b"}'), '{}'].join('\n'));
 });
 
@@ -76,7 +90,7 @@ const choose = (page: Page, label: string, value: string) =>
 /** The fields of the form that are seen, by their labels. */
 const seenFields = (page: Page) =>
   page
-    .locator('.training-form :is(input, select, textarea):not([type="file"]):visible')
+    .locator('.training-form :is(input, select, textarea):not([type="file"], [type="radio"]):visible')
     .evaluateAll((fields) =>
       fields.map((field) => (field as HTMLInputElement).labels?.[0]?.textContent?.trim() ?? field.ariaLabel),
     );
@@ -141,17 +155,20 @@ test('an adapter is offered to be merged, which makes a model of its folder', as
   await context.close();
 });
 
-test('the form is one screen: a row for the model, a row for the dataset, four settings, and the rest folded', async () => {
+test('the form is one screen that begins with the dataset: a row each, presets, four settings, and the rest folded', async () => {
   const { page, context, faults } = await openPage(service.url, '/training', { height: 800 });
   await choose(page, 'Dataset', 'support.jsonl');
   await typeModel(page, tinyModel('llama'));
   await sees(page, 'Model found');
   await page.locator('.plan .meter').first().waitFor();
   assert.equal(await seenFields(page), [
-    ...['Task', 'Model', 'Hub ID or folder', 'Dataset'],
+    ...['Dataset', 'Task', 'Model', 'Hub ID or folder'],
     ...['Epochs', 'Learning rate', 'Batch size', 'Max sequence length'],
   ]);
   assert.is(await page.locator('.training-form details[open]').count(), 0);
+  const radios = page.getByRole('radiogroup', { name: 'Training' }).getByRole('radio');
+  assert.is(await radios.count(), 3);
+  assert.ok(await radios.nth(1).isChecked());
   const bottom = await page
     .locator('.training-form')
     .evaluate((form) => form.getBoundingClientRect().bottom + scrollY);
@@ -167,12 +184,86 @@ test('the form is one screen: a row for the model, a row for the dataset, four s
   await context.close();
 });
 
+test('a preset fills the fields with numbers for the rows and the model, and a tenth is held out by default', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const written = (label: string) => page.getByLabel(label, { exact: true }).inputValue();
+  const radio = (name: string) => page.getByRole('radio', { name: new RegExp(`^${name}`) });
+  await choose(page, 'Dataset', 'support.jsonl');
+  await choose(page, 'Model', ownFolder);
+  // A model of a few weights learns at the highest rate, and is measured by none of its runs yet.
+  await until(async () => (await written('Learning rate')) === '0.003', 'the rate is that of the model');
+  const numbers = async () => [await written('Epochs'), await written('Batch size')];
+  assert.equal(await numbers(), ['3', '8']);
+  await until(async () => (await figure(page, 'Validation rows')) === '40', 'a tenth is held out');
+  assert.is(await figure(page, 'Steps'), '135');
+  await radio('Thorough').check();
+  assert.equal(await numbers(), ['6', '8']);
+  await page.getByLabel('Epochs', { exact: true }).fill('2');
+  await openGroup(page, 'Validation and samples');
+  assert.is(await written('Validation share'), '0.1');
+  assert.is(await written('Keep best checkpoint'), 'on');
+  assert.is(
+    await page.locator('.training-form .tag', { hasText: 'changed' }).count(),
+    0,
+    'of those that are folded',
+  );
+  await radio('Quick').check();
+  assert.equal(await numbers(), ['2', '8']);
+  assert.is(await page.locator('.field[data-changed]').count(), 0, 'it replaces what was written');
+  // Of twelve rows none is held out, unless that is asked for.
+  await choose(page, 'Dataset', 'held.jsonl');
+  await until(async () => (await figure(page, 'Validation rows')) === '0', 'all rows are trained on');
+  assert.equal(await numbers(), ['10', '2']);
+  assert.is(await written('Keep best checkpoint'), 'off');
+  const [request] = await Promise.all([
+    page.waitForRequest((sent) => sent.url().endsWith('/api/finetune/start_training')),
+    startButton(page).click(),
+  ]);
+  const { num_train_epochs, learning_rate, per_device_train_batch_size, eval_split, keep_best } =
+    request.postDataJSON();
+  assert.equal(
+    [num_train_epochs, learning_rate, per_device_train_batch_size, eval_split, keep_best],
+    [10, 0.003, 2, 0, false],
+  );
+  await page.waitForURL(/train_\d+$/);
+  await service.call('POST', '/api/stop_training');
+  await until(
+    async () => (await service.call('GET', '/api/training_status')).body.status !== 'training',
+    'the little trainer has ended',
+  );
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('the task is that of the rows, until another one is chosen', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const task = page.getByLabel('Task', { exact: true });
+  const becomes = (name: string) =>
+    until(async () => (await task.inputValue()) === name, `the task is ${name}`);
+  await choose(page, 'Dataset', 'questions.jsonl');
+  await becomes('extractive-question-answering');
+  await choose(page, 'Dataset', 'pairs.jsonl');
+  await becomes('text-generation');
+  await startNote(page).getByText('Choose a model').or(startNote(page).getByText('You can close')).waitFor();
+  await openGroup(page, 'Method');
+  assert.ok(await page.getByRole('radio', { name: /^DPO/ }).isChecked());
+  await task.selectOption('extractive-question-answering');
+  await startNote(page)
+    .getByText(/This task and strategy need the fields/)
+    .waitFor();
+  await choose(page, 'Dataset', 'support.jsonl');
+  await becomes('text-generation');
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('the summary tells rows, steps, time, memory and disk, and follows the fields', async () => {
   const { page, context, faults } = await openPage(service.url, '/training');
   await choose(page, 'Dataset', 'support.jsonl');
   await choose(page, 'Model', ownFolder);
-  await openFold(page, 'More essentials');
-  const split = page.getByLabel('Validation split', { exact: true });
+  await openGroup(page, 'Basics');
+  await openGroup(page, 'Validation and samples');
+  const split = page.getByLabel('Validation share', { exact: true });
   await split.fill('0.1');
   await until(async () => (await figure(page, 'Validation rows')) === '40', 'a tenth is held out');
   assert.is(await figure(page, 'Rows to train on'), '360');
@@ -199,14 +290,14 @@ test('a range is told where a field breaks it, and nowhere before', async () => 
     await fold.click();
   }
   const hints = (await page.locator('hone-settings-form .hint').allTextContents()).join('\n');
-  assert.match(hints, 'The fraction of rows held out');
+  assert.match(hints, 'The share of rows that is held out');
   assert.not.match(hints, /range|or more|or less|at most|at least|up to \d/i);
-  const split = page.getByLabel('Validation split', { exact: true });
+  const split = page.getByLabel('Validation share', { exact: true });
   await split.fill('7');
-  await page.locator('.fault', { hasText: 'Validation split must be 0 to below 1.' }).waitFor();
+  await page.locator('.fault', { hasText: 'Validation share must be 0 to below 1.' }).waitFor();
   assert.is(await split.getAttribute('aria-invalid'), 'true');
   await split.fill('0.2');
-  await page.locator('.fault', { hasText: 'Validation split' }).waitFor({ state: 'detached' });
+  await page.locator('.fault', { hasText: 'Validation share' }).waitFor({ state: 'detached' });
   assert.ok(await split.isVisible(), 'its fold stays open');
   await page.getByLabel('Sample prompts', { exact: true }).fill(Array(17).fill('Hello').join('\n'));
   await page.locator('.fault', { hasText: 'There must be at most 16 sample prompts.' }).waitFor();
@@ -223,11 +314,11 @@ test('Start says why it is disabled, and Enter in a field starts nothing', async
     await startNote(page).getByText(reason).waitFor();
     assert.ok(await startButton(page).isDisabled(), reason);
   };
+  await refuses('Choose a dataset.');
+  await choose(page, 'Dataset', 'broken.jsonl');
   await typeModel(page, '');
   await refuses('Choose a model.');
   await page.getByLabel('Hub ID or folder').fill(tinyModel('llama'));
-  await refuses('Choose a dataset.');
-  await choose(page, 'Dataset', 'broken.jsonl');
   await refuses('The dataset has errors. Fix it or choose another one.');
   await choose(page, 'Dataset', 'support.jsonl');
   await sees(page, 'Model found');

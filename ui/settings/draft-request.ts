@@ -4,12 +4,13 @@ import { datasets } from '../state/app.ts';
 import { shapeFields, shapesFields, shapesFor } from '../state/choice-words.ts';
 import { type Draft, draft, mergesAdapter } from '../state/draft.ts';
 import { draftOrigin } from '../state/draft-origin.ts';
+import { formDefaults } from './form-defaults.ts';
 import { readSetting, readSettings, settingField, settingTexts } from './setting-values.ts';
 
 /** The training request that the form describes. */
 export function draftRequest(): TrainingBody {
   const { task, model, dataset, validationDataset, provider, strategy, quantizations } = draft.value;
-  const { eval_split, ...settings } = readSettings(draft.value);
+  const { eval_split, ...settings } = { ...formDefaults(), ...readSettings(draft.value) };
   return {
     ...settings,
     // They exclude each other.
@@ -39,8 +40,8 @@ export function draftFaults(): FieldFault[] {
 /** What the form lacks besides its settings; `null` if it has all. */
 export function draftMissing(): string | null {
   const { model, dataset } = draft.value;
-  if (model.trim() === '') return 'Choose a model.';
   if (dataset === '') return 'Choose a dataset.';
+  if (model.trim() === '') return 'Choose a model.';
   const known = datasets.value.value?.find(({ filename }) => filename === dataset);
   const wanted = shapesFor(draft.value);
   if (known?.valid === false) return 'The dataset has errors. Fix it or choose another one.';
@@ -66,6 +67,7 @@ export function fillDraft(request: Readonly<Record<string, unknown>>): void {
     validationDataset: text('validation_dataset'),
     provider: text('provider', 'standard'),
     strategy,
+    preset: null,
     settings: settingTexts(request, strategy),
     quantizations: exportedTypes(request.export),
   });

@@ -14,7 +14,6 @@ export type SettingField = Setting & { readonly name: SettingName };
 /** A group of the form with its fields, as far as a strategy has it. */
 export interface FieldGroup {
   readonly title: string;
-  readonly open: boolean;
   readonly fields: readonly SettingField[];
 }
 
@@ -29,7 +28,6 @@ export const groupsFor = (strategy: string): readonly FieldGroup[] =>
     .filter(([, group]) => !('strategy' in group) || group.strategy === strategy)
     .map(([key, group]) => ({
       title: group.title,
-      open: 'open' in group,
       fields: allFields.filter((field) => field.group === key),
     }));
 

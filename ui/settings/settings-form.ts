@@ -7,7 +7,9 @@ import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
 import { shapesFor } from '../state/choice-words.ts';
 import { draft } from '../state/draft.ts';
+import { presetFacts } from '../state/preset-facts.ts';
 import { Watch } from '../state/store.ts';
+import { defaultSettings } from './form-defaults.ts';
 import {
   derivedHint,
   emptyText,
@@ -35,7 +37,7 @@ export class SettingsForm extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, draft, settings, choices, datasets);
+    new Watch(this, draft, settings, choices, datasets, presetFacts);
   }
 
   override connectedCallback(): void {
@@ -48,50 +50,58 @@ export class SettingsForm extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { value, error } = settings.value;
+    const { error } = settings.value;
+    const value = defaultSettings();
     if (value === null) {
       return html`${error === null ? skeleton(8) : serviceErrorPanel('Could not load the recommended settings', error)}`;
     }
     const groups = groupsFor(draft.value.strategy);
     const isMain = ({ name }: SettingField) => mainFields.includes(name);
-    const rest = groups.map((group) =>
-      group.open
-        ? {
-            ...group,
-            title: `More ${group.title.toLowerCase()}`,
-            fields: group.fields.filter((one) => !isMain(one)),
-          }
-        : group,
-    );
+    const rest = groups.map((group) => ({
+      ...group,
+      fields: group.fields.filter((one) => !isMain(one)),
+    }));
+    const changed = rest.reduce((sum, group) => sum + this._changed(group, value), 0);
     return html`<div class="fields main-fields">
         ${groups.flatMap(({ fields }) => fields.filter(isMain)).map((field) => this._field(field, valueIfLeftOut(field, draft.value, value)))}
       </div>
-      <div class="folds">${this.first} ${rest.map((group) => this._group(group, value))} ${this._export()}</div>`;
+      <details class="fold customize" ?open=${openIf(rest.some((group) => this._isWrong(group)))}>
+        <summary>Customize ${changedTag(changed)}</summary>
+        <div class="folds">${this.first} ${rest.map((group) => this._group(group, value))}</div>
+      </details>`;
   }
 
-  private _group(group: FieldGroup, recommended: Readonly<Record<string, unknown>>): TemplateResult {
-    const fields = html`<div class="fields">
-      ${group.fields.map((field) => [
-        this._field(field, valueIfLeftOut(field, draft.value, recommended)),
-        ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
-      ])}
-    </div>`;
-    const isChanged = (name: string) =>
-      draft.value.settings[name] !== undefined ||
-      (name === 'eval_split' && draft.value.validationDataset !== '');
-    const changed = group.fields.filter(({ name }) => isChanged(name)).length;
-    const wrong = group.fields.some(({ name }) =>
+  /** How many settings of a group have another value than if they were left alone. */
+  private _changed({ fields }: FieldGroup, defaults: Readonly<Record<string, unknown>>): number {
+    return fields.filter(
+      (field) =>
+        isChanged(field, valueIfLeftOut(field, draft.value, defaults)) ||
+        (field.name === 'eval_split' && draft.value.validationDataset !== '') ||
+        (field.name === 'save_steps' && draft.value.quantizations !== null),
+    ).length;
+  }
+
+  private _isWrong({ fields }: FieldGroup): boolean {
+    return fields.some(({ name }) =>
       this.faults.some(
-        ({ field }) => field === name || (name === 'eval_split' && field === 'validation_dataset'),
+        ({ field }) =>
+          field === name ||
+          (name === 'eval_split' && field === 'validation_dataset') ||
+          (name === 'save_steps' && field === 'export'),
       ),
     );
-    // A fault opens it, also after it was closed. Correcting the fault does not close it, as the field would vanish while
-    // it is edited.
-    return html`<details class="fold" ?open=${(wrong ? live(true) : noChange) as boolean}>
-      <summary>
-        ${group.title} ${changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing}
-      </summary>
-      ${fields}
+  }
+
+  private _group(group: FieldGroup, defaults: Readonly<Record<string, unknown>>): TemplateResult {
+    return html`<details class="fold" ?open=${openIf(this._isWrong(group))}>
+      <summary>${group.title} ${changedTag(this._changed(group, defaults))}</summary>
+      <div class="fields">
+        ${group.fields.map((field) => [
+          this._field(field, valueIfLeftOut(field, draft.value, defaults)),
+          ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
+        ])}
+      </div>
+      ${group.fields.some(({ name }) => name === 'save_steps') ? this._export() : nothing}
     </details>`;
   }
 
@@ -100,7 +110,8 @@ export class SettingsForm extends LitElement {
     const text = draft.value.settings[name];
     const fault = this.faults.find((entry) => entry.field === name)?.message;
     const id = `setting-${name}`;
-    return html`<div class="field" data-changed=${text === undefined ? nothing : 'yes'}>
+    const changed = isChanged(field, recommended);
+    return html`<div class="field" data-changed=${changed ? 'yes' : nothing}>
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
       <p class="hint" id="${id}-hint">
@@ -112,7 +123,7 @@ export class SettingsForm extends LitElement {
         ${derivedHint(field)}
       </p>
       ${
-        text === undefined
+        !changed
           ? nothing
           : html`<button type="button" class="link" @click=${() => draft.setting(name, null)}>
               Reset to ${recommended == null ? emptyText(field) : settingText(recommended)}
@@ -123,7 +134,7 @@ export class SettingsForm extends LitElement {
     </div>`;
   }
 
-  /** The dataset to validate on; it excludes the validation split. */
+  /** The dataset to validate on; it excludes the validation share. */
   private _validationDataset(): TemplateResult {
     const { dataset, validationDataset: chosen } = draft.value;
     const all = datasets.value.value ?? [];
@@ -239,13 +250,10 @@ export class SettingsForm extends LitElement {
       const next = quantizations.filter((other) => (other === name ? on : chosen.includes(other)));
       draft.change({ quantizations: next });
     };
-    return html`<details class="fold">
-      <summary>
-        Export <span class="tag">${own === null ? 'automatic' : own.length === 0 ? 'none' : own.join(', ')}</span>
-      </summary>
+    return html`<h3>GGUF files</h3>
       <fieldset class="quantizations">
         <legend class="hint">
-          GGUF files to export, best first. Q8_0 is nearly lossless; Q4_K_M is half its size. Without any, there is only the
+          Types to export, best first. Q8_0 is nearly lossless; Q4_K_M is half its size. Without any, there is only the
           adapter, which the playground cannot use. By default, models that llama.cpp does not support (T5, BART) are
           trained without a GGUF file.
         </legend>
@@ -257,10 +265,24 @@ export class SettingsForm extends LitElement {
           : html`<button type="button" class="link" @click=${() => draft.change({ quantizations: null })}>
               Reset to automatic <span class="off-screen">for the export</span>
             </button>`
-      }
-    </details>`;
+      }`;
   }
 }
+
+/** Whether a setting was changed to another value than it has if it is left alone. */
+function isChanged({ name }: SettingField, otherwise: unknown): boolean {
+  const text = draft.value.settings[name];
+  return text !== undefined && (otherwise == null || text !== settingText(otherwise));
+}
+
+const changedTag = (changed: number) =>
+  changed > 0 ? html`<span class="tag">${changed} changed</span>` : nothing;
+
+/**
+ * A fault opens a fold, also after it was closed. Correcting the fault does not close it, as the field would vanish while
+ * it is edited.
+ */
+const openIf = (wrong: boolean) => (wrong ? live(true) : noChange) as boolean;
 
 declare global {
   interface HTMLElementTagNameMap {

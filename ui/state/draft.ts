@@ -1,3 +1,4 @@
+import type { PresetName } from '../../src/contract/training/presets.ts';
 import type { Choices } from '../api/types.ts';
 import { readStored, writeStored } from './local-storage.ts';
 import { Store } from './store.ts';
@@ -15,6 +16,8 @@ export interface Draft {
   readonly validationDataset: string;
   readonly provider: string;
   readonly strategy: string;
+  /** Where the values of settings come from that are left alone; `null` for the service's own. */
+  readonly preset: PresetName | null;
   readonly settings: Readonly<Record<string, string>>;
   /** The GGUF types to export; `null` for the default. */
   readonly quantizations: Choices['quantizations'] | null;
@@ -29,6 +32,7 @@ const initial: Draft = {
   validationDataset: '',
   provider: 'standard',
   strategy: 'sft',
+  preset: 'balanced',
   settings: {},
   quantizations: null,
 };

@@ -30,7 +30,7 @@ export const needsCuda = (optimizer: string): boolean => optimizer.startsWith('p
 /** Schedules that follow the validation metrics (transformers' SchedulerType). */
 const validatedSchedules = ['reduce_lr_on_plateau', 'greedy'];
 
-/** Requested features that need a validation split. */
+/** Requested features that need validation rows. */
 const validated = ({ asked }: Judged): string[] => [
   ...(asked.keep_best ? ['keep_best'] : []),
   ...(asked.early_stopping_patience ? ['early_stopping_patience'] : []),
@@ -98,7 +98,7 @@ const rules: readonly Rule[] = [
     broken: (judged) =>
       validated(judged).length > 0 && !judged.asked.eval_split && judged.validationDataset == null,
     message: (judged) =>
-      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} a validation split: set eval_split, for example to 0.1, or validation_dataset`,
+      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} validation rows: set eval_split, for example to 0.1, or validation_dataset`,
   },
   {
     fields: ['eval_split', 'validation_dataset'],

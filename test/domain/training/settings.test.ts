@@ -104,15 +104,15 @@ test('only the accelerated provider needs a fixed max_seq_length', () => {
 
 /** What is refused before a job is made of it: the field that is named, and a word of the advice. */
 const refused: [string, object, string, string | RegExp][] = [
-  ['keep_best without a validation split', { keep_best: true }, 'eval_split', 'keep_best'],
-  ['early stopping without one', { early_stopping_patience: 2 }, 'eval_split', 'early_stopping_patience'],
-  ['a plateau without one', { lr_scheduler_type: 'reduce_lr_on_plateau' }, 'eval_split', 'plateau'],
-  ['greedy without one', { lr_scheduler_type: 'greedy', eval_split: 0 }, 'eval_split', 'greedy'],
+  ['keep_best without validation rows', { keep_best: true }, 'eval_split', 'keep_best'],
+  ['early stopping without them', { early_stopping_patience: 2 }, 'eval_split', 'early_stopping_patience'],
+  ['a plateau without them', { lr_scheduler_type: 'reduce_lr_on_plateau' }, 'eval_split', 'plateau'],
+  ['greedy without them', { lr_scheduler_type: 'greedy', eval_split: 0 }, 'eval_split', 'greedy'],
   [
     'two that need it',
     { keep_best: true, early_stopping_patience: 1 },
     'eval_split',
-    'keep_best and early_stopping_patience need a',
+    'keep_best and early_stopping_patience need validation rows',
   ],
   [
     'rlhf with one answer a step',

@@ -7,11 +7,13 @@ import { checkField, textField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
 import { figure, modelName, nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
+import { formDefaults } from '../../settings/form-defaults.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { combinations, dimensionFields, readSpace } from '../../settings/sweep-space.ts';
 import { choices, datasets, router, settings, sweeps } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
+import { presetFacts } from '../../state/preset-facts.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
@@ -27,7 +29,7 @@ export class NewSweep extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, datasets, draft, settings, sweepDraft);
+    new Watch(this, choices, datasets, draft, settings, sweepDraft, presetFacts);
   }
 
   protected override createRenderRoot(): this {
@@ -59,7 +61,7 @@ export class NewSweep extends LitElement {
       ...draftFaults().map(({ message }) => message),
       ...(this._isValidated
         ? []
-        : ['Set a validation split: trials are compared on rows that they are not trained on.']),
+        : ['Set a validation share: trials are compared on rows that they are not trained on.']),
       ...(dimensions.length === 0 ? ['Add a setting that varies.'] : faults),
       ...(isCount ? [] : [`Trials must be a whole number from 1 to ${formatCount(sweepBounds.trials)}.`]),
       ...(metric.trim() === '' ? ['Name a metric.'] : []),
@@ -74,8 +76,11 @@ export class NewSweep extends LitElement {
 
   private get _body(): SweepBody {
     const { trials, metric, direction, culling } = sweepDraft.value;
+    // Trials are compared, and the best is trained again: none of them needs more than its last checkpoint.
+    const { keep_best, ...shared } = draftRequest();
     return {
-      ...draftRequest(),
+      ...shared,
+      ...(draft.value.settings.keep_best === undefined ? {} : { keep_best }),
       space: readSpace(this._dimensions),
       trials: Number(trials),
       metric: metric.trim(),
@@ -90,6 +95,7 @@ export class NewSweep extends LitElement {
     this._starting = true;
     this._error = null;
     try {
+      await presetFacts.ready();
       const { sweep_id } = await service.startSweep(this._body);
       void sweeps.refresh();
       router.go(sweepPath(sweep_id));
@@ -148,9 +154,9 @@ export class NewSweep extends LitElement {
     return html`<div class="fields">
       ${textField(
         {
-          name: 'Validation split',
+          name: 'Validation share',
           id: 'sweep-split',
-          value: draft.value.settings.eval_split ?? '',
+          value: draft.value.settings.eval_split ?? String(formDefaults().eval_split || ''),
           hint: 'The fraction of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.',
           fault: !this._isValidated,
           placeholder: '0.1',

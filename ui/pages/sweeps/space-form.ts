@@ -1,6 +1,7 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { keyedRow } from '../../elements/child.ts';
+import { defaultSettings } from '../../settings/form-defaults.ts';
 import { rangeText, type SettingField, settingField } from '../../settings/setting-values.ts';
 import {
   type DimensionField,
@@ -61,7 +62,7 @@ export class SpaceForm extends LitElement {
     const field = settingField(select.value, draft.value.strategy);
     select.value = '';
     if (field === undefined) return;
-    sweepDraft.dimension(field.name, proposedDimension(field, draft.value, settings.value.value ?? {}));
+    sweepDraft.dimension(field.name, proposedDimension(field, draft.value, defaultSettings() ?? {}));
   }
 
   private _dimension({ field, written, read }: DimensionField): TemplateResult {

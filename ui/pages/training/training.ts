@@ -7,8 +7,9 @@ import type { Estimate } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { modelName, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
-import { strategyName, taskName, trains } from '../../state/choice-words.ts';
+import { strategyName, taskName } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
+import { presetFacts } from '../../state/preset-facts.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { isActive } from '../../state/runs/job-words.ts';
 import { Watch } from '../../state/store.ts';
@@ -16,7 +17,10 @@ import './dataset-picker.ts';
 import './draft-origin.ts';
 import './estimate.ts';
 import './model-picker.ts';
+import './preset-picker.ts';
 import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-request.ts';
+import { chooseTask } from '../../settings/fit-task.ts';
+import { defaultSettings } from '../../settings/form-defaults.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
@@ -32,7 +36,7 @@ export class Training extends LitElement {
 
   constructor() {
     super();
-    new Watch(this, choices, draft, info, settings, datasets, jobs, currentJobId);
+    new Watch(this, choices, draft, info, settings, datasets, jobs, currentJobId, presetFacts);
   }
 
   protected override createRenderRoot(): this {
@@ -60,6 +64,7 @@ export class Training extends LitElement {
     this._starting = true;
     this._error = null;
     try {
+      await presetFacts.ready();
       const { job_id } = await service.start({ ...draftRequest(), ...(this._active ? { queue: true } : {}) });
       void jobs.refresh();
       router.go(`/training/${job_id}`);
@@ -85,14 +90,15 @@ export class Training extends LitElement {
       <form class="training" novalidate @submit=${startNothing} @input=${this._edited}>
         <div class="column">
           <section class="card training-form" aria-labelledby="choices">
-            <h2 id="choices" class="off-screen">Task, model, dataset and settings</h2>
+            <h2 id="choices" class="off-screen">Dataset, task, model and settings</h2>
+            <hone-dataset-picker></hone-dataset-picker>
             ${this._task()}
             <hone-model-picker
               @checked=${({ detail }: CustomEvent<string | null>) => {
                 this._wrongModel = detail;
               }}
             ></hone-model-picker>
-            <hone-dataset-picker></hone-dataset-picker>
+            <hone-preset-picker></hone-preset-picker>
             <hone-settings-form .faults=${faults} .first=${this._method()}></hone-settings-form>
           </section>
         </div>
@@ -128,7 +134,7 @@ export class Training extends LitElement {
         <select
           id="task"
           aria-describedby="task-hint"
-          @change=${(event: Event) => this._chooseTask((event.target as HTMLSelectElement).value)}
+          @change=${(event: Event) => chooseTask((event.target as HTMLSelectElement).value)}
         >
           ${tasks.map(
             ({ name, label }) =>
@@ -138,14 +144,6 @@ export class Training extends LitElement {
         <span class="hint" id="task-hint">${known?.description ?? nothing}</span>
       </div>
     </div>`;
-  }
-
-  private _chooseTask(task: string): void {
-    draft.change({
-      task,
-      ...(draft.value.custom ? {} : { model: '' }),
-      ...(trains(draft.value.strategy, task) ? {} : { strategy: 'sft' }),
-    });
   }
 
   private _method(): TemplateResult {
@@ -235,7 +233,7 @@ export class Training extends LitElement {
 
   /** A numeric setting's effective value, times a factor; `null` if unknown. */
   private _value(name: SettingName, factor: number | null = 1): number | null {
-    const value = readSettings(draft.value, [name])[name] ?? settings.value.value?.[name];
+    const value = readSettings(draft.value, [name])[name] ?? defaultSettings()?.[name];
     if (draftFaults().some(({ field }) => field === name)) return null;
     return typeof value === 'number' && factor !== null ? value * factor : null;
   }

@@ -1,0 +1,67 @@
+import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import { type PresetName, presetNames, presets } from '../../../src/contract/training/presets.ts';
+import { formatCount, formatDuration, formatNumber } from '../../elements/format.ts';
+import { option } from '../../elements/parts.ts';
+import { presetOf } from '../../settings/form-defaults.ts';
+import { datasets, settings } from '../../state/app.ts';
+import { draft } from '../../state/draft.ts';
+import { presetFacts } from '../../state/preset-facts.ts';
+import { Watch } from '../../state/store.ts';
+
+/** Chooses how long to train: each preset is a set of numbers for the fields below it. */
+@customElement('hone-preset-picker')
+export class PresetPicker extends LitElement {
+  constructor() {
+    super();
+    new Watch(this, draft, datasets, settings, presetFacts);
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  protected override willUpdate(): void {
+    presetFacts.follow();
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    const { strategy, preset } = draft.value;
+    if (strategy === 'rlhf') return nothing;
+    return html`<div class="form-row">
+      <span class="form-row-label" id="preset">Training</span>
+      <div class="options presets" role="radiogroup" aria-labelledby="preset">
+        ${presetNames.map((name) => option('preset', name, presets[name].label, words(name), preset === name, () => choose(name)))}
+      </div>
+    </div>`;
+  }
+}
+
+/** Takes the numbers of a preset, also for settings that were changed. */
+function choose(name: PresetName): void {
+  const own = Object.entries(draft.value.settings);
+  const chosen: readonly string[] = Object.keys(presetOf(name)?.settings ?? {});
+  draft.change({
+    preset: name,
+    settings: Object.fromEntries(own.filter(([setting]) => !chosen.includes(setting))),
+  });
+}
+
+/** A preset in numbers. */
+function words(name: PresetName): string {
+  const found = presetOf(name);
+  if (found === null) return '';
+  const { settings: chosen, steps, seconds } = found;
+  const epochs = chosen.num_train_epochs;
+  return [
+    `${formatNumber(epochs, 3)} ${epochs === 1 ? 'epoch' : 'epochs'}`,
+    `${formatCount(steps)} steps`,
+    ...(seconds === null ? [] : [`about ${formatDuration(seconds)}`]),
+  ].join(', ');
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-preset-picker': PresetPicker;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Choices } from '../api/types.ts';
+import { choices } from '../state/app.ts';
+import { shapesFor, trains } from '../state/choice-words.ts';
+import { draft } from '../state/draft.ts';
+
+/** Chooses a task, and the strategy where the present one does not train it. */
+export function chooseTask(task: string, strategy?: string): void {
+  draft.change({
+    task,
+    // The list of models is that of the task.
+    ...(draft.value.custom || task === draft.value.task ? {} : { model: '' }),
+    ...(strategy !== undefined
+      ? { strategy }
+      : trains(draft.value.strategy, task)
+        ? {}
+        : { strategy: 'sft' }),
+  });
+}
+
+/** Chooses a task for rows of a shape, unless the present one takes them. */
+export function fitTask(shape: string): void {
+  const told = choices.value.value;
+  const fits = shapesFor(draft.value)?.some((one) => one === shape) ?? true;
+  if (told === null || fits) return;
+  const found = taskOf(shape, told);
+  if (found !== null) chooseTask(found.task, found.strategy);
+}
+
+/** The first task that takes rows of a shape, or the first strategy that does. */
+function taskOf(
+  shape: string,
+  { tasks, strategies }: Choices,
+): { readonly task: string; readonly strategy: string } | null {
+  const task = tasks.find(({ row_shapes }) => row_shapes.some((one) => one === shape));
+  if (task !== undefined) return { task: task.name, strategy: 'sft' };
+  const strategy = strategies.find(({ row_shape }) => row_shape === shape);
+  const first = strategy?.tasks[0];
+  return strategy === undefined || first === undefined ? null : { task: first, strategy: strategy.name };
+}

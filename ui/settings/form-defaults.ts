@@ -1,0 +1,74 @@
+import {
+  type PresetFacts,
+  type PresetName,
+  type PresetSettings,
+  presetSettings,
+  usualValidationShare,
+} from '../../src/contract/training/presets.ts';
+import type { Settings, SettingValues } from '../../src/contract/settings.ts';
+import { datasets, settings } from '../state/app.ts';
+import { draft } from '../state/draft.ts';
+import { presetFacts } from '../state/preset-facts.ts';
+import { readSettings } from './setting-values.ts';
+
+/** As many rows at once need little memory on a processor, which computes them in parts. */
+const rowsAtOnceOnProcessor = 8;
+
+const rowsOf = (name: string): number | null =>
+  datasets.value.value?.find(({ filename }) => filename === name)?.num_examples ?? null;
+
+/** The share that is held out if the field is left alone; `null` while the dataset is unknown. */
+function validationShare(): number | null {
+  const rows = rowsOf(draft.value.dataset);
+  return rows === null ? null : usualValidationShare(rows);
+}
+
+/** What the presets are computed from; `null` until a dataset is chosen and the recommended settings are known. */
+function facts(): PresetFacts | null {
+  const { dataset, validationDataset, strategy } = draft.value;
+  const [rows, recommended, known] = [rowsOf(dataset), settings.value.value, presetFacts.value];
+  if (rows === null || recommended === null) return null;
+  const { eval_split: share = validationShare() ?? 0 } = readSettings(draft.value, ['eval_split']);
+  const held = validationDataset === '' ? Math.round(rows * Number(share)) : 0;
+  return {
+    strategy,
+    rows: Math.max(1, rows - held),
+    heldOutRows: validationDataset === '' ? held : (rowsOf(validationDataset) ?? 0),
+    parameters: known?.parameters ?? null,
+    secondsPerRow: known?.secondsPerRow ?? null,
+    rowsAtOnce: known?.onGpu === false ? rowsAtOnceOnProcessor : recommended.per_device_train_batch_size,
+  };
+}
+
+/** The numbers of a preset for the draft, and how long they take as far as that is known; `null` while unknown. */
+export function presetOf(name: PresetName): {
+  readonly settings: PresetSettings;
+  readonly steps: number;
+  readonly seconds: number | null;
+} | null {
+  const known = facts();
+  const found = known && presetSettings(name, known);
+  if (known === null || found === null) return null;
+  const ofStep = found.per_device_train_batch_size * found.gradient_accumulation_steps;
+  const { rows, secondsPerRow } = known;
+  return {
+    settings: found,
+    steps: Math.ceil(found.num_train_epochs * Math.ceil(rows / ofStep)),
+    seconds: secondsPerRow === null ? null : secondsPerRow * rows * found.num_train_epochs,
+  };
+}
+
+/** What the form gives values to if they are left alone: those of its preset, and the share to hold out. */
+export function formDefaults(): Partial<PresetSettings & Pick<SettingValues, 'eval_split'>> {
+  const { preset } = draft.value;
+  // A form that was filled with the settings of a run means these.
+  if (preset === null) return {};
+  const share = validationShare();
+  return { ...presetOf(preset)?.settings, ...(share === null ? {} : { eval_split: share }) };
+}
+
+/** The values of settings that are left alone: the form's own over the service's; `null` until these are known. */
+export function defaultSettings(): Settings | null {
+  const recommended = settings.value.value;
+  return recommended === null ? null : ({ ...recommended, ...formDefaults() } as Settings);
+}
