@@ -23,6 +23,7 @@ export function composeEvaluations(
     tools,
     logger,
     dir: config.evaluationsDir,
+    jobsDir,
     command: config,
     hubToken: config.hubToken,
     async place() {

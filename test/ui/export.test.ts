@@ -54,7 +54,7 @@ async function lookAt(page: Page, name: string): Promise<void> {
 test('the run says that it is trained, why it was not exported and what is there', async () => {
   const { page, faults } = await openPage(service.url, '/training/train_1');
   await page.locator('.verdict-head .badge').getByText('Export failed').waitFor();
-  assert.is(await page.getByText('Verified', { exact: true }).count(), 0);
+  assert.is(await page.getByText('File verified', { exact: true }).count(), 0);
   await sees(page, 'Trained; the export failed');
   await sees(page, reason);
   await sees(page, 'The adapter is kept. The model answers through its base model and the adapter.');

@@ -73,7 +73,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.locator('.connection[data-state="live"]').waitFor();
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
   await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');
-  await sees(page, 'Verified');
+  await sees(page, 'File verified');
   await page
     .getByRole('heading', { name: /^Evaluation loss [\d.]+ → [\d.]+ · Perplexity [\d.,]+ → [\d.,]+ · / })
     .waitFor();

@@ -103,7 +103,7 @@ test('a run is watched until its verdict, and its log and events are read', asyn
   await keys.press('Escape');
   await keys.isOn(/^button Stop…/, 'after the dialog was left');
   assert.is((await untilEnded(service)).status, 'completed');
-  await sees(page, 'Verified');
+  await sees(page, 'File verified');
   await keys.isOn(/^(a|button) (Try|View|Duplicate)/, 'when Stop is gone');
 
   await keys.reach(/^summary Checkpoints and file/);

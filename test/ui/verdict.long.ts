@@ -85,7 +85,7 @@ test('base and tuned model are measured on the same rows, and three of them are 
   await card.waitFor();
   const sentence = await card.innerText();
   const figures = `Evaluation loss ${verdict.loss.base.toFixed(2)} → ${verdict.loss.tuned.toFixed(2)} · ROUGE-L`;
-  assert.match(sentence, /^Verified/);
+  assert.match(sentence, /^File verified/);
   assert.match(sentence, figures);
   assert.match(sentence, / · (\d+ s|\d+ min.*)$/m);
   assert.is(await card.locator('.verdict-prompt').count(), 3);

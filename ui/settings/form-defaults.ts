@@ -1,3 +1,4 @@
+import type { Settings, SettingValues } from '../../src/contract/settings.ts';
 import {
   type PresetFacts,
   type PresetName,
@@ -5,7 +6,6 @@ import {
   presetSettings,
   usualValidationShare,
 } from '../../src/contract/training/presets.ts';
-import type { Settings, SettingValues } from '../../src/contract/settings.ts';
 import { datasets, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { presetFacts } from '../state/preset-facts.ts';

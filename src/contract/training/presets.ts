@@ -56,7 +56,7 @@ const stepSizes = [
   { below: Number.POSITIVE_INFINITY, rows: 32 },
 ] as const;
 
-/** The rate that suits a model of this many weights; it falls with the cube root of its size. */
+/** The learning rate of a model of so many weights; it falls with the cube root of its size. */
 const rate = { parameters: 135e6, value: 1e-3, least: 1e-4, most: 3e-3, unknown: 2e-4 };
 /** Preference pairs need smaller updates: the loss falls for as long as the model leaves its base. */
 const pairsShare = 1 / 4;
@@ -108,10 +108,17 @@ function passes(
 
 function rateFor({ strategy, parameters }: PresetFacts): number {
   const share = strategy === 'dpo' ? pairsShare : 1;
-  if (parameters === null || parameters <= 0) return Number((share * rate.unknown).toPrecision(1));
-  const suited = rate.value * Math.cbrt(rate.parameters / parameters);
-  return Number((share * Math.min(rate.most, Math.max(rate.least, suited))).toPrecision(1));
+  const suited = parameters === null || parameters <= 0 ? rate.unknown : suitedRate(parameters);
+  return oneDigit(share * suited);
 }
+
+/** The learning rate that suits a model of so many weights. */
+export function suitedRate(parameters: number): number {
+  const suited = rate.value * Math.cbrt(rate.parameters / parameters);
+  return oneDigit(Math.min(rate.most, Math.max(rate.least, suited)));
+}
+
+const oneDigit = (value: number) => Number(value.toPrecision(1));
 
 /** The largest number up to `most` that divides `whole`. */
 function largestPart(whole: number, most: number): number {

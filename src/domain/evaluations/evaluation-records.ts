@@ -21,8 +21,8 @@ export interface EvaluationRecords {
   folderOf(id: number): string;
   /** Stores a new one, unpublished until it is `prepared`. @returns its ID. */
   add(row: NewEvaluation): number;
-  /** Its folder is written; `rowsDigest` is that of the rows in it. */
-  prepared(id: number, rowsDigest: string): Evaluation;
+  /** Its folder is written, with rows of which this is known. */
+  prepared(id: number, rows: Pick<EvaluationRow, 'rowsDigest' | 'warnings'>): Evaluation;
   /** Removes one that could not be prepared. */
   discard(id: number): Promise<void>;
   started(id: number): void;
@@ -95,7 +95,9 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
   }
 
   async function store(id: number, outcome: Outcome): Promise<void> {
-    const ended = { warnings: forget(id), endedAt: nowText() };
+    // Those of its rows are stored already.
+    const warnings = [...(table.get(id)?.warnings ?? []), ...forget(id)];
+    const ended = { warnings, endedAt: nowText() };
     publish(id, () => {
       if (outcome.kind === 'failed') {
         table.update(id, { state: 'failed', error: outcome.error, ...ended });
@@ -125,8 +127,8 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
     folderOf,
     add: (row) => table.insert(row),
 
-    prepared(id, rowsDigest) {
-      publish(id, () => table.update(id, { rowsDigest }));
+    prepared(id, { rowsDigest, warnings }) {
+      publish(id, () => table.update(id, { rowsDigest, warnings }));
       return get(id);
     },
 

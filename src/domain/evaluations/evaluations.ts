@@ -16,7 +16,7 @@ import type { EvaluationRequest } from './evaluation-request.ts';
 import { followEvaluation, type Outcome } from './follow-evaluation.ts';
 import { nextDecision } from './next-decision.ts';
 import type { Place } from './place.ts';
-import { createPreparation, type PreparationOptions } from './preparation.ts';
+import { createPreparation, type PreparationOptions, type Written } from './preparation.ts';
 
 /** Scores datasets with models, one after another, while no training needs the devices. */
 export interface Evaluations {
@@ -68,7 +68,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   const preparation = createPreparation(options);
   const closing = new AbortController();
   /** Folders that are being written. */
-  const preparing = new Map<number, Promise<string>>();
+  const preparing = new Map<number, Promise<Written>>();
   let run: Run | null = null;
   /** The decisions on what runs, one after another. */
   let turn: Promise<unknown> = Promise.resolve();

@@ -16,10 +16,12 @@ import { isDecoder } from '../base-models/model-pair.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import { readLines } from '../datasets/rows/read-lines.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
+import { jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
+import { countKnownRows, knownRowsWarning } from './known-rows.ts';
 import { type FoundSubject, findSubject, type Subject } from './subject.ts';
 
 export interface PreparationOptions {
@@ -29,6 +31,8 @@ export interface PreparationOptions {
   readonly tools: JobSpec['tools'];
   /** The folder of the evaluations' folders. */
   readonly dir: string;
+  /** That of the runs' folders. */
+  readonly jobsDir: string;
 }
 
 /** A valid request. */
@@ -41,10 +45,16 @@ export interface Prepared {
   readonly rows: number;
   /**
    * Makes the folder `name`, with what is scored.
-   * @returns the SHA-256 of the rows.
    * @throws AppError `disk_full`.
    */
-  write(name: string): Promise<string>;
+  write(name: string): Promise<Written>;
+}
+
+/** What is known of the rows that are scored. */
+export interface Written {
+  /** Their SHA-256. */
+  readonly rowsDigest: string;
+  readonly warnings: readonly string[];
 }
 
 /** Validates requests and makes the folders of evaluations. */
@@ -104,6 +114,9 @@ export function createPreparation(options: PreparationOptions): Preparation {
     return judged && { found, data, judged };
   }
 
+  /** The rows that a run was started with, while it is kept. */
+  const trainedRows = (id: number) => join(options.jobsDir, jobName(id), 'dataset.jsonl');
+
   return {
     async faults(fields, refused) {
       const faults = createFaults();
@@ -130,15 +143,17 @@ export function createPreparation(options: PreparationOptions): Preparation {
 
   async function write(
     name: string,
-    { adapter, template, trained }: FoundSubject,
+    { adapter, template, trained, subject }: FoundSubject,
     data: TrainingData,
     judged: JudgedRequest,
     rows: number,
-  ): Promise<string> {
+  ): Promise<Written> {
     await mkdir(options.dir, { recursive: true });
     const cut = join(options.dir, `${name}.jsonl`);
     try {
-      const digest = await firstRows(data.path, cut, rows);
+      const rowsDigest = await firstRows(data.path, cut, rows);
+      const known = subject.jobId === null ? 0 : await countKnownRows(cut, trainedRows(subject.jobId));
+      const warning = knownRowsWarning(known, rows);
       const own = Object.fromEntries(
         keptSettings.flatMap((key) =>
           trained?.settings[key] === undefined ? [] : [[key, trained.settings[key]]],
@@ -152,7 +167,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
         { name, folder: join(options.dir, name), logsDir: null, tools: options.tools },
       );
       await writeOrder(join(options.dir, name), { adapter, template, kept_rows: keptRows });
-      return digest;
+      return { rowsDigest, warnings: warning === null ? [] : [warning] };
     } finally {
       await rm(cut, { force: true });
     }

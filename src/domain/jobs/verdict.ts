@@ -1,5 +1,9 @@
+import { quantizations } from '../../contract/models/quantizations.ts';
+import type { Settings } from '../../contract/settings.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
+import { heldOutRows } from '../training/estimate/steps.ts';
+import { type EvaluatedStep, type Judgement, judge } from './judgement.ts';
 
 /** A figure of the base model and of the trained one; `null` where it was not measured. */
 export interface Pair {
@@ -11,6 +15,8 @@ export interface Pair {
 export interface GoldenPrompt {
   readonly prompt: string;
   readonly reference: string | null;
+  /** Whether it is a row that was trained on, because none was held out. */
+  readonly trained: boolean;
   readonly base: string | null;
   readonly tuned: string | null;
   /** Answers at the checkpoints that are kept. */
@@ -29,6 +35,7 @@ export interface Verdict {
   readonly metric: (Pair & { readonly name: string }) | null;
   /** Why base and trained model are not compared; `null` if they are. */
   readonly reason: string | null;
+  readonly judgement: Judgement;
   readonly prompts: readonly GoldenPrompt[];
 }
 
@@ -40,7 +47,7 @@ const lossless = 'rlhf';
 
 /** The verdict on a job, `null` unless it is completed. `kept` are the steps of its checkpoints. */
 export function readVerdict(
-  events: Pick<EventStore, 'atStep' | 'samples'>,
+  events: Pick<EventStore, 'atStep' | 'samples' | 'steps' | 'bySeq' | 'ofJob'>,
   job: Job,
   kept: readonly number[],
 ): Verdict | null {
@@ -59,8 +66,66 @@ export function readVerdict(
     loss,
     metric: metric && { name: name as string, ...metric },
     reason: reasonOf(loss ?? metric),
+    judgement: readJudgement(events, job, kept, loss, metric && { name: name as string, ...metric }),
     prompts: readPrompts(events, job, kept, lastStep),
   };
+}
+
+/** What a job was started with, as far as it is judged by that; parts may be absent. */
+interface StoredSpec {
+  readonly settings?: Partial<Settings>;
+  readonly dataset?: { readonly rows: number };
+  readonly validation?: { readonly rows: number } | null;
+}
+
+function readJudgement(
+  events: Pick<EventStore, 'steps' | 'bySeq' | 'ofJob'>,
+  job: Job,
+  kept: readonly number[],
+  loss: Pair | null,
+  metric: Verdict['metric'],
+): Judgement {
+  const { settings, dataset, validation } = (job.spec ?? {}) as StoredSpec;
+  const evaluations = events.bySeq(events.steps(job.id, 'eval')).map(({ payload }): EvaluatedStep => {
+    const { eval_loss: lost, mean_token_accuracy: accuracy } = payload.metrics as Record<
+      string,
+      number | null
+    >;
+    return { step: payload.step as number, loss: lost ?? null, accuracy: accuracy ?? null };
+  });
+  return judge({
+    loss,
+    metric,
+    evaluations,
+    heldOutRows: validation?.rows ?? heldOutRows(dataset?.rows ?? 0, settings?.eval_split ?? 0),
+    epochs: settings?.num_train_epochs ?? 1,
+    learningRate: settings?.learning_rate ?? 0,
+    lastStep: job.lastMetric?.step ?? 0,
+    bestStep: job.resultMetrics?.best_step ?? null,
+    kept,
+    parameters: parametersOf(job),
+    warnings: validation == null ? [] : overlaps(events, job.id),
+  });
+}
+
+/** What the trainer says of validation rows that are trained on. */
+const overlaps = (events: Pick<EventStore, 'ofJob'>, jobId: number): string[] => [
+  ...new Set(
+    events
+      .ofJob(jobId, 'log')
+      .filter(({ payload }) => payload.code === overlapCode)
+      .map(({ payload }) => String(payload.message)),
+  ),
+];
+const overlapCode = 'validation_overlap';
+
+/** The weights of the model, about, by the size of its GGUF file. */
+function parametersOf({ artifacts }: Job): number | null {
+  for (const { kind, bytes, quantization } of artifacts) {
+    const type = kind === 'gguf' ? quantizations[quantization as keyof typeof quantizations] : undefined;
+    if (type !== undefined) return bytes / type.bytesPerWeight;
+  }
+  return null;
 }
 
 /** The evaluation before the first step. */
@@ -89,12 +154,15 @@ function readPrompts(
 ): GoldenPrompt[] {
   // The export answers for the last step, even if the best one was exported.
   const steps = new Set([0, ...kept, lastStep, job.lastMetric?.step ?? 0]);
+  const { settings, validation } = (job.spec ?? {}) as StoredSpec;
+  const isHeldOut = validation != null || settings?.eval_split !== 0;
   const prompts = new Map<string, GoldenPrompt>();
   for (const { payload } of events.samples(job.id, [...steps])) {
     const { prompt, text, step, reference = null, file } = payload as unknown as Sample;
     const found = prompts.get(prompt) ?? {
       prompt,
       reference,
+      trained: reference !== null && !isHeldOut,
       base: null,
       tuned: null,
       checkpoints: [],

@@ -52,6 +52,7 @@ test('the base and the trained model are told side by side, with the answers of 
     {
       earlierSeconds: 22,
       resultMetrics: { final_loss: 0.3, eval_loss: 0.42, perplexity: 1.5, rougeL: 0.47 },
+      spec: { settings: { eval_split: 0.1, num_train_epochs: 2 }, dataset: { rows: 200 } },
       verification: { passed: true },
     },
     [
@@ -74,9 +75,16 @@ test('the base and the trained model are told side by side, with the answers of 
     loss: { base: 2.31, tuned: 0.42 },
     metric: { name: 'rougeL', base: 0.18, tuned: 0.47 },
     reason: null,
+    judgement: {
+      kind: 'learned',
+      sentence: 'Learned: the evaluation loss fell from 2.31 to 0.42 on 20 rows held out.',
+      notes: [],
+      changes: null,
+      checkpoint: null,
+    },
     prompts: [
       {
-        ...{ prompt: 'Where?', reference, base: 'What?', tuned: 'Here!' },
+        ...{ prompt: 'Where?', reference, trained: false, base: 'What?', tuned: 'Here!' },
         checkpoints: [
           { step: 4, text: 'step 4' },
           { step: 8, text: 'Here!' },
@@ -84,7 +92,7 @@ test('the base and the trained model are told side by side, with the answers of 
         file: { quantization: 'Q8_0', text: 'Here, says the file.' },
       },
       {
-        ...{ prompt: 'Who?', reference: null, base: null, tuned: 'I.' },
+        ...{ prompt: 'Who?', reference: null, trained: false, base: null, tuned: 'I.' },
         checkpoints: [{ step: 8, text: 'I.' }],
         file: null,
       },
@@ -109,6 +117,45 @@ test('it says why nothing is compared', () => {
   const older = readVerdict(store.events, completed({ resultMetrics: { eval_loss: 1 } }, []), []);
   assert.equal(older?.loss, { base: null, tuned: 1 });
   assert.match(older?.reason ?? '', 'was not measured');
+});
+
+test('a judgement has the best checkpoint, the size of the model, and what the trainer found of the validation rows', () => {
+  const message = '3 of the 30 validation rows are also in the training dataset, so the figures are better.';
+  const job = completed(
+    {
+      resultMetrics: { eval_loss: 1.9 },
+      spec: {
+        settings: { eval_split: 0, num_train_epochs: 2, learning_rate: 1e-5 },
+        dataset: { rows: 60 },
+        validation: { rows: 30 },
+      },
+      artifacts: [{ kind: 'gguf', path: 'artifacts/model-Q8_0.gguf', bytes: 145e6, quantization: 'Q8_0' }],
+    },
+    [
+      evaluation(0, { eval_loss: 2, mean_token_accuracy: 0.6 }),
+      evaluation(8, { eval_loss: 1.9, mean_token_accuracy: 0.61 }),
+      ['log', { kind: 'warning', code: 'validation_overlap', message }],
+      ['log', { kind: 'warning', code: 'rows_truncated', message: 'Some rows are truncated.' }],
+    ],
+  );
+  const judgement = readVerdict(store.events, job, [8])?.judgement;
+  assert.equal(
+    [judgement?.kind, judgement?.notes, judgement?.changes],
+    ['barely', [message], { num_train_epochs: 8, learning_rate: 1e-3 }],
+  );
+});
+
+test('prompts with references are trained rows where none was held out', () => {
+  const trained = (spec: object) => {
+    const job = completed({ resultMetrics: {}, spec }, [
+      sample(0, 'Where?', 'What?', { reference: 'Here.' }),
+      sample(8, 'Own?', 'Yes.'),
+    ]);
+    return readVerdict(store.events, job, [])?.prompts.map((prompt) => prompt.trained);
+  };
+  assert.equal(trained({ settings: { eval_split: 0 } }), [true, false]);
+  assert.equal(trained({ settings: { eval_split: 0.1 } }), [false, false]);
+  assert.equal(trained({ settings: { eval_split: 0 }, validation: { rows: 12 } }), [false, false]);
 });
 
 test('the loss of rlhf is left out, and a job that is not completed has no verdict', () => {

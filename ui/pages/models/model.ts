@@ -14,6 +14,7 @@ import '../../views/identity.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
+import { judgementSentence } from '../../views/runs/judgement.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
 import { exportBadge, verificationView } from '../../views/runs/verification.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
@@ -153,7 +154,7 @@ export class ModelPage extends LitElement {
       </header>
       ${this._dialog === 'push' ? nothing : pushing(lineage)}
       <div class="split">
-        <div class="column">${lineageCard(lineage, this._job(lineage))} ${quality(lineage)} ${this._curve(lineage)}</div>
+        <div class="column">${lineageCard(lineage, this._job(lineage))} ${quality(lineage, this._job(lineage))} ${this._curve(lineage)}</div>
         <div class="column">
           <hone-model-files
             .modelId=${lineage.model_id}
@@ -277,10 +278,12 @@ function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
   </section>`;
 }
 
-function quality({ metrics, verification }: Lineage): TemplateResult | typeof nothing {
-  if (Object.keys(metrics).length === 0 && verification === null) return nothing;
+function quality({ metrics, verification }: Lineage, job: JobDetail | null): TemplateResult | typeof nothing {
+  const judgement = job?.verdict?.judgement;
+  if (Object.keys(metrics).length === 0 && verification === null && judgement === undefined) return nothing;
   return html`<section class="card" aria-labelledby="metrics">
     <h2 id="metrics">Quality</h2>
+    ${judgement === undefined ? nothing : judgementSentence(judgement)}
     ${metricFigures(metrics)} ${verificationView(verification)}
   </section>`;
 }

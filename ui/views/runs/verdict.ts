@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { isToldInPercent } from '../evaluation-words.ts';
+import { judgementActions, judgementSentence } from './judgement.ts';
 import { metricName, metricText } from './run-charts.ts';
 import { exportBadge, verificationNotice } from './verification.ts';
 
@@ -16,20 +17,30 @@ const shownPrompts = 3;
  * it was deleted (`isKept`).
  */
 export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): TemplateResult {
-  const { prompts, reason } = verdict;
+  const { prompts, reason, judgement } = verdict;
   const more = prompts.slice(shownPrompts);
   return html`<section class="card verdict-card" aria-labelledby="verdict">
     <div class="verdict-head">
       ${exportBadge(job)}
       <h2 id="verdict" class="tabular">${verdictSentence(job, verdict)}</h2>
     </div>
-    ${reason === null ? nothing : html`<p class="muted wrap">${reason}</p>`}
+    ${judgementSentence(judgement)}
+    ${reason === null || judgement.kind === 'unmeasured' ? nothing : html`<p class="muted wrap">${reason}</p>`}
+    ${judgementActions(job, judgement, isKept)}
     ${
       job.export?.state === 'failed'
         ? html`<p class="wrap">Trained, and the adapter is kept. See below why there is no GGUF file.</p>`
         : job.verification?.passed === false
           ? verificationNotice(job.verification)
           : nothing
+    }
+    ${
+      prompts.some(({ trained }) => trained)
+        ? html`<p class="muted wrap">
+            These answers are to rows that it was trained on. They show what it has learned by heart, not how it answers new
+            ones.
+          </p>`
+        : nothing
     }
     ${prompts.slice(0, shownPrompts).map(promptView)}
     ${
@@ -80,13 +91,15 @@ function shortText(name: string, value: number | null): string {
 }
 
 /** A prompt with the answers of both models, and the one that is wanted. */
-function promptView({ prompt, reference, base, tuned, checkpoints, file }: Prompt): TemplateResult {
+function promptView({ prompt, reference, trained, base, tuned, checkpoints, file }: Prompt): TemplateResult {
   const others = [
     ...checkpoints.map(({ step, text }) => ({ name: `Step ${step}`, text })),
     ...(file === null ? [] : [{ name: `${file.quantization} file`, text: file.text }]),
   ];
   return html`<article class="verdict-prompt">
-    <h3 class="asked wrap"><bdi>${prompt}</bdi></h3>
+    <h3 class="asked wrap">
+      <bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}
+    </h3>
     <div class="sides" data-two="yes">
       ${answerView('Base model', base)} ${answerView('Fine-tuned', tuned, true)}
       ${reference === null ? nothing : answerView('Reference', reference)}

@@ -28,16 +28,18 @@ export function exportBadge({
     : verificationBadge(verification);
 }
 
-/** Whether the exported file matches the trained model and its tokenization. */
+/** Whether the exported file matches the trained model and its tokenization; it says nothing about the answers. */
 function verificationBadge(verification: Found | null): TemplateResult | typeof nothing {
   const passed = verification?.passed;
   if (typeof passed !== 'boolean') return nothing;
   const [state, words] = passed
-    ? ['completed', 'Verified']
+    ? ['completed', 'File verified']
     : verification?.tokens_differ
       ? ['stopped', 'Tokenization differs']
-      : ['failed', 'Not verified'];
-  return html`<span class="badge" data-state=${state}>${words}</span>`;
+      : ['failed', 'File not verified'];
+  const title =
+    'The exported file has the trained weights. How good its answers are is measured on held-out rows.';
+  return html`<span class="badge" data-state=${state} title=${passed ? title : nothing}>${words}</span>`;
 }
 
 /** The result of the verification after export, as a sentence with figures. */

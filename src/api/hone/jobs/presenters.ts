@@ -92,11 +92,20 @@ export function presentJobDetail(
   };
 }
 
-const presentVerdict = ({ verified, durationSeconds, loss, metric, reason, prompts }: Verdict) => ({
+const presentVerdict = ({
+  verified,
+  durationSeconds,
+  loss,
+  metric,
+  reason,
+  judgement,
+  prompts,
+}: Verdict) => ({
   verified,
   duration_seconds: durationSeconds,
   loss,
   metric,
   reason,
+  judgement: { ...judgement, notes: [...judgement.notes] },
   prompts: prompts.map((prompt) => ({ ...prompt, checkpoints: [...prompt.checkpoints] })),
 });

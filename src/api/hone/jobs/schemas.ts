@@ -3,6 +3,7 @@ import { jobStates, phaseNames } from '../../../contract/jobs.ts';
 import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
+import { judgementKinds } from '../../../domain/jobs/judgement.ts';
 import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -87,11 +88,24 @@ const verdict = v.object({
   metric: v.nullable(v.object({ name: v.string(), ...measured })),
   /** Why base and trained model are not compared. */
   reason: v.nullable(v.string()),
+  /** What the training came to, in a sentence, and what follows from it. */
+  judgement: v.object({
+    kind: v.picklist(judgementKinds),
+    sentence: v.string(),
+    /** What to bear in mind about the figures. */
+    notes: v.array(v.string()),
+    /** Settings to train again with. */
+    changes: v.nullable(v.record(v.string(), v.union([v.number(), v.boolean()]))),
+    /** The step of a kept checkpoint that is better than the model. */
+    checkpoint: v.nullable(v.number()),
+  }),
   prompts: v.array(
     v.object({
       prompt: v.string(),
       /** The answer that is wanted, where it is known. */
       reference: v.nullable(v.string()),
+      /** Whether it is a row that was trained on, because none was held out. */
+      trained: v.boolean(),
       base: v.nullable(v.string()),
       tuned: v.nullable(v.string()),
       /** The answers at the kept checkpoints. */

@@ -1,0 +1,198 @@
+import { suitedRate } from '../../contract/training/presets.ts';
+import type { Pair } from './verdict.ts';
+
+/** An evaluation during a training. */
+export interface EvaluatedStep {
+  readonly step: number;
+  readonly loss: number | null;
+  /** The share of the answers' tokens that are the likeliest ones; `null` if it is not measured. */
+  readonly accuracy: number | null;
+}
+
+/** What a completed training is judged by. */
+export interface JudgedRun {
+  readonly loss: Pair | null;
+  /** What the task is judged by; higher is better but for the perplexity. */
+  readonly metric: (Pair & { readonly name: string }) | null;
+  /** By step; that of the base model has step 0. */
+  readonly evaluations: readonly EvaluatedStep[];
+  readonly heldOutRows: number;
+  readonly epochs: number;
+  readonly learningRate: number;
+  readonly lastStep: number;
+  /** The step whose weights are the model's, if it is not the last. */
+  readonly bestStep: number | null;
+  /** The steps of the checkpoints that are kept. */
+  readonly kept: readonly number[];
+  /** The weights of the model, about; `null` if unknown. */
+  readonly parameters: number | null;
+  /** What was found to be wrong with the validation rows. */
+  readonly warnings: readonly string[];
+}
+
+export const judgementKinds = ['learned', 'barely', 'overfitted', 'unmeasured'] as const;
+
+/** What a training came to, in words, and what follows from it. */
+export interface Judgement {
+  readonly kind: (typeof judgementKinds)[number];
+  readonly sentence: string;
+  /** What to bear in mind about the figures. */
+  readonly notes: readonly string[];
+  /** Settings to train again with; `null` if none are better for all that is known. */
+  readonly changes: Readonly<Record<string, number | boolean>> | null;
+  /** The step of a checkpoint that is better than the model. */
+  readonly checkpoint: number | null;
+}
+
+/** A loss that fell by less than this share was hardly learned from. */
+const leastFall = 0.1;
+/** With fewer right tokens than this, a loss must have fallen by a larger share. */
+const fewRight = { accuracy: 0.5, fall: 0.6 };
+/** So much more loss than at the best evaluation is overfitting rather than chance. */
+const worse = 1.1;
+/** Figures of fewer rows depend much on which these are. */
+const firmRows = 20;
+/** As many steps are enough for an adapter to learn a task. */
+const enoughSteps = 240;
+const mostEpochs = 30;
+/** A rate below this share of the suited one is too low. */
+const lowRate = 0.6;
+
+/** Judges a completed training by what was measured on rows that it was not trained on. */
+export function judge(run: JudgedRun): Judgement {
+  const { loss, metric } = run;
+  const measured = loss ?? metric;
+  if (measured === null) return unmeasured;
+  const notes = [
+    ...run.warnings,
+    ...(run.heldOutRows > 0 && run.heldOutRows < firmRows
+      ? [`Only ${rows(run.heldOutRows)} held out, so these figures are rough.`]
+      : []),
+  ];
+  const judged = overfitted(run) ?? barely(run) ?? learned(run);
+  return { ...judged, notes };
+}
+
+const unmeasured: Judgement = {
+  kind: 'unmeasured',
+  sentence: 'What it learned is not known: no rows were held out to measure it on.',
+  notes: [],
+  changes: null,
+  checkpoint: null,
+};
+
+type Found = Omit<Judgement, 'notes'>;
+const plain = { changes: null, checkpoint: null };
+
+/** A later evaluation is worse than an earlier one, and the model has the last weights. */
+function overfitted(run: JudgedRun): Found | null {
+  const { loss, evaluations, bestStep, lastStep, kept, epochs } = run;
+  const last = loss?.tuned ?? null;
+  const measured = evaluations.filter((one) => one.step > 0 && one.loss !== null);
+  const best = measured.sort((one, other) => (one.loss as number) - (other.loss as number))[0];
+  if (last === null || bestStep !== null || best === undefined || best.step >= lastStep) return null;
+  if (last <= worse * (best.loss as number)) return null;
+  const isKept = kept.includes(best.step);
+  return {
+    kind: 'overfitted',
+    sentence: `Overfitted: the evaluation loss was best at step ${best.step} (${lossText(best.loss as number)}) and rose to ${lossText(last)} until step ${lastStep}. ${
+      isKept ? `Use the checkpoint of step ${best.step}.` : 'Train again and keep the best checkpoint.'
+    }`,
+    changes: {
+      keep_best: true,
+      // One evaluation more than it took to get to the best.
+      num_train_epochs: Math.max(1, Math.min(epochs, Math.ceil((epochs * best.step) / lastStep) + 1)),
+    },
+    checkpoint: isKept ? best.step : null,
+  };
+}
+
+/** The loss fell little, or few of the tokens are right. */
+function barely(run: JudgedRun): Found | null {
+  const { loss, metric } = run;
+  const accuracy = accuracyOf(run);
+  const after = run.evaluations.findLast((one) => one.step > 0);
+  const { base, tuned } = loss ?? (metric as Pair);
+  if (base === null || tuned === null) return null;
+  const fall = loss === null ? null : base - tuned;
+  const share = fall === null ? null : base > 0 ? fall / base : 0;
+  const isLow =
+    share === null
+      ? tuned <= base
+      : share < leastFall || (accuracy !== null && accuracy < fewRight.accuracy && share < fewRight.fall);
+  if (!isLow || after === undefined) return null;
+  const changes = better(run);
+  const rose = fall !== null && fall < 0;
+  const what =
+    loss === null
+      ? `${(metric as { name: string }).name} did not improve (${numberText(base)} before, ${numberText(tuned)} after)`
+      : accuracy === null
+        ? `the evaluation loss ${rose ? 'rose' : 'only fell'} from ${lossText(base)} to ${lossText(tuned)}`
+        : `${percent(accuracy)} of the tokens are right, and the evaluation loss ${rose ? 'rose' : 'fell'} from ${lossText(base)} to ${lossText(tuned)}`;
+  return {
+    kind: 'barely',
+    sentence: `${rose || (loss === null && tuned < base) ? 'Did not learn' : 'Barely learned'}: ${what} on ${rows(run.heldOutRows)} held out.${changes === null ? '' : ` Try ${changeWords(changes)}.`}`,
+    changes,
+    checkpoint: null,
+  };
+}
+
+function learned(run: JudgedRun): Found {
+  const { loss, metric, bestStep } = run;
+  const on = `on ${rows(run.heldOutRows)} held out`;
+  const kept = bestStep === null ? '' : ` It has the weights of step ${bestStep}, the best evaluation.`;
+  if (loss === null) {
+    const { name, base, tuned } = metric as NonNullable<typeof metric>;
+    const before = base === null ? '' : ` from ${numberText(base)}`;
+    return {
+      ...{ kind: 'learned' as const, ...plain },
+      sentence: `Learned: ${name} rose${before} to ${numberText(tuned ?? 0)} ${on}.${kept}`,
+    };
+  }
+  const accuracy = accuracyOf(run);
+  const before = run.evaluations.find((one) => one.step === 0)?.accuracy ?? null;
+  const right =
+    accuracy === null
+      ? ''
+      : ` ${percent(accuracy)} of the tokens are right${before === null ? '' : `, ${percent(before)} before`}.`;
+  const change =
+    loss.base === null
+      ? `Trained: the evaluation loss is ${lossText(loss.tuned as number)} ${on}.`
+      : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned as number)} ${on}.`;
+  return { ...{ kind: 'learned' as const, ...plain }, sentence: `${change}${right}${kept}` };
+}
+
+/** The share of right tokens of the model's own weights. */
+const accuracyOf = ({ evaluations, bestStep }: JudgedRun): number | null =>
+  (bestStep === null
+    ? evaluations.findLast((one) => one.step > 0)
+    : evaluations.find((one) => one.step === bestStep)
+  )?.accuracy ?? null;
+
+/** More epochs where the steps were few, and a higher rate where it was lower than suits the model. */
+function better({ epochs, lastStep, learningRate, parameters }: JudgedRun): Judgement['changes'] {
+  const times = Math.min(4, enoughSteps / Math.max(1, lastStep));
+  const more = Math.min(mostEpochs, Math.ceil(epochs * times));
+  const suited = parameters === null ? null : suitedRate(parameters);
+  const isLow = suited !== null && learningRate < lowRate * suited;
+  if (more <= epochs && !isLow) return null;
+  return {
+    ...(more > epochs ? { num_train_epochs: more } : {}),
+    ...(isLow ? { learning_rate: suited } : {}),
+  };
+}
+
+const changeWords = ({ num_train_epochs: epochs, learning_rate: rate }: NonNullable<Judgement['changes']>) =>
+  [
+    ...(epochs === undefined ? [] : [`${epochs} epochs`]),
+    ...(rate === undefined ? [] : [`a learning rate of ${rate}`]),
+  ].join(' and ');
+
+/** A number of rows; 0 if it is not known. */
+const rows = (count: number) =>
+  count === 0 ? 'rows' : `${count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;
+const percent = (share: number) => `${Math.round(100 * share)}%`;
+/** Two decimals, or two digits of a small one. */
+const lossText = (value: number) =>
+  Math.abs(value) >= 0.1 ? value.toFixed(2) : String(Number(value.toPrecision(2)));
+const numberText = (value: number) => String(Number(value.toPrecision(3)));

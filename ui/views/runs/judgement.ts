@@ -1,0 +1,66 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { service } from '../../api/service.ts';
+import type { JobDetail, Verdict } from '../../api/types.ts';
+import { fillFrom } from '../../settings/fill-from.ts';
+import { router, toasts } from '../../state/app.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { evaluationsPath } from '../../state/router.ts';
+
+type Judgement = Verdict['judgement'];
+
+/** What a training came to, in a sentence, with what to bear in mind. */
+export const judgementSentence = ({ sentence, kind, notes }: Judgement): TemplateResult => html`
+  <p class="judgement wrap" data-kind=${kind}><bdi>${sentence}</bdi></p>
+  ${notes.map((note) => html`<p class="note wrap"><bdi>${note}</bdi></p>`)}
+`;
+
+/** What follows from a judgement, as buttons; a model that was deleted (not `isKept`) has fewer. */
+export function judgementActions(
+  job: JobDetail,
+  { kind, changes, checkpoint }: Judgement,
+  isKept: boolean,
+): TemplateResult | typeof nothing {
+  const actions = [
+    ...(checkpoint === null
+      ? []
+      : [
+          html`<a class="button" href="/playground/${job.model_id}?weights=step:${checkpoint}">
+            Try the checkpoint of step ${checkpoint}
+          </a>`,
+        ]),
+    ...(changes === null || job.request === null
+      ? []
+      : [
+          html`<button type="button" @click=${() => trainAgain(job, changes)}>Train again with these settings</button>`,
+        ]),
+    ...(kind === 'unmeasured' && isKept
+      ? [
+          html`<button type="button" @click=${(event: Event) => void measure(event, job)}>Measure now</button>`,
+        ]
+      : []),
+  ];
+  return actions.length === 0 ? nothing : html`<div class="row wrap-row">${actions}</div>`;
+}
+
+/** Opens the training form with the settings of a run and these changes. */
+function trainAgain(
+  { request, display_name, job_id }: JobDetail,
+  changes: NonNullable<Judgement['changes']>,
+): void {
+  fillFrom({ ...request, ...changes }, display_name, `/training/${job_id}`);
+  router.go('/training');
+}
+
+/** Evaluates the model and its base on the run's dataset, and shows both. */
+async function measure(event: Event, { model_id: model, dataset }: JobDetail): Promise<void> {
+  const button = event.currentTarget as HTMLButtonElement;
+  button.disabled = true;
+  try {
+    const base = await service.startEvaluation({ dataset, model, as_base: true });
+    const tuned = await service.startEvaluation({ dataset, model });
+    router.go(evaluationsPath([base.evaluation_id, tuned.evaluation_id]));
+  } catch (error) {
+    toasts.show(asServiceError(error).message, 'error');
+    button.disabled = false;
+  }
+}
