@@ -40,7 +40,7 @@ interface Preset {
   readonly seconds: number;
 }
 
-/** Measured with models of 0.7 M and 135 M weights on 60, 400 and 2,000 rows (`bench/LOG.md`, Presets). */
+/** Measured with models of 0.8 M and 135 M weights on 60, 400 and 2,000 rows (`bench/LOG.md`, Presets). */
 export const presets: Readonly<Record<PresetName, Preset>> = {
   quick: { label: 'Quick', passes: 1, steps: 60, mostPasses: 10, seconds: 600 },
   balanced: { label: 'Balanced', passes: 3, steps: 120, mostPasses: 20, seconds: 3_600 },

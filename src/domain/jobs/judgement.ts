@@ -1,5 +1,10 @@
 import { suitedRate } from '../../contract/training/presets.ts';
-import type { Pair } from './verdict.ts';
+
+/** A figure of the base model and of the trained one; `null` where it was not measured. */
+export interface Pair {
+  readonly base: number | null;
+  readonly tuned: number | null;
+}
 
 /** An evaluation during a training. */
 export interface EvaluatedStep {

@@ -3,13 +3,7 @@ import type { Settings } from '../../contract/settings.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { heldOutRows } from '../training/estimate/steps.ts';
-import { type EvaluatedStep, type Judgement, judge } from './judgement.ts';
-
-/** A figure of the base model and of the trained one; `null` where it was not measured. */
-export interface Pair {
-  readonly base: number | null;
-  readonly tuned: number | null;
-}
+import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgement.ts';
 
 /** A prompt with the answer that is wanted, if it is known, and the answers of the models. */
 export interface GoldenPrompt {
