@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { mulberry32 } from './mulberry32.ts';
 
 /** Which rows of a file a part has. */
 export interface PartWanted {
@@ -10,6 +11,8 @@ export interface PartWanted {
   readonly seed: number;
   /** Whether the part has the rows that are held out, or the others. */
   readonly part: 'training' | 'validation';
+  /** Whether each row is held out, if that is not to be drawn. */
+  readonly drawn?: readonly boolean[] | null;
 }
 
 /** Bytes read at a time. */
@@ -23,6 +26,7 @@ const lineEnd = Buffer.from('\n');
  */
 export async function* datasetPart(path: string, wanted: PartWanted): AsyncGenerator<Buffer> {
   const random = mulberry32(wanted.seed);
+  const drawn = wanted.drawn ?? null;
   let left = wanted.rows;
   let wantedLeft = wanted.heldOut;
   /** Whether the row that is being read belongs to the part; `null` between rows. */
@@ -33,7 +37,7 @@ export async function* datasetPart(path: string, wanted: PartWanted): AsyncGener
       if (isMine === null) {
         while (at < piece.length && (piece[at] as number) <= 0x20) at += 1;
         if (at === piece.length) break;
-        const isHeldOut = random() * left < wantedLeft;
+        const isHeldOut = drawn?.[wanted.rows - left] ?? random() * left < wantedLeft;
         left -= 1;
         if (isHeldOut) wantedLeft -= 1;
         isMine = isHeldOut === (wanted.part === 'validation');
@@ -47,15 +51,4 @@ export async function* datasetPart(path: string, wanted: PartWanted): AsyncGener
     if (mine.length > 0) yield Buffer.concat(mine);
   }
   if (isMine) yield lineEnd;
-}
-
-/** Numbers from 0 to less than 1, the same for the same seed (Tommy Ettinger's Mulberry32, public domain). */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

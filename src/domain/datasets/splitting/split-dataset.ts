@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { minimumRows, rowShapes } from '../../../contract/rows.ts';
 import { AppError } from '../../../errors.ts';
 import type { Dataset } from '../dataset.ts';
 import type { DatasetWriter, ReceivedFile } from '../files/dataset-writer.ts';
 import { datasetPart } from './dataset-part.ts';
+import { drawGroups, equalRows } from './equal-rows.ts';
 import { type SplitWanted, splitSizes } from './split-sizes.ts';
 
 /** The two datasets that a split makes. */
@@ -13,7 +15,7 @@ export interface Split {
 }
 
 /**
- * Splits a dataset into two new ones, of which none or both are stored.
+ * Splits a dataset into two new ones, of which none or both are stored. Rows that are equal are in the same one.
  * @param dataset as its file is now.
  * @throws AppError `invalid` if it is not valid, or a part would be too small; `unavailable` if too many files are received.
  */
@@ -24,14 +26,24 @@ export async function splitDataset(
   wanted: SplitWanted,
   signal: AbortSignal,
 ): Promise<Split> {
-  const { name } = dataset;
-  const { rows, heldOut } = splitSizes(dataset, wanted);
+  const { name, validation: found } = dataset;
+  const { rows, heldOut: asked } = splitSizes(dataset, wanted);
+  // A model has learned the answers to rows that it was trained on.
+  const groups = found.shape === null ? null : await equalRows(join(dir, name), rowShapes[found.shape]);
+  const drawn = groups && drawGroups(groups, asked, wanted.seed);
+  const heldOut = drawn === null ? asked : drawn.filter(Boolean).length;
+  if (heldOut < minimumRows) {
+    throw new AppError(
+      'invalid',
+      `Equal rows of ${name} stay together, and so ${heldOut} of them would be held out; at least ${minimumRows} are needed. Remove duplicates, or hold out more rows.`,
+    );
+  }
   const names = writer.freeNames(name, ['-train', '-validation']);
   return writer.receiving(names, async () => {
     const files: ReceivedFile[] = [];
     try {
       for (const [place, part] of (['training', 'validation'] as const).entries()) {
-        const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part });
+        const pieces = datasetPart(join(dir, name), { rows, heldOut, seed: wanted.seed, part, drawn });
         const received = await writer.receive(unless(signal, pieces));
         files.push({ name: names[place] as string, ...received });
         const isExact = received.validation.numExamples === (place === 0 ? rows - heldOut : heldOut);
