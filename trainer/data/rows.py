@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from datasets import Dataset, Features
     from numpy.typing import NDArray
+    from pyarrow import ChunkedArray
 
     from trainer.data.job import Job
     from trainer.protocol.row import Row
@@ -218,7 +219,7 @@ def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Dataset, Dataset 
     return parts
 
 
-def _warn_of_overlap(job: Job, training: Any, held_out: Any) -> None:
+def _warn_of_overlap(job: Job, training: Dataset, held_out: Dataset) -> None:
     """Warns of rows of the validation dataset that are trained on, too."""
     import numpy
 
@@ -257,7 +258,9 @@ def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Da
     return tuple(dataset.select(numpy.flatnonzero(part)) for part in (~is_held_out, is_held_out))
 
 
-def _whole_groups(groups: Any, sizes: Any, order: Any, count: int) -> Any:
+def _whole_groups(
+    groups: NDArray[np.int64], sizes: NDArray[np.int64], order: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
     """The places of up to `count` rows, drawn in `order`, in whole groups: `groups` has each row's group, and
     `sizes` their numbers of rows. If no group is so small, those of the smallest."""
     import numpy
@@ -274,7 +277,7 @@ def _whole_groups(groups: Any, sizes: Any, order: Any, count: int) -> Any:
     return numpy.flatnonzero(taken[groups])
 
 
-def row_contents(dataset: Any) -> Any:
+def row_contents(dataset: Dataset) -> NDArray[np.uint64]:
     """A number for each row of `dataset`, by ascending row number: 64 bits of a digest of all that its
     sequences have. Rows that are equal to a training have the same."""
     import numpy
@@ -292,7 +295,7 @@ def row_contents(dataset: Any) -> Any:
     return numpy.array([found[number] for number in sorted(found)], dtype=numpy.uint64)
 
 
-def _contents(column: Any) -> Callable[[int], bytes]:
+def _contents(column: ChunkedArray) -> Callable[[int], bytes]:
     """What a column of a table has at a place, as bytes."""
     import pyarrow
 

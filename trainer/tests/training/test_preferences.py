@@ -20,7 +20,7 @@ def pairs(count=64):
 
 
 def cases():
-    """64 pairs, 16 of them twice. Equal pairs are held out together, and a few steps teach nothing about other
+    """64 pairs, 16 of them twice. Equal pairs are held out together, and few steps teach nothing about other
     texts: so each has a number, and those that are held out are much like the others."""
     made = [{**row, "prompt": f"{row['prompt']} Case {at}."} for at, row in enumerate(pairs(48))]
     return made + made[:16]
