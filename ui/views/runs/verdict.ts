@@ -97,9 +97,7 @@ function promptView({ prompt, reference, trained, base, tuned, checkpoints, file
     ...(file === null ? [] : [{ name: `${file.quantization} file`, text: file.text }]),
   ];
   return html`<article class="verdict-prompt">
-    <h3 class="asked wrap">
-      <bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}
-    </h3>
+    <h3 class="asked wrap"><bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}</h3>
     <div class="sides" data-two="yes">
       ${answerView('Base model', base)} ${answerView('Fine-tuned', tuned, true)}
       ${reference === null ? nothing : answerView('Reference', reference)}

@@ -1,0 +1,88 @@
+/** A person with own rows who takes every default: from the file to a judgement, and to figures where none were measured. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, supportRows, type TestService, tinyModel } from '../service.ts';
+import { axeViolations, closeBrowser, keepPictures, openPage, sees, typeModel } from './browser.ts';
+
+let service: TestService;
+const rows = supportRows().trimEnd().split('\n');
+const patienceMs = 300_000;
+
+test.before(async () => {
+  service = await startService({ warm: true });
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+/** Trains on a file with all defaults. @returns the page of the completed run. */
+async function train(name: string, count: number) {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  await page.setInputFiles('#dataset-file', {
+    name,
+    mimeType: 'application/jsonl',
+    buffer: Buffer.from(rows.slice(0, count).join('\n')),
+  });
+  await sees(page, `${count} rows, all valid`);
+  await typeModel(page, tinyModel('llama'));
+  await sees(page, 'Model found');
+  await page.getByRole('button', { name: 'Start training' }).click();
+  await page.waitForURL(/\/training\/train_\d+$/);
+  await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: patienceMs });
+  await page.evaluate(() => scrollTo(0, 0));
+  return { page, context, faults };
+}
+
+test('sixty rows and every default end in a better model, which is judged in a sentence', async () => {
+  const { page, context, faults } = await train('sixty.jsonl', 60);
+  const { verdict, settings } = (await service.call('GET', '/api/jobs/train_1')).body;
+  // A model of random weights does not become a sure one in so few steps (bench/LOG.md has real ones).
+  assert.ok(verdict.loss.tuned < 0.8 * verdict.loss.base, JSON.stringify(verdict.loss));
+  assert.equal(
+    [verdict.judgement.kind, settings.num_train_epochs, settings.learning_rate, settings.eval_split],
+    ['learned', 9, 0.003, 0.1],
+    JSON.stringify(verdict.judgement),
+  );
+  const told = page.locator('.judgement');
+  assert.is((await told.innerText()).trim(), verdict.judgement.sentence);
+  assert.match(
+    verdict.judgement.sentence,
+    /^Learned: the evaluation loss fell from [\d.]+ to [\d.]+ on 6 rows held out\. \d+% of the tokens are right, \d+% before\./,
+  );
+  await sees(page, 'Only 6 rows held out, so these figures are rough.');
+  await sees(page, 'File verified');
+  assert.is(await page.getByText('trained on', { exact: true }).count(), 0);
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'own-rows');
+  await page.getByRole('link', { name: 'View model' }).click();
+  await page.locator('.judgement', { hasText: 'Learned:' }).waitFor();
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('of a few rows none is held out: three are answered and marked, and "Measure now" tells that they are known', async () => {
+  const { page, context, faults } = await train('twelve.jsonl', 12);
+  await page.locator('.judgement', { hasText: 'What it learned is not known' }).waitFor();
+  assert.is(await page.locator('.verdict-prompt .tag', { hasText: 'trained on' }).count(), 3);
+  const { prompts } = (await service.call('GET', '/api/jobs/train_2')).body.verdict;
+  for (const { base, tuned, reference, trained } of prompts)
+    assert.ok(
+      typeof base === 'string' && typeof tuned === 'string' && typeof reference === 'string' && trained,
+    );
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'own-rows-unmeasured');
+  await page.getByRole('button', { name: 'Measure now' }).click();
+  await page.waitForURL(/\/evaluations\/results\?eval=eval_1&eval=eval_2$/);
+  await page
+    .getByText('All 12 rows are in the dataset that the model was trained on')
+    .waitFor({ timeout: patienceMs });
+  const of = async (id: string) => (await service.call('GET', `/api/evaluations/${id}`)).body;
+  const [base, tuned] = [await of('eval_1'), await of('eval_2')];
+  assert.equal(base.warnings, [], 'the base was not trained on them');
+  assert.is(tuned.rows, 12);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test.run();
