@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
@@ -27,6 +27,7 @@ import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
 import './views/sign-in.ts';
+import { LightElement } from './elements/light-element.ts';
 
 const tabs = [
   { name: 'Dashboard', path: '/', first: undefined },
@@ -43,7 +44,7 @@ const themes: readonly { readonly value: Theme; readonly name: string; readonly 
 
 /** The frame around every page: header, tabs, theme, and the page that the URL names. */
 @customElement('hone-app')
-export class App extends LitElement {
+export class App extends LightElement {
   @state() private _said = '';
   private _shown: string | null = null;
   private _unsubscribe: (() => void) | null = null;
@@ -51,10 +52,6 @@ export class App extends LitElement {
   constructor() {
     super();
     new Watch(this, router, theme, currentJobId, session);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

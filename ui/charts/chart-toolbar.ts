@@ -1,6 +1,7 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { checkField } from '../elements/fields.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { chartOptions, mostSmoothing, type XName, xNames } from '../state/runs/chart-options.ts';
 import { Watch } from '../state/store.ts';
 import { axes } from './axis.ts';
@@ -10,16 +11,12 @@ import { zoomTools } from './zoom-tools.ts';
 
 /** The tools of all charts of a page: x axis, scale, range, smoothing, zoom and files. */
 @customElement('hone-chart-toolbar')
-export class ChartToolbar extends LitElement {
+export class ChartToolbar extends LightElement {
   @property({ attribute: false }) group = new ChartGroup();
 
   constructor() {
     super();
     new Watch(this, chartOptions);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override render(): TemplateResult {

@@ -1,7 +1,8 @@
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { formatNumber } from '../elements/format.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { paced } from '../state/runs/pace.ts';
 import { Watch } from '../state/store.ts';
 import { theme } from '../state/theme.ts';
@@ -55,7 +56,7 @@ let nextId = 1;
  * Its arrays may grow in place: set a new `revision` when they do, and a new `rewritten` when earlier values change.
  */
 @customElement('hone-chart')
-export class Chart extends LitElement implements ShownChart {
+export class Chart extends LightElement implements ShownChart {
   @property() heading = '';
   /** The title of the value axis, where it is not the heading. */
   @property() measures = '';
@@ -143,10 +144,6 @@ export class Chart extends LitElement implements ShownChart {
   }
 
   /** Light DOM: one stylesheet, and labels can refer to controls. */
-  protected override createRenderRoot(): this {
-    return this;
-  }
-
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     cancelAnimationFrame(this._frame);

@@ -1,18 +1,15 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { connection } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
+import { LightElement } from './light-element.ts';
 
 /** Whether the data is live, or since when it is stale. */
 @customElement('hone-connection')
-export class ConnectionBadge extends LitElement {
+export class ConnectionBadge extends LightElement {
   constructor() {
     super();
     new Watch(this, connection);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   private _words(): string {

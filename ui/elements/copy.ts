@@ -1,18 +1,15 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { LightElement } from './light-element.ts';
 
 const saidMs = 2_000;
 
 /** A button that copies a text. */
 @customElement('hone-copy')
-export class Copy extends LitElement {
+export class Copy extends LightElement {
   @property({ attribute: false }) text = '';
   @property() label = 'Copy';
   @state() private _done: 'copied' | 'failed' | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   private async _copy(): Promise<void> {
     this._done = (await copyText(this.text)) ? 'copied' : 'failed';

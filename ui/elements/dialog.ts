@@ -1,5 +1,6 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
+import { LightElement } from './light-element.ts';
 
 let nextId = 1;
 
@@ -8,15 +9,11 @@ let nextId = 1;
  * close it, since it may be the second click on a button that has moved.
  */
 @customElement('hone-dialog')
-export class Dialog extends LitElement {
+export class Dialog extends LightElement {
   @property() heading = '';
   /** Rendered by this element, so listeners must not rely on `this`. */
   @property({ attribute: false }) content: TemplateResult = html``;
   private readonly _id = `dialog-${nextId++}`;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   protected override firstUpdated(): void {
     this.querySelector('dialog')?.showModal();

@@ -1,18 +1,15 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { toasts } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
+import { LightElement } from './light-element.ts';
 
 /** Short notifications at the bottom of the page. */
 @customElement('hone-toasts')
-export class ToastList extends LitElement {
+export class ToastList extends LightElement {
   constructor() {
     super();
     new Watch(this, toasts);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override render(): TemplateResult {

@@ -1,21 +1,18 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { AnswerFigures } from '../api/types.ts';
 import { formatCount, formatMemory, formatNumber } from '../elements/format.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { figure, nameText } from '../elements/parts.ts';
 
 const refreshMs = 5_000;
 
 /** What models answer: requests, queue, speed, tokens that were kept, and memory. Nothing before the first request. */
 @customElement('hone-answering')
-export class Answering extends LitElement {
+export class Answering extends LightElement {
   @state() private _figures: AnswerFigures | null = null;
   private _timer: ReturnType<typeof setInterval> | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   override connectedCallback(): void {
     super.connectedCallback();

@@ -1,5 +1,6 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { LightElement } from '../elements/light-element.ts';
 import { info } from '../state/app.ts';
 import { readStored, writeStored } from '../state/local-storage.ts';
 import { Watch } from '../state/store.ts';
@@ -8,16 +9,12 @@ const key = 'dismissed-notice';
 
 /** What happened to the database at the start, for example that a backup was used; until the user dismisses it. */
 @customElement('hone-database-notice')
-export class DatabaseNotice extends LitElement {
+export class DatabaseNotice extends LightElement {
   @state() private _dismissed = readStored(key, '');
 
   constructor() {
     super();
     new Watch(this, info);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { identityBounds } from '../../src/contract/identity.ts';
 import type { ServiceError } from '../api/request.ts';
@@ -9,6 +9,7 @@ import { nameText, serviceErrorPanel } from '../elements/parts.ts';
 import { jobs, models } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
 import '../elements/dialog.ts';
+import { LightElement } from '../elements/light-element.ts';
 
 /** The tags of a text with commas between them, each once. */
 export const readTags = (text: string): string[] => [
@@ -38,7 +39,7 @@ export function tagList(tags: readonly string[]): TemplateResult | typeof nothin
 
 /** The heading of a run's or a model's page, with its tags and notes, and a dialog to change them. Fires `identified`. */
 @customElement('hone-identity')
-export class IdentityHead extends LitElement {
+export class IdentityHead extends LightElement {
   /** The run, by its ID; or else the model. */
   @property() jobId: string | null = null;
   @property() modelId: string | null = null;
@@ -50,10 +51,6 @@ export class IdentityHead extends LitElement {
   private _name = '';
   private _tags = '';
   private _notes = '';
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   private _edit(): void {
     this._name = this.of.display_name;

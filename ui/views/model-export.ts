@@ -1,10 +1,11 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { defaultQuantizations } from '../../src/contract/models/quantizations.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Choices, ModelExport } from '../api/types.ts';
 import { formatBytes, formatNumber } from '../elements/format.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, exported } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
@@ -15,7 +16,7 @@ type Type = Choices['quantizations'][number];
 
 /** What became of a model's GGUF files, and making them again or in other types; fires `made` when there are new ones. */
 @customElement('hone-model-export')
-export class ModelExportView extends LitElement {
+export class ModelExportView extends LightElement {
   @property() modelId = '';
   @state() private _export: ModelExport | null = null;
   /** The types that were ticked or unticked, before that those that failed. */
@@ -30,10 +31,6 @@ export class ModelExportView extends LitElement {
   constructor() {
     super();
     new Watch(this, exported, choices);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,7 +1,8 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { AnswerFigures } from '../api/types.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { modelName, progressBar } from '../elements/parts.ts';
 
 const idleMs = 4_000;
@@ -20,13 +21,9 @@ const words: Readonly<
 
 /** The progress of files that are made so that models answer. Nothing while none are. */
 @customElement('hone-preparing')
-export class PreparingView extends LitElement {
+export class PreparingView extends LightElement {
   @state() private _preparing: AnswerFigures['preparing'] = null;
   private _timer: ReturnType<typeof setTimeout> | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   override connectedCallback(): void {
     super.connectedCallback();

@@ -1,22 +1,19 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { LightElement } from '../elements/light-element.ts';
 import { asServiceError } from '../state/remote.ts';
 import { isSignInNeeded, session, signIn, signInFault } from '../state/session.ts';
 import { Watch } from '../state/store.ts';
 
 /** Asks for an access key, above the page, which stays as it is and goes on after the sign-in. */
 @customElement('hone-sign-in')
-export class SignIn extends LitElement {
+export class SignIn extends LightElement {
   @state() private _busy = false;
   private _unsubscribe: (() => void) | null = null;
 
   constructor() {
     super();
     new Watch(this, signInFault);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

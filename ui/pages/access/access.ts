@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { AccessMode } from '../../../src/contract/access.ts';
 import type { Session } from '../../api/types.ts';
@@ -8,6 +8,7 @@ import { asServiceError, Reread } from '../../state/remote.ts';
 import { session, signOut } from '../../state/session.ts';
 import './key-form.ts';
 import './key-list.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 const modes: Readonly<Record<AccessMode, string>> = {
   auto: 'Programs and browsers on the machine of this service need no key; all others do.',
@@ -17,16 +18,12 @@ const modes: Readonly<Record<AccessMode, string>> = {
 
 /** Who may use the service: its mode, this browser's session, and the access keys. */
 @customElement('hone-access')
-export class AccessPage extends LitElement {
+export class AccessPage extends LightElement {
   @state() private _busy = false;
 
   constructor() {
     super();
     new Reread(this, session);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   private async _signOut(): Promise<void> {

@@ -1,41 +1,30 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { type KeyScope, keyScopeNames, keyScopes } from '../../../src/contract/access.ts';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { NewKey } from '../../api/types.ts';
 import { textField } from '../../elements/fields.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { Action } from '../../state/action.ts';
 import { accessKeys } from '../../state/session.ts';
 
 /** Makes an access key, and shows it once. */
 @customElement('hone-key-form')
-export class KeyForm extends LitElement {
+export class KeyForm extends LightElement {
   @state() private _name = '';
   @state() private _scope: KeyScope = 'full';
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
+  private readonly _action = new Action(this);
   @state() private _made: NewKey | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   private async _add(event: Event): Promise<void> {
     event.preventDefault();
-    if (this._busy || this._name.trim() === '') return;
-    this._busy = true;
-    this._error = null;
-    try {
+    if (this._action.busy || this._name.trim() === '') return;
+    await this._action.run(async () => {
       this._made = await service.addKey({ name: this._name, scope: this._scope });
       this._name = '';
       void accessKeys.refresh();
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -68,9 +57,9 @@ export class KeyForm extends LitElement {
             )}
           </select>
         </div>
-        <button type="submit" class="primary" ?disabled=${this._busy || this._name.trim() === ''}>Add key</button>
+        <button type="submit" class="primary" ?disabled=${this._action.busy || this._name.trim() === ''}>Add key</button>
       </form>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not add the key', this._error)}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not add the key', this._action.error)}
       ${this._made === null ? nothing : this._shown(this._made)}
     </section>`;
   }

@@ -1,44 +1,34 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { keyScopes } from '../../../src/contract/access.ts';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { AccessKey } from '../../api/types.ts';
 import { formatAgo, formatMoment } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { toasts } from '../../state/app.ts';
-import { asServiceError, Reread } from '../../state/remote.ts';
+import { Reread } from '../../state/remote.ts';
 import { accessKeys } from '../../state/session.ts';
 
 /** The access keys with their last use; each can be revoked. */
 @customElement('hone-key-list')
-export class KeyList extends LitElement {
+export class KeyList extends LightElement {
   @state() private _revoking: AccessKey | null = null;
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
+  private readonly _action = new Action(this);
 
   constructor() {
     super();
     new Reread(this, accessKeys);
   }
 
-  protected override createRenderRoot(): this {
-    return this;
-  }
-
   private async _revoke({ id, name }: AccessKey): Promise<void> {
-    this._busy = true;
-    this._error = null;
-    try {
+    await this._action.run(async () => {
       await service.removeKey(id);
       toasts.show(`Key ${name} was revoked.`);
       this.querySelector('dialog')?.close();
       void accessKeys.refresh();
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -83,7 +73,7 @@ export class KeyList extends LitElement {
                   class="small danger"
                   aria-label="Revoke ${key.name}…"
                   @click=${() => {
-                    this._error = null;
+                    this._action.clear();
                     this._revoking = key;
                   }}
                 >
@@ -102,9 +92,9 @@ export class KeyList extends LitElement {
         Whoever uses the key ${nameText(key.name)} is refused from now on, and browsers that signed in with it are
         signed out. This cannot be undone.
       </p>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not revoke the key', this._error)}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not revoke the key', this._action.error)}
       <div class="row end">
-        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._revoke(key)}>
+        <button type="button" class="danger" ?disabled=${this._action.busy} @click=${() => this._revoke(key)}>
           Revoke key
         </button>
       </div>`;

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { HardwareSpecs, Job } from '../../api/types.ts';
@@ -20,6 +20,7 @@ import './first-step.ts';
 import '../../views/answering.ts';
 import '../../views/runs/cluster-nodes.ts';
 import '../../views/runs/live-hardware.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { lossChart } from '../../views/runs/run-charts.ts';
 import { runError, runFigures, runProgress } from '../../views/runs/run-view.ts';
 
@@ -29,7 +30,7 @@ const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
 
 /** The machine's hardware and load, the current run, and recent runs. */
 @customElement('hone-dashboard')
-export class Dashboard extends LitElement {
+export class Dashboard extends LightElement {
   @state() private _profile: string | null = null;
   private readonly _pace = paced(() => this.requestUpdate());
   private _followed: string | null = null;
@@ -38,10 +39,6 @@ export class Dashboard extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, currentJobId, jobs, hardware, models);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

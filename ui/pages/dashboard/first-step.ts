@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Example } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { modelName, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, datasets, examples, router, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
@@ -15,7 +16,7 @@ const exampleTitle = ({ task, strategy }: Example) =>
 
 /** What a new user sees: train on an example with one click, or start with their own data. */
 @customElement('hone-first-step')
-export class FirstStep extends LitElement {
+export class FirstStep extends LightElement {
   /** The name of the example that is being started. */
   @state() private _starting: string | null = null;
   @state() private _error: ServiceError | null = null;
@@ -23,10 +24,6 @@ export class FirstStep extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, examples);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

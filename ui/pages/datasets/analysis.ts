@@ -1,9 +1,10 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Analysis } from '../../api/types.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { analysed, datasets, settings } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
@@ -13,7 +14,7 @@ import { analysisResult } from './analysis-result.ts';
 
 /** Analyses a dataset: lengths in tokens of a model, duplicates, overlap with a validation dataset, empty answers. */
 @customElement('hone-dataset-analysis')
-export class DatasetAnalysis extends LitElement {
+export class DatasetAnalysis extends LightElement {
   @property() name = '';
   @property() shape: string | null = null;
   @state() private _result: Analysis | null = null;
@@ -25,10 +26,6 @@ export class DatasetAnalysis extends LitElement {
     super();
     new Watch(this, analysed, datasets, settings);
     new KeepFocus(this);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
@@ -18,10 +18,11 @@ import '../../views/datasets/delete-dataset.ts';
 import './analysis.ts';
 import './row-pages.ts';
 import './split-dialog.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** A dataset: its figures, errors and rows, and what can be done with it. */
 @customElement('hone-dataset')
-export class DatasetPage extends LitElement {
+export class DatasetPage extends LightElement {
   @property() name = '';
   @state() private _detail: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
@@ -31,10 +32,6 @@ export class DatasetPage extends LitElement {
   constructor() {
     super();
     new Watch(this, router);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override willUpdate(): void {

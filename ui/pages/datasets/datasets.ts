@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Dataset, Uploaded } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
@@ -13,19 +13,16 @@ import '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
 import './hub-form.ts';
 import './open-imports.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** All datasets, and the ways to add one. */
 @customElement('hone-datasets')
-export class DatasetList extends LitElement {
+export class DatasetList extends LightElement {
   @state() private _deleting: string | null = null;
 
   constructor() {
     super();
     new Reread(this, datasets);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override render(): TemplateResult {

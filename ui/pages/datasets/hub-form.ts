@@ -1,12 +1,13 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { HubDataset } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { router } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
 import { importPath } from '../../state/router.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
@@ -17,18 +18,13 @@ const tokenHint = ({ status }: ServiceError) =>
 
 /** Imports a dataset of the hub: its name, then its configuration and split. */
 @customElement('hone-hub-form')
-export class HubForm extends LitElement {
+export class HubForm extends LightElement {
   @state() private _repo = '';
   @state() private _found: HubDataset | null = null;
   private _asked = '';
   @state() private _config = '';
   @state() private _split = '';
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
+  private readonly _action = new Action(this);
 
   private get _splits(): HubDataset['configs'][number]['splits'] {
     return this._found?.configs.find(({ name }) => name === this._config)?.splits ?? [];
@@ -46,10 +42,8 @@ export class HubForm extends LitElement {
 
   private async _submit(event: Event): Promise<void> {
     event.preventDefault();
-    if (this._busy || !repositoryName.test(this._repo)) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    if (this._action.busy || !repositoryName.test(this._repo)) return;
+    await this._action.run(async () => {
       if (this._isFound) {
         const hub = { repo: this._repo, config: this._config, split: this._split };
         router.go(importPath((await service.addImport({ hub })).id));
@@ -59,11 +53,7 @@ export class HubForm extends LitElement {
         this._asked = repo;
         this._choose(this._found.configs[0]?.name ?? '');
       }
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -102,10 +92,10 @@ export class HubForm extends LitElement {
             : nothing
         }
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not import from the hub', this._error, tokenHint(this._error))}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not import from the hub', this._action.error, tokenHint(this._action.error))}
       <div class="row">
         <button type="submit" ?disabled=${!repositoryName.test(this._repo)}>
-          ${this._busy ? 'Asking the hub…' : isFound ? 'Download and import' : 'Find'}
+          ${this._action.busy ? 'Asking the hub…' : isFound ? 'Download and import' : 'Find'}
         </button>
       </div>
     </form>`;

@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Import, ImportMapping } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -18,7 +19,7 @@ function jsonlName(text: string): string {
 
 /** How an import reads its source: the target shape, the column of each field, and what three rows become. Fires `changed` when the record is another. */
 @customElement('hone-import-form')
-export class ImportForm extends LitElement {
+export class ImportForm extends LightElement {
   @property({ attribute: false }) record!: Import;
   @state() private _target: string | null = null;
   @state() private _columns: Readonly<Record<string, string>> = {};
@@ -38,10 +39,6 @@ export class ImportForm extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     datasets.ensure();
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override willUpdate(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
@@ -15,10 +15,11 @@ import { detectedLine, importBadge, importShare } from '../../views/datasets/imp
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { importFailure, importProblems } from './import-problems.ts';
 import './import-form.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** The import of a file or a dataset of the hub: its mapping, its progress and its end. */
 @customElement('hone-import')
-export class ImportPage extends LitElement {
+export class ImportPage extends LightElement {
   @property() importId = '';
   @state() private _failure: ServiceError | null = null;
   @state() private _busy = false;
@@ -31,10 +32,6 @@ export class ImportPage extends LitElement {
     super();
     new Watch(this, router, this._import);
     new KeepFocus(this);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,7 +1,8 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import type { Import } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText, progressBar } from '../../elements/parts.ts';
 import { imports, latest } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
@@ -10,16 +11,12 @@ import { importBadge, importShare } from '../../views/datasets/import-words.ts';
 
 /** The imports that have not made their dataset yet, each with its progress and a link to its page. */
 @customElement('hone-open-imports')
-export class OpenImports extends LitElement {
+export class OpenImports extends LightElement {
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
     new Reread(this, imports);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

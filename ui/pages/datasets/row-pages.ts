@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
@@ -9,12 +9,13 @@ import { router } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/datasets/dataset-rows.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 const pageRows = 25;
 
 /** The rows of a dataset by page, or those with some words. The address has the words and the number of the first row. */
 @customElement('hone-row-pages')
-export class RowPages extends LitElement {
+export class RowPages extends LightElement {
   @property() name = '';
   /** The number of rows. */
   @property({ attribute: false }) total = 0;
@@ -29,10 +30,6 @@ export class RowPages extends LitElement {
   constructor() {
     super();
     new Watch(this, router);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override disconnectedCallback(): void {

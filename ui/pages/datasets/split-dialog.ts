@@ -1,28 +1,23 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import { formatCount } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { datasets, toasts } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
-import { asServiceError } from '../../state/remote.ts';
 
 const defaultPercent = '10';
 
 /** The dialog that splits a dataset into one to train on and one to validate on. Fires `split` with the name of the first. */
 @customElement('hone-split-dialog')
-export class SplitDialog extends LitElement {
+export class SplitDialog extends LightElement {
   @property() name = '';
   /** The number of rows. */
   @property({ attribute: false }) total = 0;
   @state() private _percent = defaultPercent;
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
+  private readonly _action = new Action(this);
 
   /** The rows of the validation dataset; `null` if the text is no percentage. */
   private get _rows(): number | null {
@@ -34,10 +29,8 @@ export class SplitDialog extends LitElement {
 
   private async _split(event: Event): Promise<void> {
     event.preventDefault();
-    if (this._busy || this._rows === null) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    if (this._action.busy || this._rows === null) return;
+    await this._action.run(async () => {
       const { training, validation } = await service.splitDataset(this.name, {
         fraction: Number(this._percent) / 100,
       });
@@ -46,11 +39,7 @@ export class SplitDialog extends LitElement {
       toasts.show(`${this.name} was split into ${training.filename} and ${validation.filename}.`);
       this.querySelector('dialog')?.close();
       this.dispatchEvent(new CustomEvent('split', { detail: training.filename }));
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -79,9 +68,9 @@ export class SplitDialog extends LitElement {
           ${rows === null ? 'A number above 0 and below 100.' : `${formatCount(rows)} rows to validate on, ${formatCount(this.total - rows)} to train on.`}
         </p>
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not split the dataset', this._error)}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not split the dataset', this._action.error)}
       <div class="row end">
-        <button type="submit" class="primary" ?disabled=${this._busy || rows === null}>${this._busy ? 'Splitting…' : 'Split'}</button>
+        <button type="submit" class="primary" ?disabled=${this._action.busy || rows === null}>${this._action.busy ? 'Splitting…' : 'Split'}</button>
       </div>
     </form>`;
     return html`<hone-dialog heading="Split off a validation set" .content=${content}></hone-dialog>`;

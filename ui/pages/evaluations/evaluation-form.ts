@@ -1,12 +1,12 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { scoredRows } from '../../../src/contract/evaluations.ts';
-import type { ServiceError } from '../../api/request.ts';
 import { type EvaluationBody, service } from '../../api/service.ts';
 import { textField } from '../../elements/fields.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { datasets, evaluations, models, router } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 
 /** The choice of a base model that is typed. */
@@ -15,7 +15,7 @@ const asBase = 'base';
 
 /** The form for a new evaluation; the address may name its dataset and its model. */
 @customElement('hone-evaluation-form')
-export class EvaluationForm extends LitElement {
+export class EvaluationForm extends LightElement {
   @state() private _dataset = '';
   /** A model's ID, or `other`. */
   @state() private _model = '';
@@ -24,16 +24,11 @@ export class EvaluationForm extends LitElement {
   @state() private _weights = '';
   @state() private _steps: readonly number[] = [];
   @state() private _rows = String(scoredRows.usual);
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
+  private readonly _action = new Action(this);
 
   constructor() {
     super();
     new Watch(this, datasets, models);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {
@@ -80,17 +75,11 @@ export class EvaluationForm extends LitElement {
   private async _start(event: Event): Promise<void> {
     event.preventDefault();
     const body = this._body;
-    if (this._busy || body === null) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    if (this._action.busy || body === null) return;
+    await this._action.run(async () => {
       await service.startEvaluation(body);
       await evaluations.refresh();
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -119,9 +108,9 @@ export class EvaluationForm extends LitElement {
           },
         )}
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not start the evaluation', this._error)}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not start the evaluation', this._action.error)}
       <div class="row end">
-        <button type="submit" class="primary" ?disabled=${this._busy || this._body === null}>Evaluate</button>
+        <button type="submit" class="primary" ?disabled=${this._action.busy || this._body === null}>Evaluate</button>
       </div>
     </form>`;
   }

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { EvaluationSummary } from '../../api/types.ts';
@@ -13,6 +13,7 @@ import { evaluationName, evaluationState, mainFigures } from '../../views/evalua
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './evaluation-form.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** As many are shown side by side. */
 const comparedLimit = 6;
@@ -20,7 +21,7 @@ const refreshMs = 500;
 
 /** All evaluations, newest first, and the form for a new one. */
 @customElement('hone-evaluations')
-export class Evaluations extends LitElement {
+export class Evaluations extends LightElement {
   @state() private _busy = false;
   /** The finished evaluation whose deletion is being asked for. */
   @state() private _deleting: string | null = null;
@@ -31,10 +32,6 @@ export class Evaluations extends LitElement {
   constructor() {
     super();
     new Reread(this, evaluations);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

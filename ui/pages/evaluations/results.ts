@@ -1,9 +1,10 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Evaluation } from '../../api/types.ts';
 import { checkField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { latest, router } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
@@ -29,7 +30,7 @@ const rowFigures = ['exact_match', 'f1', 'rougeL', 'loss'] as const;
 
 /** The results of one evaluation, or of several side by side. */
 @customElement('hone-evaluation-results')
-export class EvaluationResults extends LitElement {
+export class EvaluationResults extends LightElement {
   @state() private _isAll = false;
   @state() private _shown = shownRows;
   private _of = '';
@@ -42,10 +43,6 @@ export class EvaluationResults extends LitElement {
   constructor() {
     super();
     new Watch(this, router, this._found);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,9 +1,10 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { type Quantization, quantizations } from '../../../src/contract/models/quantizations.ts';
 import { service } from '../../api/service.ts';
 import type { ModelFile } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText } from '../../elements/parts.ts';
 
 const words: Readonly<Record<string, string>> = {
@@ -20,15 +21,11 @@ const inAdapter = (name: string) => name.startsWith('adapter/');
 
 /** A model's files with sizes and download links. */
 @customElement('hone-model-files')
-export class ModelFiles extends LitElement {
+export class ModelFiles extends LightElement {
   @property() modelId = '';
   @property({ attribute: false }) files: readonly ModelFile[] = [];
   /** The folder that they are in. */
   @property() path = '';
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   protected override render(): TemplateResult {
     const own = this.files.filter(({ name }) => !inAdapter(name));

@@ -1,4 +1,4 @@
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Facets, Model } from '../../api/types.ts';
@@ -13,6 +13,7 @@ import { MoreRows } from '../../views/lists/more-rows.ts';
 import { compareButton } from '../../views/runs/compare-button.ts';
 import { modelColumns } from './model-columns.ts';
 import '../../views/lists/bulk-bar.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 const pageRows = 50;
 const usualOrder: ListOrder = { key: 'created', down: true };
@@ -29,7 +30,7 @@ const orderOf = (key: string) =>
 
 /** All models, with search, filters and order, which the URL holds; several can be chosen. */
 @customElement('hone-models')
-export class ModelList extends LitElement {
+export class ModelList extends LightElement {
   @state() private _limit = pageRows;
   private readonly _chosen = new ChosenEntries<Model>(this, ({ model_id }) => model_id);
   private readonly _facets = new Remote<Facets>(service.modelFacets);
@@ -42,10 +43,6 @@ export class ModelList extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, models, router, this._facets);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

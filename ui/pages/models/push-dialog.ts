@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ModelFrame } from '../../api/frames.ts';
 import type { ServiceError } from '../../api/request.ts';
@@ -6,6 +6,7 @@ import { service } from '../../api/service.ts';
 import type { HubAccount, Lineage } from '../../api/types.ts';
 import { fileNameOf } from '../../elements/download.ts';
 import { checkField } from '../../elements/fields.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { errorPanel, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -37,7 +38,7 @@ export function pushProgress(frame: ModelFrame | null): TemplateResult {
 
 /** Pushes a model to the hub. Closing the dialog does not cancel the push: the model's page shows its progress. */
 @customElement('hone-push-dialog')
-export class PushDialog extends LitElement {
+export class PushDialog extends LightElement {
   @property({ attribute: false }) model!: Lineage;
   @state() private _name = '';
   @state() private _private = true;
@@ -51,10 +52,6 @@ export class PushDialog extends LitElement {
   constructor() {
     super();
     new Watch(this, pushed);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,10 +1,11 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Move } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -25,16 +26,12 @@ const nextSteps: Readonly<Record<string, string>> = {
 
 /** Moves the user's own fine-tuning files and jobs from OpenAI. The key is kept in its field only. */
 @customElement('hone-move-openai')
-export class MoveOpenAi extends LitElement {
+export class MoveOpenAi extends LightElement {
   @state() private _move: Move | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _busy = false;
   @state() private _left: ReadonlySet<string> = new Set();
   private _timer: ReturnType<typeof setTimeout> | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   constructor() {
     super();

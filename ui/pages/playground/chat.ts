@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Ask } from '../../api/generate.ts';
 import { service } from '../../api/service.ts';
 import { keyedRow } from '../../elements/child.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -33,7 +34,7 @@ const textOf = (event: Event) => (event.target as HTMLTextAreaElement).value;
 
 /** The chats with a model: the open one with its prompts and answers, and the field for the next prompt. */
 @customElement('hone-chat')
-export class ChatView extends LitElement {
+export class ChatView extends LightElement {
   @property() modelId = '';
   /** What answers. */
   @property({ attribute: false }) sides: readonly AnswererSide[] = [];
@@ -62,10 +63,6 @@ export class ChatView extends LitElement {
   constructor() {
     super();
     new Watch(this, session);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

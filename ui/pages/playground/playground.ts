@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { checkField } from '../../elements/fields.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
@@ -9,6 +9,7 @@ import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
@@ -21,7 +22,7 @@ const firstB: Answerer = { modelId: '', weights: 'base', scale: 1 };
 
 /** A chat with a model, alone or beside another model, checkpoint or strength of its adapter. */
 @customElement('hone-playground')
-export class Playground extends LitElement {
+export class Playground extends LightElement {
   @property() modelId = '';
   @state() private _parameters: Parameters = {
     ...parameterDefaults,
@@ -40,10 +41,6 @@ export class Playground extends LitElement {
     super();
     new Watch(this, models);
     new Watch(this, jobs);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override willUpdate(): void {

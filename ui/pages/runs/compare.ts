@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { Job, JobDetail } from '../../api/types.ts';
 import { axes } from '../../charts/axis.ts';
@@ -8,6 +8,7 @@ import type { Mark } from '../../charts/marks.ts';
 import { type OwnLine, overlaid } from '../../charts/overlay.ts';
 import { checkField } from '../../elements/fields.ts';
 import { formatDuration, jobSeconds } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, nameText, skeleton, stateBadge } from '../../elements/parts.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
 import { choices, jobs, router, runOf } from '../../state/app.ts';
@@ -29,7 +30,7 @@ const colours = ['--line-1', '--line-2', '--line-3', '--line-4', '--line-5', '--
 
 /** Overlays the charts of several runs and lists their differences. */
 @customElement('hone-compare')
-export class Compare extends LitElement {
+export class Compare extends LightElement {
   @state() private _all = false;
   /** The run that is chosen to be added. */
   @state() private _next = '';
@@ -41,10 +42,6 @@ export class Compare extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, router, jobs, chartOptions);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override disconnectedCallback(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { jobStates } from '../../../src/contract/jobs.ts';
 import { service } from '../../api/service.ts';
@@ -16,12 +16,13 @@ import { compareButton } from '../../views/runs/compare-button.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { runColumns } from './run-columns.ts';
 import '../../views/lists/bulk-bar.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }));
 
 /** All runs, newest first, found by the service. The URL holds the search; several can be chosen. */
 @customElement('hone-history')
-export class History extends LitElement {
+export class History extends LightElement {
   @state() private _facets: Facets | null = null;
   private readonly _chosen = new ChosenEntries<Job>(this, ({ job_id }) => job_id);
   private readonly _search = new RunSearch(jobs);
@@ -32,10 +33,6 @@ export class History extends LitElement {
   constructor() {
     super();
     new Watch(this, router, choices, this._search);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

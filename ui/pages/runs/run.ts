@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { withoutProgressBars } from '../../../src/contract/log-text.ts';
 import { service } from '../../api/service.ts';
@@ -39,6 +39,7 @@ import '../../views/identity.ts';
 import '../../views/runs/live-hardware.ts';
 import '../../views/model-export.ts';
 import './stop-dialog.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { verdictView } from '../../views/runs/verdict.ts';
 import { verificationFigures } from '../../views/runs/verification.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
@@ -50,7 +51,7 @@ type View = (typeof views)[number];
 
 /** One run: its progress, charts, samples, events, log, settings and actions. */
 @customElement('hone-run')
-export class RunPage extends LitElement {
+export class RunPage extends LightElement {
   @property() jobId = '';
   @state() private _dialog: 'stop' | 'delete' | null = null;
   @state() private _busy = false;
@@ -64,10 +65,6 @@ export class RunPage extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, endNotices, jobs, models, chartOptions);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Job } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { forgetRun, router, runOf, toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -10,14 +11,10 @@ import { isActive } from '../../state/runs/job-words.ts';
 
 /** The three choices for a running training: continue, stop and save, or discard. */
 @customElement('hone-stop-dialog')
-export class StopDialog extends LitElement {
+export class StopDialog extends LightElement {
   @property() jobId = '';
   @state() private _doing: 'stop' | 'discard' | null = null;
   @state() private _error: ServiceError | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   private _close(): void {
     this.querySelector('dialog')?.close();

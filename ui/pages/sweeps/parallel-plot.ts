@@ -1,6 +1,7 @@
-import { html, LitElement, nothing, svg, type TemplateResult } from 'lit';
+import { html, nothing, svg, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Sweep, Trial } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { metricName } from '../../views/runs/run-charts.ts';
 import { bestFirst, directionWords, trialValue } from '../../views/sweep-words.ts';
 import { type Axis, axesOf } from './axes.ts';
@@ -25,7 +26,7 @@ interface Line {
  * or the arrow keys highlight a trial, which fires `highlight` with its number. The table of trials has the same figures.
  */
 @customElement('hone-parallel-plot')
-export class ParallelPlot extends LitElement {
+export class ParallelPlot extends LightElement {
   @property({ attribute: false }) sweep: Sweep | null = null;
   /** The highlighted trial. */
   @property({ attribute: false }) shown: number | null = null;
@@ -35,10 +36,6 @@ export class ParallelPlot extends LitElement {
   private readonly _resize = new ResizeObserver(([entry]) => {
     this._width = Math.floor(entry?.contentRect.width ?? 0);
   });
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   override connectedCallback(): void {
     super.connectedCallback();

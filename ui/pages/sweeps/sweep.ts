@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Sweep } from '../../api/types.ts';
@@ -33,6 +33,7 @@ import { trainingTabs } from '../../views/training-tabs.ts';
 import { valueText } from './axes.ts';
 import { importanceBars } from './importance.ts';
 import './parallel-plot.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { trialsTable } from './trials-table.ts';
 
 /** Reading a sweep reads the evaluations of all its trials, so not on every frame. */
@@ -40,7 +41,7 @@ const refreshMs = 1_000;
 
 /** One sweep: its progress, its best trial, and all trials as a plot and a table. */
 @customElement('hone-sweep')
-export class SweepPage extends LitElement {
+export class SweepPage extends LightElement {
   @property() sweepId = '';
   @state() private _shown: number | null = null;
   @state() private _busy = false;
@@ -53,10 +54,6 @@ export class SweepPage extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, this._sweep);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import type { SweepSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatMoment, formatNumber } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { latest, sweeps } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
@@ -13,16 +14,12 @@ import { trainingTabs } from '../../views/training-tabs.ts';
 
 /** All sweeps, newest first. */
 @customElement('hone-sweeps')
-export class Sweeps extends LitElement {
+export class Sweeps extends LightElement {
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
     new Reread(this, sweeps);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,6 +1,7 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { FieldFault } from '../../api/request.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText } from '../../elements/parts.ts';
 import { draftRequest } from '../../settings/draft-request.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
@@ -12,17 +13,13 @@ import { Watch } from '../../state/store.ts';
 
 /** Above the training form: where its settings came from, what of them no longer exists, and files of settings. */
 @customElement('hone-draft-origin')
-export class DraftOriginView extends LitElement {
+export class DraftOriginView extends LightElement {
   @state() private _faults: readonly FieldFault[] = [];
   @state() private _file = '';
 
   constructor() {
     super();
     new Watch(this, draft, draftOrigin, datasets);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   private async _import(event: Event): Promise<void> {

@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Estimate } from '../../api/types.ts';
 import { formatBytes, formatDuration, formatMemory } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { progressBar } from '../../elements/parts.ts';
 
 const editPauseMs = 350;
@@ -29,17 +30,13 @@ const diskParts = [
  * `null` means none.
  */
 @customElement('hone-estimate')
-export class EstimateView extends LitElement {
+export class EstimateView extends LightElement {
   /** The request to estimate; `null` while it is incomplete. */
   @property({ attribute: false }) body: TrainingBody | null = null;
   @state() private _estimate: Estimate | null = null;
   private _asked = '';
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _asking: AbortController | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();

@@ -1,9 +1,10 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { CheckedModel, LocalModel, Recommendation, Recommendations } from '../../api/types.ts';
 import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { draft, mergesAdapter } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -24,7 +25,7 @@ type Check =
  * Fires `checked` with a sentence that tells why the model cannot be used; `null` if nothing is known against it.
  */
 @customElement('hone-model-picker')
-export class ModelPicker extends LitElement {
+export class ModelPicker extends LightElement {
   @state() private _recommended: Recommendations | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _check: Check | null = null;
@@ -44,10 +45,6 @@ export class ModelPicker extends LitElement {
   constructor() {
     super();
     new Watch(this, draft);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,9 +1,10 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Preview } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import { shapesFor } from '../../state/choice-words.ts';
@@ -18,7 +19,7 @@ const looked = ['max_seq_length', 'use_chat_template', 'thinking'];
 
 /** The first rows as tokens: which are trained on and which are truncated. */
 @customElement('hone-row-view')
-export class RowView extends LitElement {
+export class RowView extends LightElement {
   @state() private _seen: Preview | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _busy = false;
@@ -27,10 +28,6 @@ export class RowView extends LitElement {
   constructor() {
     super();
     new Watch(this, draft);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   private get _body() {

@@ -1,12 +1,12 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
-import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
+import { html, nothing, type TemplateResult } from 'lit';
+import { customElement, property } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { router } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
 import { importPath } from '../../state/router.ts';
 import { detectedName } from './import-words.ts';
 
@@ -14,26 +14,14 @@ const shown = 8;
 
 /** The errors of a dataset by line, with an offer to import rows of another format. */
 @customElement('hone-dataset-faults')
-export class DatasetFaults extends LitElement {
+export class DatasetFaults extends LightElement {
   @property({ attribute: false }) detail!: DatasetDetail;
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
+  private readonly _action = new Action(this);
 
   private async _import(): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    await this._action.run(async () => {
       router.go(importPath((await service.addImport({ dataset: this.detail.filename })).id));
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult | typeof nothing {
@@ -70,11 +58,13 @@ export class DatasetFaults extends LitElement {
   }
 
   private _button(): TemplateResult {
-    return html`<button type="button" class="small" ?disabled=${this._busy} @click=${this._import}>Import…</button>`;
+    return html`<button type="button" class="small" ?disabled=${this._action.busy} @click=${this._import}>Import…</button>`;
   }
 
   private _fault(): TemplateResult | typeof nothing {
-    return this._error === null ? nothing : serviceErrorPanel('Could not import the rows', this._error);
+    return this._action.error === null
+      ? nothing
+      : serviceErrorPanel('Could not import the rows', this._action.error);
   }
 }
 

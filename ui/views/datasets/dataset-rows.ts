@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { Child } from '../../elements/child.ts';
 import { formatCount } from '../../elements/format.ts';
 import { matcher } from '../../elements/highlight.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { asObject, cutText, messagesOf, rowFields, textOf } from './row-fields.ts';
 
 const cellLimit = 240;
@@ -10,7 +11,7 @@ const fieldLimit = 12;
 
 /** Rows of a dataset as a table. A row's number shows its whole texts below it. */
 @customElement('hone-dataset-rows')
-export class DatasetRows extends LitElement {
+export class DatasetRows extends LightElement {
   @property({ attribute: false }) rows: readonly unknown[] = [];
   /** The numbers of the rows, from 1. */
   @property({ attribute: false }) numbers: readonly number[] = [];
@@ -18,10 +19,6 @@ export class DatasetRows extends LitElement {
   /** Words to mark. */
   @property() words = '';
   @state() private _open: ReadonlySet<number> = new Set();
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
     if (changed.has('rows')) this._open = new Set();

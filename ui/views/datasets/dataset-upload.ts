@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { minimumRows, type RowShape } from '../../../src/contract/rows.ts';
 import type { ServiceError } from '../../api/request.ts';
@@ -7,6 +7,7 @@ import type { Uploaded } from '../../api/types.ts';
 import { uploadFile } from '../../api/upload.ts';
 import { formatCount } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets, router } from '../../state/app.ts';
 import { shapesFields } from '../../state/choice-words.ts';
@@ -19,7 +20,7 @@ import { Watch } from '../../state/store.ts';
  * any other it fires `uploaded` with the answer of the service.
  */
 @customElement('hone-dataset-upload')
-export class DatasetUpload extends LitElement {
+export class DatasetUpload extends LightElement {
   /** The shapes that the rows may have; `null` for any. */
   @property({ attribute: false }) shapes: readonly RowShape[] | null = null;
   /** Without the accepted files, for a row of a form. */
@@ -34,10 +35,6 @@ export class DatasetUpload extends LitElement {
     super();
     new Watch(this, datasets);
     new KeepFocus(this);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   private async _upload(file: File | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { identityBounds } from '../../../src/contract/identity.ts';
 import { textField } from '../../elements/fields.ts';
@@ -7,6 +7,7 @@ import { toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { readTags } from '../identity.ts';
 import '../../elements/dialog.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** A chosen entry of a list. */
 export interface Chosen {
@@ -17,7 +18,7 @@ export interface Chosen {
 
 /** What can be done with the chosen entries of a list: tag and delete them. Fires `cleared` and `acted`. */
 @customElement('hone-bulk-bar')
-export class BulkBar extends LitElement {
+export class BulkBar extends LightElement {
   /** One of them, in words: a run, a model. */
   @property() noun = '';
   /** What a deletion takes away and keeps. */
@@ -32,10 +33,6 @@ export class BulkBar extends LitElement {
   @state() private _failed: readonly string[] = [];
   private _added = '';
   private _removed = '';
-
-  protected override createRenderRoot(): this {
-    return this;
-  }
 
   private get _count(): string {
     const { length } = this.chosen;

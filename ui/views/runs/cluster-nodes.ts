@@ -1,6 +1,7 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import type { Info } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { info } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
@@ -12,16 +13,12 @@ type Cluster = NonNullable<Info['cluster']>;
 
 /** The cluster's machines with their devices and what of them is free; nothing without a cluster. */
 @customElement('hone-cluster-nodes')
-export class ClusterNodes extends LitElement {
+export class ClusterNodes extends LightElement {
   private _timer: ReturnType<typeof setInterval> | null = null;
 
   constructor() {
     super();
     new Watch(this, info);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,8 +1,9 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { GpuSample } from '../../api/frames.ts';
 import type { Child } from '../../elements/child.ts';
 import { formatMemory } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { progressBar, skeleton } from '../../elements/parts.ts';
 import { sample } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
@@ -12,17 +13,13 @@ const patienceMs = 4_000;
 
 /** Live usage of the machine. */
 @customElement('hone-live-hardware')
-export class LiveHardware extends LitElement {
+export class LiveHardware extends LightElement {
   @state() private _waiting = true;
   private _timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor() {
     super();
     new Watch(this, sample);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {
