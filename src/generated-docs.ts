@@ -119,6 +119,8 @@ const settingsTable = (): string =>
 const architecturesTable = (): string => {
   const yes = (fact: boolean) => (fact ? 'yes' : 'no');
   const ofGgufs = new Set<string>(Object.values(ggufArchitectures).map(({ className }) => className));
+  // Its files have Llama's architecture.
+  ofGgufs.add('MistralForCausalLM');
   const rows = Object.entries(triedArchitectures).map(([toy, row]: [string, TriedArchitecture]) => [
     row.architecture,
     toy,

@@ -16,6 +16,16 @@ from trainer.protocol.failures import Failure
 # Where llama.cpp divides attention scores by another width than that of a head: layers of Gemma 2 and 3 27B
 # (src/models/gemma2.cpp, gemma3.cpp).
 LARGEST_GEMMA = {"gemma2": 46, "gemma3": 62}
+# Of Falcon, transformers' names are those of no configuration.
+FALCON = {
+    "context_length": "max_position_embeddings",
+    "block_count": "num_hidden_layers",
+    "feed_forward_length": "ffn_hidden_size",
+    "embedding_length": "hidden_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_kv_heads",
+    "attention.layer_norm_epsilon": "layer_norm_epsilon",
+}
 
 
 def make_config(header: Header) -> dict[str, object]:
@@ -30,7 +40,9 @@ def make_config(header: Header) -> dict[str, object]:
             f"A GGUF of the architecture {header.architecture} cannot be a base model.",
             f"Those of {', '.join(GGUF_ARCHITECTURES)} can; or choose the model's safetensors files.",
         )
-    names = GGUF_CONFIG_MAPPING.get(header.architecture) or GGUF_CONFIG_MAPPING[known["model_type"]]
+    own = {"gemma": {**GGUF_CONFIG_MAPPING["gemma2"], "attention.sliding_window": None}, "falcon": FALCON}
+    names = own.get(header.architecture) or GGUF_CONFIG_MAPPING.get(header.architecture)
+    names = names or GGUF_CONFIG_MAPPING[known["model_type"]]
     fields = {name: value for name, value in names.items() if value}
     values = {value: header.parameter(name) for name, value in fields.items()}
     tokens = header.tokenizer("tokens") or []
@@ -48,7 +60,7 @@ def make_config(header: Header) -> dict[str, object]:
     given = {name: value for name, value in values.items() if value is not None and not name.startswith("_")}
     config = AutoConfig.for_model(known["model_type"], **given)
     has = vars(config)
-    if "head_dim" in has and header.parameter("attention.key_length"):
+    if "head_dim" in has and "head_dim" not in given and header.parameter("attention.key_length"):
         config.head_dim = header.parameter("attention.key_length")
     if "blk.0.attn_q.bias" in header.tensors and "attention_bias" in has:
         config.attention_bias = True
@@ -96,10 +108,68 @@ def _of_architecture(header: Header) -> dict[str, object]:
     if kind == "phi3":
         found["sliding_window"] = header.parameter("attention.sliding_window") or None
         found["original_max_position_embeddings"] = header.parameter("rope.scaling.original_context_length")
+    if kind == "falcon":
+        found |= _of_falcon(header)
+    if kind in ("qwen2moe", "qwen3moe"):
+        found["moe_intermediate_size"] = header.parameter("expert_feed_forward_length")
+        found["shared_expert_intermediate_size"] = header.parameter("expert_shared_feed_forward_length")
+        # llama.cpp divides the weights of the chosen experts by their sum (src/models/qwen3moe.cpp), or not.
+        found["norm_topk_prob"] = kind == "qwen3moe"
+    if kind == "gpt-oss":
+        found["intermediate_size"] = header.parameter("expert_feed_forward_length")
+        found["sliding_window"] = header.parameter("attention.sliding_window")
+    if kind == "gemma4":
+        found |= _of_gemma4(header)
     if kind in ("stablelm", "phi3"):
         heads = header.parameter("embedding_length") // header.parameter("attention.head_count")
         found["partial_rotary_factor"] = header.parameter("rope.dimension_count", heads) / heads
     return found
+
+
+def _of_falcon(header: Header) -> dict[str, object]:
+    """Falcon 40B and 11B share keys among groups of heads and 7B among all; 40B alone has two norms."""
+    groups = header.parameter("attention.head_count_kv", 1)
+    return {
+        "new_decoder_architecture": groups > 1,
+        "multi_query": True,
+        "num_kv_heads": groups,
+        "num_ln_in_parallel_attn": 2 if "blk.0.attn_norm_2.weight" in header.tensors else 1,
+        "bias": "blk.0.attn_qkv.bias" in header.tensors,
+        "parallel_attn": True,
+        "alibi": False,
+    }
+
+
+def _of_gemma4(header: Header) -> dict[str, object]:
+    """Gemma 4's layers with a window and those without differ in the width and the number of their heads."""
+    windows = header.parameter("attention.sliding_window_pattern")
+    layers = range(header.parameter("block_count"))
+    shared = header.parameter("attention.shared_kv_layers", 0)
+    keys = header.parameter("attention.head_count_kv")
+    several = isinstance(keys, list)
+    widths = header.parameter("feed_forward_length")
+    experts = header.parameter("expert_count") or None
+    with_keys = [layer for layer in layers[: len(layers) - shared] if not windows[layer]]
+    per_layer = header.tensors.get("per_layer_token_embd.weight")
+    return {
+        "layer_types": ["sliding_attention" if window else "full_attention" for window in windows],
+        "head_dim": header.parameter("attention.key_length_swa"),
+        "global_head_dim": header.parameter("attention.key_length"),
+        "num_key_value_heads": keys[windows.index(True)] if several else keys,
+        "num_global_key_value_heads": keys[windows.index(False)] if several else None,
+        "num_kv_shared_layers": shared,
+        # Values are the keys where a layer has no matrix for them.
+        "attention_k_eq_v": any(f"blk.{layer}.attn_v.weight" not in header.tensors for layer in with_keys),
+        "intermediate_size": min(widths) if isinstance(widths, list) else widths,
+        "use_double_wide_mlp": isinstance(widths, list),
+        "hidden_size_per_layer_input": header.parameter("embedding_length_per_layer_input", 0),
+        "vocab_size_per_layer_input": per_layer.shape[0] if per_layer else None,
+        "final_logit_softcapping": header.parameter("final_logit_softcapping"),
+        "enable_moe_block": experts is not None,
+        "num_experts": experts,
+        "top_k_experts": header.parameter("expert_used_count") if experts else None,
+        "moe_intermediate_size": header.parameter("expert_feed_forward_length"),
+    }
 
 
 def _set_rope(header: Header, config: dict[str, object], theta: float | None) -> None:
@@ -111,7 +181,12 @@ def _set_rope(header: Header, config: dict[str, object], theta: float | None) ->
     whole = rope.get("full_attention", rope)
     if theta is not None:
         whole["rope_theta"] = theta
-    whole |= _scaling(header)
+    if header.architecture == "gemma4":
+        # Of a head's frequencies the first are rotated; the others are divided by a very large number.
+        factors = _factors(header, "rope_freqs.weight")
+        whole["partial_rotary_factor"] = sum(factor == 1 for factor in factors) / len(factors)
+    else:
+        whole |= _scaling(header)
     local = header.parameter("rope.freq_base_swa")
     if local is not None and "sliding_attention" in rope:
         rope["sliding_attention"]["rope_theta"] = local
@@ -140,7 +215,11 @@ def _scaling(header: Header) -> dict[str, object]:
             "original_max_position_embeddings": 8192,
         }
     if kind == "yarn":
-        return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
+        found = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
+        for name in ("beta_fast", "beta_slow"):
+            value = header.parameter(f"rope.scaling.yarn_{name}")
+            found |= {} if value is None else {name: value}
+        return found
     if kind == "linear" or (kind is None and factor):
         return {"rope_type": "linear", "factor": factor}
     return {}

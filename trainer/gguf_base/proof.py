@@ -1,8 +1,8 @@
 """Shows that a model folder is the model of a GGUF, by converting it back.
 
-llama.cpp's converter writes the folder's metadata and the tensors of its first and last layer again. What it
-writes must be what the GGUF has: then every parameter means the same to both, and no tensor was permuted,
-shifted or lost.
+llama.cpp's converter writes the folder's metadata and the tensors of some of its layers again: of the last
+and the first of each kind. What it writes must be what the GGUF has: then every parameter means the same to
+both, and no tensor was permuted, shifted or lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def prove(header: Header, folder: Path, converter: Path, scratch: Path, beat: Ca
     convert(
         converter_dir=converter,
         source=source,
-        tensors=_some(weights.index_checkpoint(folder), header.parameter("block_count", 1)),
+        tensors=_some(weights.index_checkpoint(folder), _layers(header)),
         adapter=adapters.Adapter(),
         destination=result,
         quantization="F32",
@@ -59,9 +59,22 @@ def prove(header: Header, folder: Path, converter: Path, scratch: Path, beat: Ca
         )
 
 
-def _some(tensors: dict[str, weights.StoredTensor], layers: int) -> dict[str, weights.StoredTensor]:
-    """The tensors of the first and last layer, and those of no layer but the vocabulary's matrices."""
-    numbers = {"0", str(layers - 1)}
+def _layers(header: Header) -> set[str]:
+    """The numbers of the last layer, and of the first of those with the same tensors of the same sizes."""
+    count = header.parameter("block_count", 1)
+    kinds: dict[str, list[tuple[str, tuple[int, ...]]]] = {str(number): [] for number in range(count)}
+    for name, place in header.tensors.items():
+        if name.startswith("blk."):
+            _, number, rest = name.split(".", 2)
+            kinds.setdefault(number, []).append((rest, place.shape))
+    first: dict[tuple[tuple[str, tuple[int, ...]], ...], str] = {}
+    for number, kind in kinds.items():
+        first.setdefault(tuple(sorted(kind)), number)
+    return {str(count - 1), *first.values()}
+
+
+def _some(tensors: dict[str, weights.StoredTensor], numbers: set[str]) -> dict[str, weights.StoredTensor]:
+    """The tensors of some layers, and those of no layer but the vocabulary's matrices."""
     found = {}
     for name, tensor in tensors.items():
         number = next((part for part in name.split(".") if part.isdigit()), None)

@@ -36,6 +36,12 @@ WITH_BOS = (
     "lfm2",
     "tekken",
 )
+# How pieces become text.
+PIECES: list[dict[str, object]] = [
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+]
 
 
 def write_tokenizer(header: Header, folder: Path) -> None:
@@ -49,7 +55,7 @@ def write_tokenizer(header: Header, folder: Path) -> None:
         raise _refusal(f"it has {len(tokens)} tokens and {len(types)} types")
     if len(set(tokens)) != len(tokens):
         raise _refusal("some of its tokens have the same text")
-    makers = {"gpt2": _byte_level, "llama": _sentencepiece}
+    makers = {"gpt2": _byte_level, "llama": _sentencepiece, "gemma4": _gemma4}
     if kind not in makers:
         raise _refusal(f"its kind of vocabulary, {kind}, is none of {', '.join(makers)}")
     document = makers[kind](header, tokens, types)
@@ -92,8 +98,10 @@ def special_tokens(header: Header) -> dict[str, str]:
 def adds_tokens(header: Header) -> dict[str, bool]:
     """Whether the beginning-of-text and end-of-text tokens are added to every text."""
     bos = header.tokenizer("model") == "llama" or header.tokenizer("pre") in WITH_BOS
+    # llama.cpp adds it with Gemma 4's vocabulary whatever the file says.
+    always = header.tokenizer("model") == "gemma4"
     return {
-        "add_bos_token": bool(header.tokenizer("add_bos_token", bos)),
+        "add_bos_token": always or bool(header.tokenizer("add_bos_token", bos)),
         "add_eos_token": bool(header.tokenizer("add_eos_token", False)),
     }
 
@@ -126,6 +134,28 @@ def _byte_level(header: Header, tokens: list[str], types: list[int]) -> dict[str
     }
 
 
+def _gemma4(header: Header, tokens: list[str], types: list[int]) -> dict[str, object]:
+    """A vocabulary in the manner of SentencePiece with its merges; llama.cpp splits texts at line breaks."""
+    unknown = header.tokenizer("unknown_token_id")
+    return {
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": "\n+"},
+            "behavior": "Isolated",
+            "invert": False,
+        },
+        "post_processor": None,
+        "decoder": {"type": "Sequence", "decoders": PIECES},
+        "model": {
+            **_bpe(tokens),
+            "unk_token": tokens[unknown] if isinstance(unknown, int) else None,
+            "byte_fallback": True,
+            "merges": [_pair(merge) for merge in header.tokenizer("merges") or []],
+        },
+    }
+
+
 def _pair(merge: str) -> list[str]:
     # A token may begin with a space, so llama.cpp looks for it behind the first character.
     at = merge.find(" ", 1)
@@ -136,19 +166,13 @@ def _sentencepiece(header: Header, tokens: list[str], types: list[int]) -> dict[
     prefix = bool(header.tokenizer("add_space_prefix", True))
     space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
     normalizers = [{"type": "Prepend", "prepend": "▁"}] if prefix else []
-    decoders: list[dict[str, object]] = [
-        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-    ]
-    if prefix:
-        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefix else []
     unknown = header.tokenizer("unknown_token_id", 0)
     return {
         "normalizer": {"type": "Sequence", "normalizers": [*normalizers, space]},
         "pre_tokenizer": None,
         "post_processor": None,
-        "decoder": {"type": "Sequence", "decoders": decoders},
+        "decoder": {"type": "Sequence", "decoders": [*PIECES, *strip]},
         "model": {
             **_bpe(tokens),
             "unk_token": tokens[unknown],

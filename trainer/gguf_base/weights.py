@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer.export.gguf.header import Header
-from trainer.gguf_base.dequantize import read_tensor
+from trainer.gguf_base.arrangements import Made, falcon_groups, named, of_experts
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
     import numpy as np
 
-# Values of a large matrix that are dequantized at a time, 16 MiB of them.
-CHUNK = 1 << 22
 # How a tensor is stored, by its type in the GGUF (`gguf.GGMLQuantizationType`). F16 keeps three bits more of
 # a dequantized value than BF16; MXFP4 has the range of BF16.
 F32, F16, BF16, MXFP4 = 0, 1, 30, 39
@@ -46,11 +46,16 @@ def write_weights(
     every chunk and may raise.
     """
     plan = _plan(header, config)
-    total = sum(math.prod(shape) for shape, *_ in plan.values())
+    kinds = {name: _stored_of(header, made) for name, made in plan.items()}
+    total = sum(math.prod(made.shape) for made in plan.values())
     offset, table = 0, {}
-    for name, (shape, kind, *_) in plan.items():
-        size = math.prod(shape) * BYTES[kind]
-        table[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [offset, offset + size]}
+    for name, made in plan.items():
+        size = math.prod(made.shape) * BYTES[kinds[name]]
+        table[name] = {
+            "dtype": kinds[name],
+            "shape": list(made.shape),
+            "data_offsets": [offset, offset + size],
+        }
         offset += size
     head = json.dumps({"__metadata__": {"format": "pt"}, **table}).encode()
     head += b" " * (-len(head) % 8)
@@ -58,58 +63,60 @@ def write_weights(
     with open(destination, "wb") as file:
         file.write(len(head).to_bytes(8, "little"))
         file.write(head)
-        for name, (shape, kind, source, process) in plan.items():
-            for part in _parts(header, source, process):
-                if part.shape[1:] != shape[1:] or part.ndim != len(shape):
-                    raise _misshaped(header, source, part.shape, shape)
-                file.write(_as_bytes(part, kind, name))
+        for name, made in plan.items():
+            rows = 0
+            for part in made.parts():
+                rows += part.shape[0] if part.ndim else 0
+                if part.shape[1:] != made.shape[1:] or part.ndim != len(made.shape):
+                    raise _misshaped(header, made.sources[0], part.shape, made.shape)
+                file.write(_as_bytes(part, kinds[name], name))
                 done += part.size
                 on_progress(min(1.0, done / total))
+            if rows != made.shape[0]:
+                raise _misshaped(header, made.sources[0], (rows, *made.shape[1:]), made.shape)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _plan(
-    header: Header, config: Mapping[str, object]
-) -> dict[str, tuple[tuple[int, ...], str, str, Callable[[np.ndarray], np.ndarray] | None]]:
-    """For each of the model's tensors: shape, type, the GGUF's tensor, and how it is rearranged."""
+def _stored_of(header: Header, made: Made) -> str:
+    """How a tensor is stored that is made of those of several types."""
+    kinds = {_stored(header.tensors[source].type) for source in made.sources}
+    return kinds.pop() if len(kinds) == 1 else "F32"
+
+
+def _plan(header: Header, config: Mapping[str, object]) -> dict[str, Made]:
+    """What the tensors of the model are made of, by their names in a checkpoint."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
-    from transformers.modeling_gguf_pytorch_utils import (
-        TENSOR_PROCESSORS,
-        TensorProcessor,
-        get_gguf_hf_weights_map,
-    )
+    from transformers.modeling_gguf_pytorch_utils import TensorProcessor, get_gguf_hf_weights_map
 
     values = {name: value for name, value in config.items() if name != "model_type"}
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(config["model_type"], **values))
-    processor = TENSOR_PROCESSORS.get(header.architecture, TensorProcessor)(config=config)
-    names = get_gguf_hf_weights_map(model, processor)
+    processor = _processor(header, config)
+    names = get_gguf_hf_weights_map(model, processor, model_type=header.architecture)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     tied = (
         set(getattr(model, "all_tied_weights_keys", None) or ()) if config["tie_word_embeddings"] else set()
     )
 
-    plan: dict[str, tuple[tuple[int, ...], str, str, Callable[[np.ndarray], np.ndarray] | None]] = {}
+    plan = of_experts(header, shapes)
+    used = {source for made in plan.values() for source in made.sources}
     surplus = []
-    for source, place in header.tensors.items():
-        if source in IN_CONFIGURATION:
+    for source in header.tensors:
+        if source in IN_CONFIGURATION or source in used:
             continue
         target = "lm_head.weight" if source == "output.weight" else names.get(source)
-        if target not in shapes:
+        # Parameters that are no module's weight have no suffix in a checkpoint.
+        target = target or names.get(source.removesuffix(".weight"))
+        target = target or _scale_of(source)
+        if target is None or target not in shapes:
             surplus.append(source)
             continue
-
-        def process(weights: np.ndarray, source: str = source) -> np.ndarray:
-            into: dict[str, dict[str, object]] = {"tensors": {}}
-            result = processor.process(
-                weights=weights, name=source, tensor_key_mapping=names, parsed_parameters=into
-            )
-            return result.weights
-
-        plan[target] = (shapes[target], _stored(place.type), source, process)
-    missing = sorted(set(shapes) - set(plan) - tied)
+        is_plain = type(processor) is TensorProcessor or source in ("token_embd.weight", "output.weight")
+        process = None if is_plain else partial(_processed, processor, source, names)
+        plan[target] = named(header, source, target, shapes[target], process)
+    missing = sorted(set(shapes) - {made.part_of for made in plan.values()} - tied)
     if surplus or missing:
         what = [f"has {', '.join(surplus[:3])}, which the model does not"] if surplus else []
         what += [f"lacks {', '.join(missing[:3])}"] if missing else []
@@ -122,18 +129,40 @@ def _plan(
     return plan
 
 
-def _parts(
-    header: Header, source: str, process: Callable[[np.ndarray], np.ndarray] | None
-) -> Iterator[np.ndarray]:
-    """A tensor in chunks of rows; rearranged ones whole."""
-    place = header.tensors[source]
-    if source in ("token_embd.weight", "output.weight"):
-        rows, step = place.shape[0], max(1, CHUNK // math.prod(place.shape[1:]))
-        for start in range(0, rows, step):
-            yield read_tensor(header, source, range(start, min(start + step, rows)))
-        return
-    weights = read_tensor(header, source)
-    yield weights if process is None else process(weights)
+def _processed(processor: Any, source: str, names: dict[str, str], weights: np.ndarray) -> np.ndarray:
+    into: dict[str, dict[str, object]] = {"tensors": {}}
+    return processor.process(
+        weights=weights, name=source, tensor_key_mapping=names, parsed_parameters=into
+    ).weights
+
+
+def _processor(header: Header, config: Mapping[str, Any]) -> Any:
+    """What rearranges tensors: transformers' own, if it knows the architecture."""
+    from transformers.modeling_gguf_pytorch_utils import (
+        TENSOR_PROCESSORS,
+        Gemma2TensorProcessor,
+        TensorProcessor,
+    )
+
+    class Falcon(TensorProcessor):
+        def process(self, weights: np.ndarray, name: str, **others: object) -> Any:
+            if ".attn_qkv." in name:
+                weights = falcon_groups(weights, config["num_attention_heads"], config["num_kv_heads"])
+            return super().process(weights, name, **others)
+
+    own = {"gemma": Gemma2TensorProcessor, "falcon": Falcon, "qwen2moe": TensorProcessor}
+    own["qwen3moe"] = TensorProcessor
+    return (own.get(header.architecture) or TENSOR_PROCESSORS.get(header.architecture, TensorProcessor))(
+        config=config
+    )
+
+
+def _scale_of(source: str) -> str | None:
+    """The parameter of a scale: those of Gemma 4's router, and of its experts."""
+    match = re.fullmatch(r"blk\.(\d+)\.ffn_(gate_inp|down_exps)\.scale", source)
+    if match is None:
+        return None
+    return f"model.layers.{match[1]}.router.{'scale' if match[2] == 'gate_inp' else 'per_expert_scale'}"
 
 
 def _as_bytes(values: np.ndarray, kind: str, name: str) -> bytes:

@@ -21,6 +21,10 @@ LINEAR = ("Linear", "Conv1D", "Linear4bit", "Linear8bitLt")
 # Those whose weight is a matrix as it is computed with.
 UNQUANTIZED = ("Linear",)
 
+# The matrix that Gemma 3n and 4 make the inputs of all layers with; llama.cpp applies no adapter to it
+# (`trainer.export.gguf.adapter_gguf.UNREAD`).
+BEFORE_LAYERS = ("per_layer_model_projection",)
+
 # Tokens that a model is watched with.
 TOKENS = 8
 
@@ -60,9 +64,10 @@ def choose_targets(
     experts: bool = False,
 ) -> Targets:
     """The linear layers of `model` that are `wanted`, by full names or their ends. Without `wanted` all that
-    the model computes as such, but its output layer, the layers that choose experts, and those of experts,
-    of which a token needs a few. Layers called one of `others` are trained as a whole and get none; nor do
-    layers whose weights are not among `mergeable`, if that is given. With `experts` these get LoRA, too.
+    the model computes as such, but its output layer, that before its layers, the layers that choose experts,
+    and those of experts, of which a token needs a few. Layers called one of `others` are trained as a whole
+    and get none; nor do layers whose weights are not among `mergeable`, if that is given. With `experts`
+    these get LoRA, too.
 
     Failure `unsupported` when `wanted` names modules that cannot have LoRA, or when experts cannot.
     """
@@ -82,7 +87,8 @@ def choose_targets(
             continue
         usable.append(name)
         is_expert = any(part in sparse for part in listed) and not experts
-        if module is not head and not is_expert and not _chooses(outputs.get(name), choices):
+        outside = module is head or _leaf(name) in BEFORE_LAYERS
+        if not outside and not is_expert and not _chooses(outputs.get(name), choices):
             default.append(name)
     names = [name for name, _ in model.named_modules()]
     for end in wanted or []:

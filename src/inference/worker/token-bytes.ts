@@ -31,7 +31,8 @@ const plainPairs = new Set(['gemma4', 'granite-embed-multi-311m', 'sarvam-moe', 
  */
 export function createTokenBytes(file: GgufFile): ((token: number) => Uint8Array) | null {
   const bytePairs = file.tokenizerModel === 'gpt2' && !plainPairs.has(file.tokenizerPre);
-  const pieces = file.tokenizerModel === 'llama' || (file.tokenizerModel === 'gpt2' && !bytePairs);
+  const pieces =
+    ['llama', 'gemma4'].includes(file.tokenizerModel) || (file.tokenizerModel === 'gpt2' && !bytePairs);
   if (!bytePairs && !pieces) return null;
   const alphabet = byteAlphabet();
   const encoder = new TextEncoder();

@@ -30,6 +30,15 @@ class Pair(Protocol):
     def get_lora_A_B(self) -> tuple[Tensor, Tensor]: ...
 
 
+# Matrices of Gemma 3n and 4 that llama.cpp multiplies without an adapter (gemma3n.cpp and gemma4.cpp in
+# src/models).
+UNREAD = ("per_layer_model_proj.", "altup_proj.", "altup_unembd_proj.", "altup_router.")
+
+
+class _Unread(Exception):
+    """An update of a matrix to which llama.cpp applies no adapter."""
+
+
 def write_adapter(
     *,
     converter_dir: Path,
@@ -81,6 +90,8 @@ def write_adapter(
             self, data_torch: Pair, name: str, bid: int | None
         ) -> Iterator[tuple[str, Tensor]]:
             for new_name, pair in super().modify_tensors(data_torch, name, bid):
+                if any(part in new_name for part in UNREAD):
+                    raise _Unread(f"llama.cpp applies no adapter to {new_name}")
                 a, b = pair.get_lora_A_B()
                 yield f"{new_name}.lora_a", a.contiguous()
                 yield f"{new_name}.lora_b", b.contiguous()
@@ -100,6 +111,9 @@ def write_adapter(
                 eager=True,
             )
             instance.write()
+    except _Unread as error:
+        destination.unlink(missing_ok=True)
+        return str(error)
     except (NotImplementedError, AssertionError, KeyError, TypeError, ValueError) as error:
         destination.unlink(missing_ok=True)
         return (

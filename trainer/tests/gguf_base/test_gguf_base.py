@@ -12,7 +12,7 @@ from trainer.gguf_base import make
 from trainer.gguf_base.proof import prove
 from trainer.gguf_base.tokens import check_tokens
 from trainer.protocol.context import JobContext
-from trainer.protocol.contracts import read_spec
+from trainer.protocol.contracts import GGUF_ARCHITECTURES, read_spec
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 from trainer.tests.architectures import toys
@@ -35,7 +35,18 @@ TOYS = {
     "mamba": "mamba",
     "nemotron": "nemotron",
     "stablelm": "stablelm",
+    "qwen2-moe": "qwen2moe",
+    "qwen3-moe": "qwen3moe",
+    "gpt-oss": "gpt-oss",
+    "gemma": "gemma",
+    "gemma4": "gemma4",
+    "gemma4-31b": "gemma4",
+    "gemma4-moe": "gemma4",
+    "falcon-7b": "falcon",
+    "falcon-40b": "falcon",
 }
+# Those that have what the others have not: experts, in two ways, and layers of different sizes.
+QUICK = ("qwen3-moe", "gpt-oss", "gemma4")
 
 
 def job_of(gguf: Path, folder: Path, cache: Path) -> JobContext:
@@ -86,8 +97,13 @@ def test_the_folder_is_the_model(llama, tmp_path):
     assert (folder / "model.safetensors").stat().st_ino == made, "it is not made again"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", sorted(TOYS))
+def test_every_architecture_has_a_toy():
+    assert set(TOYS.values()) == set(GGUF_ARCHITECTURES)
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in TOYS if name not in QUICK)]
+)
 def test_every_architecture_comes_back(name, tmp_path):
     gguf = write_gguf(toys.build(name, tmp_path / "base"), tmp_path / "toy.gguf")
     assert read_header(gguf).architecture == TOYS[name]
@@ -96,19 +112,21 @@ def test_every_architecture_comes_back(name, tmp_path):
     assert (logits(tmp_path / "base") - logits(Path(job.spec.model.path))).abs().max() == 0
 
 
-@pytest.mark.parametrize("kind", ["gemma2", "mistral-sp"])
-def test_sentencepiece_vocabularies_come_back(kind, tmp_path):
-    name = {"gemma2": "gemma2", "mistral-sp": "llama"}[kind]
+@pytest.mark.parametrize(
+    ("name", "kind", "model"),
+    [("gemma2", "gemma2", "llama"), ("llama", "mistral-sp", "llama"), ("gemma4", "gemma2", "gemma4")],
+)
+def test_sentencepiece_vocabularies_come_back(name, kind, model, tmp_path):
     base = toys.build(name, tmp_path / "base")
     for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         (base / file).unlink(missing_ok=True)
     sentencepiece_tokenizer(base, kind).save_pretrained(base)
     gguf = write_gguf(base, tmp_path / "toy.gguf", "Q8_0")
-    assert read_header(gguf).tokenizer("model") == "llama"
+    assert read_header(gguf).tokenizer("model") == model
     job = job_of(gguf, tmp_path / "job", tmp_path / "cache")
     make.make(job)
     folder = Path(job.spec.model.path)
-    assert (folder / "tokenizer.model").is_file()
+    assert (folder / "tokenizer.model").is_file() == (model == "llama")
 
 
 def test_another_tokenizer_is_refused_with_an_example(llama, tmp_path):
