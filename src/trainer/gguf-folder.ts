@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { platformCacheDir } from '../config.ts';
+import { ggufParts } from '../contract/models/gguf-parts.ts';
 
 /** How much of a file tells it from others, with its size and time (`key_of` in trainer/gguf_base/make.py). */
 const keyBytes = 2 ** 20;
 
-/** The folder that a run makes of a GGUF file and trains from; `null` if there is no such file. */
+/** The folder that a run makes of a GGUF file, of several the first, and trains from; `null` if one of them is not there. */
 export function ggufFolder(path: string): string | null {
   try {
-    const { size, mtimeNs } = statSync(path, { bigint: true });
+    const [{ size, mtimeNs }, ...others] = ggufParts(path).map((part) =>
+      statSync(part, { bigint: true }),
+    ) as [BigIntStats, ...BigIntStats[]];
     const hash = createHash('sha256').update(`1 ${size} ${mtimeNs}\n`);
+    for (const part of others) hash.update(`${part.size} ${part.mtimeNs}\n`);
     const file = openSync(path, 'r');
     try {
       const head = Buffer.alloc(Math.min(keyBytes, Number(size)));

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.data.template import Template, render
 from trainer.export import modelfile
+from trainer.export.gguf.header import parts_of
 from trainer.export.verification.compare import Figures
 from trainer.export.verification.verify import warn_of_token_differences
 from trainer.protocol.context import JobContext
@@ -58,7 +59,8 @@ def publish(
     )
     if adapter_gguf is not None:
         published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
-        if job.spec.model.gguf is not None:
+        # Ollama reads no split files.
+        if job.spec.model.gguf is not None and len(parts_of(Path(job.spec.model.gguf))) == 1:
             text = write_modelfile(job.spec.model.gguf, adapter="./adapter.gguf")
             written = scratch / ADAPTER_MODELFILE
             written.write_text(text, "utf-8")

@@ -36,14 +36,14 @@ def read_tensor(header: Header, name: str, rows: range | None = None) -> np.ndar
         start, count = rows.start * per_row, len(rows) * per_row
         shape = (len(rows), *place.shape[1:])
     try:
-        with open(header.path, "rb") as file:
+        with open(place.path, "rb") as file:
             file.seek(place.offset + start * row_bytes)
             data = np.fromfile(file, dtype=np.uint8, count=count * row_bytes)
         if data.size != count * row_bytes:
             raise ValueError("the file ends too early")
     except (OSError, ValueError) as error:
         raise Failure(
-            "bad_model", f"{header.path.name} ends inside {name}.", "Download it again.", str(error)
+            "bad_model", f"{place.path.name} ends inside {name}.", "Download it again.", str(error)
         ) from error
     try:
         return _as_stored(data, kind).reshape(shape)

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from trainer.export.gguf.header import Header, read_header
+from trainer.export.gguf.header import Header, parts_of, read_header
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Model, Tools
 from trainer.protocol.durable import whole_folder, write_json
@@ -75,7 +75,7 @@ def _fill(job: JobContext, header: Header, folder: Path, tools: Tools) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         prove(header, folder, Path(tools.converter), Path(scratch), job.beat_or_stop)
     # The exported files say by it which base is the same (`trainer.export.shared_base.identity`).
-    time = Path(header.path).stat().st_mtime_ns
+    time = header.path.stat().st_mtime_ns
     for path in folder.iterdir():
         os.utime(path, ns=(time, time))
 
@@ -94,9 +94,10 @@ def _write_small(header: Header, folder: Path) -> dict[str, Any]:
 def _open(model: Model) -> Header:
     """The header of the model's file; Failure when it is gone, or another than the request named."""
     path = Path(model.gguf or "")
-    if not path.is_file():
+    gone = next((part for part in parts_of(path) if not part.is_file()), None)
+    if gone is not None:
         raise Failure(
-            "model_not_accessible", f"The base model {path} is no longer there.", "Put the file back."
+            "model_not_accessible", f"The base model {gone} is no longer there.", "Put the file back."
         )
     if key_of(path) != Path(model.path or "").name:
         raise Failure("bad_model", f"{path.name} has changed since the start.", "Start the training again.")
@@ -104,9 +105,11 @@ def _open(model: Model) -> Header:
 
 
 def key_of(path: Path) -> str:
-    """What the folder of the GGUF at `path` is called."""
-    facts = path.stat()
-    digest = hashlib.sha256(f"1 {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    """What the folder of the GGUF at `path`, of several the first, is called."""
+    first, *others = (part.stat() for part in parts_of(path))
+    digest = hashlib.sha256(f"1 {first.st_size} {first.st_mtime_ns}\n".encode())
+    for facts in others:
+        digest.update(f"{facts.st_size} {facts.st_mtime_ns}\n".encode())
     with open(path, "rb") as file:
         digest.update(file.read(KEY_BYTES))
     return digest.hexdigest()[:32]

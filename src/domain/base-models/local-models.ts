@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ggufParts } from '../../contract/models/gguf-parts.ts';
 import { listCached } from '../../hub/cached-model.ts';
 import { locateModel } from './base-model.ts';
 import { readBase, whyNoBase } from './gguf/gguf-base.ts';
@@ -40,16 +41,18 @@ export function createLocalModels(options: {
 
   /** A file that can be a base; `null` for others. Its header is read again only if the file has changed. */
   async function describe({ path, name, program }: CachedGguf): Promise<LocalModel | null> {
-    const facts = await stat(path).catch(() => null);
-    if (facts === null) return null;
-    const key = `${facts.size} ${facts.mtimeMs}`;
+    const parts = await Promise.all(ggufParts(path).map((part) => stat(part).catch(() => null)));
+    const facts = parts.filter((part) => part !== null);
+    if (facts.length < parts.length) return null;
+    const key = facts.map(({ size, mtimeMs }) => `${size} ${mtimeMs}`).join();
+    const bytes = facts.reduce((sum, { size }) => sum + size, 0);
     let known = headers.get(path);
     if (known?.key !== key) {
       known = await readFacts(path, key);
       headers.set(path, known);
     }
     if (known.facts === null) return null;
-    return { model: path, kind: 'gguf', gguf: { name, program, bytes: facts.size, ...known.facts } };
+    return { model: path, kind: 'gguf', gguf: { name, program, bytes, ...known.facts } };
   }
 
   return async () => {
@@ -83,7 +86,7 @@ interface Header {
 
 async function readFacts(path: string, key: string): Promise<Header> {
   const file = await readBase(path).catch(() => null);
-  if (file === null || whyNoBase(path, file) !== null) return { key, facts: null };
+  if (file === null || whyNoBase(file) !== null) return { key, facts: null };
   return { key, facts: { architecture: file.architecture, quantization: ggufTypeName(file.fileType) } };
 }
 

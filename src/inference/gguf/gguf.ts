@@ -15,6 +15,10 @@ export interface GgufFile {
   /** llama.cpp's token types: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte. */
   tokenTypes: number[];
   tensorCount: number;
+  /** How many files the model has; the others of a split one have only tensors. */
+  parts: number;
+  /** Which of them this is, from 0. */
+  part: number;
   /** The number of weights. */
   parameters: number;
   /** The numbers among the architecture's parameters, such as `block_count`. */
@@ -97,13 +101,14 @@ const partlyCached = /^blk\.\d+\.attn_qkv\.weight$/;
 
 const isPowerOfTwo = (value: number) => Number.isInteger(Math.log2(value));
 
-function parse(reader: GgufReader, fileBytes: number): GgufFile {
+/** @param isFurther whether it is a further part of a split file, which has no architecture and no vocabulary. */
+function parse(reader: GgufReader, fileBytes: number, isFurther: boolean): GgufFile {
   if (reader.bytes(4).toString('latin1') !== 'GGUF') throw new RangeError('it does not start with GGUF');
   const version = reader.u32();
   if (version !== 2 && version !== 3) throw new RangeError(`it has the unknown version ${version}`);
   const tensorCount = reader.u64();
   const entryCount = reader.u64();
-  if (tensorCount === 0 || tensorCount > maxEntries || entryCount > maxEntries) {
+  if (tensorCount > maxEntries || entryCount > maxEntries) {
     throw new RangeError(`it claims ${tensorCount} tensors and ${entryCount} entries`);
   }
   const metadata = new Map<string, Value>();
@@ -113,6 +118,10 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     const kept = key === 'tokenizer.ggml.tokens' || key === 'tokenizer.ggml.token_type';
     metadata.set(key, readValue(reader, reader.u32(), kept));
   }
+  const [parts, part] = ['split.count', 'split.no'].map((key) => metadata.get(key));
+  // The first part of a split file may have none.
+  if (tensorCount === 0 && !(Number(parts) > 1))
+    throw new RangeError(`it claims 0 tensors and ${entryCount} entries`);
   const alignment = metadata.get('general.alignment') ?? 32;
   if (typeof alignment !== 'number' || alignment < 8 || alignment > 2 ** 20 || !isPowerOfTwo(alignment)) {
     throw new RangeError('its alignment is invalid');
@@ -161,7 +170,7 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     return Array.isArray(value) ? (value as T[]) : [];
   };
   const architecture = text('general.architecture');
-  if (architecture === '') throw new RangeError('it specifies no architecture');
+  if (architecture === '' && !isFurther) throw new RangeError('it specifies no architecture');
   const blocks = metadata.get(`${architecture}.block_count`);
   // llama.cpp aborts on some of these.
   if (typeof blocks === 'number' && !(blocks >= 1 && blocks <= maxBlocks)) {
@@ -182,6 +191,8 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
     tokens: list<string>('tokenizer.ggml.tokens'),
     tokenTypes: list<number>('tokenizer.ggml.token_type'),
     tensorCount,
+    parts: typeof parts === 'number' && parts > 1 ? parts : 1,
+    part: typeof part === 'number' ? part : 0,
     parameters,
     numbers,
     fileType: typeof fileType === 'number' ? fileType : null,
@@ -195,7 +206,36 @@ function parse(reader: GgufReader, fileBytes: number): GgufFile {
  * @throws AppError `invalid` when it is not a GGUF, is damaged or truncated, or cannot generate text;
  * `not_found` when there is no such file
  */
-export async function readGguf(path: string): Promise<GgufFile> {
+export const readGguf = (path: string): Promise<GgufFile> => read(path, false);
+
+/**
+ * Reads the headers of a split model's files, the first and the others, as that of one. @throws AppError `invalid`, as
+ * `readGguf`, and when they do not belong together.
+ */
+export async function readSplitGguf(first: string, others: readonly string[]): Promise<GgufFile> {
+  const whole = await readGguf(first);
+  if (others.length === 0 && whole.parts > 1) {
+    throw new AppError(
+      'invalid',
+      `${basename(first)} is the first of ${whole.parts} parts of a split file, and its name does not say where the others are.`,
+    );
+  }
+  const found = [whole, ...(await Promise.all(others.map((path) => read(path, true))))];
+  const at = found.findIndex(({ part, parts }, index) => part !== index || parts !== found.length);
+  if (at >= 0) {
+    const name = basename([first, ...others][at] as string);
+    throw new AppError('invalid', `${name} is not part ${at + 1} of ${found.length} of its model.`);
+  }
+  const sum = (of: (file: GgufFile) => number) => found.reduce((total, file) => total + of(file), 0);
+  return {
+    ...whole,
+    tensorCount: sum(({ tensorCount }) => tensorCount),
+    parameters: sum(({ parameters }) => parameters),
+    cacheBytesPerToken: sum(({ cacheBytesPerToken }) => cacheBytesPerToken),
+  };
+}
+
+async function read(path: string, isFurther: boolean): Promise<GgufFile> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === 'ENOENT'
       ? new AppError('not_found', `The model file ${basename(path)} does not exist.`, { cause })
@@ -217,14 +257,14 @@ export async function readGguf(path: string): Promise<GgufFile> {
         filled += bytesRead;
       }
       try {
-        const parsed = parse(new GgufReader(buffer.subarray(0, filled)), size);
+        const parsed = parse(new GgufReader(buffer.subarray(0, filled)), size, isFurther);
         if (cannotGenerate.has(parsed.architecture)) {
           throw new AppError(
             'invalid',
             `The model file has the architecture ${parsed.architecture}, which llama.cpp cannot use for text generation.`,
           );
         }
-        if (parsed.tokens.length === 0) throw new RangeError('it has no vocabulary');
+        if (parsed.tokens.length === 0 && !isFurther) throw new RangeError('it has no vocabulary');
         return parsed;
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;

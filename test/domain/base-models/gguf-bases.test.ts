@@ -3,12 +3,13 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkBase, locateModel } from '../../../src/domain/base-models/base-model.ts';
@@ -18,6 +19,7 @@ import type { AppError } from '../../../src/errors.ts';
 import { temporaryFolder } from '../../folders.ts';
 import { layOutLmStudio, layOutOllama } from '../../gguf-caches.ts';
 import { writeTinyGguf } from '../../native/tiny-gguf.ts';
+import { splitGguf } from '../../split-gguf.ts';
 
 const home = temporaryFolder();
 const tiny = join(temporaryFolder(), 'tiny-F32.gguf');
@@ -84,8 +86,6 @@ test('what is no whole model, or leads out of a cache, is not offered', async ()
 test('a file that cannot be a base is refused with the reason', async () => {
   const folder = temporaryFolder();
   const named = (name: string) => join(folder, name);
-  copyFileSync(tiny, named('big-00001-of-00002.gguf'));
-  assert.match(await refusal(named('big-00001-of-00002.gguf')), /part of a split file; join the parts/);
   writeFileSync(named('torn.gguf'), 'GGUF');
   assert.match(await refusal(named('torn.gguf')), /torn\.gguf is damaged or not a GGUF file/);
   assert.match(await refusal(named('none.gguf')), /none\.gguf does not exist/);
@@ -98,6 +98,53 @@ test('a file that cannot be a base is refused with the reason', async () => {
   assert.match(await refusal(other), /architecture plamo cannot be a base model; those of llama, qwen2, /);
   ofArchitecture('dream');
   assert.match(await refusal(other), /architecture dream, which llama\.cpp cannot use for text generation/);
+});
+
+test('a split file is offered as one, by its first part, when all parts are there', async () => {
+  const repository = join(home, 'hub', 'models--owner--Split', 'snapshots', '0'.repeat(40), 'Q4_K_M');
+  const blobs = join(home, 'hub', 'models--owner--Split', 'blobs');
+  for (const folder of [repository, blobs]) mkdirSync(folder, { recursive: true });
+  const before = (await list()).length;
+  copyFileSync(tiny, join(blobs, 'split.gguf'));
+  const parts = splitGguf(join(blobs, 'split.gguf'), 3).map((part, index) => {
+    renameSync(part, join(blobs, `${index}`.repeat(64)));
+    const link = join(repository, basename(part));
+    symlinkSync(join(blobs, `${index}`.repeat(64)), link);
+    return link;
+  });
+  const [first = '', second = '', third = ''] = parts;
+  const found = (await list()).filter(({ model }) => parts.includes(model));
+  assert.equal(
+    found.map(({ model, gguf }) => [model, gguf?.program, gguf?.bytes]),
+    [[first, 'hub cache', parts.reduce((sum, part) => sum + statSync(part).size, 0)]],
+  );
+  const base = locateModel(first);
+  const kind = await checkBase({ ...base, path: base.path ?? '' });
+  assert.is(kind?.architecture, 'LlamaForCausalLM');
+  const sizeOf = createModelSizes({ endpoint: 'http://127.0.0.1:9', token: null } as never);
+  assert.is((await sizeOf(first)).parameters, (await sizeOf(tiny)).parameters);
+  utimesSync(third, 1, 1);
+  assert.is.not(locateModel(first).path, base.path, 'a change of any part is one of the model');
+
+  assert.match(
+    await refusal(second),
+    /00002-of-00003\.gguf is a part of a split file: name its first, \/.*00001-of/,
+  );
+  const swapped = temporaryFolder();
+  for (const [index, part] of [first, third, second].entries())
+    copyFileSync(part, join(swapped, basename(parts[index] as string)));
+  assert.match(
+    await refusal(join(swapped, basename(first))),
+    /-00002-of-00003\.gguf is not part 2 of 3 of its model/,
+  );
+  copyFileSync(first, join(swapped, 'renamed.gguf'));
+  assert.match(await refusal(join(swapped, 'renamed.gguf')), /first of 3 parts.*name does not say/);
+  rmSync(second);
+  assert.match(
+    await refusal(first),
+    /-00002-of-00003\.gguf does not exist, and all 3 parts of the model are needed/,
+  );
+  assert.is((await list()).length, before, 'it is not offered without one of them');
 });
 
 test('the folder of a file follows its content, not its place, and the size is known without it', async () => {

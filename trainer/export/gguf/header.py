@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,21 +24,24 @@ STRING, ARRAY = 8, 9
 MOST_ENTRIES = 1_000_000
 MOST_ELEMENTS = 10_000_000
 ALIGNMENT = 32
+# What a part of a split file is called: its number and how many there are.
+PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """A tensor in the file: `shape` as numpy has it (the last dimension is contiguous), `type` as in
-    `gguf.GGMLQuantizationType`, `offset` from the beginning of the file in bytes."""
+    """A tensor in the file at `path`: `shape` as numpy has it (the last dimension is contiguous), `type` as
+    in `gguf.GGMLQuantizationType`, `offset` from the beginning of the file in bytes."""
 
     shape: tuple[int, ...]
     type: int
     offset: int
+    path: Path
 
 
 @dataclass(frozen=True)
 class Header:
-    """The header of the file at `path`."""
+    """The header of the file at `path`, of several the first; the others have only tensors."""
 
     path: Path
     metadata: Mapping[str, object]
@@ -94,17 +98,55 @@ class _Reader:
         return [self.value(of, nested=True) for _ in range(count)]
 
 
+def parts_of(path: Path) -> list[Path]:
+    """All files of a split GGUF, by the name of one of them, as `llama-gguf-split` names them; of others only
+    `path`. As `ggufParts` in src/contract/models/gguf-parts.ts."""
+    match = PART.fullmatch(path.name)
+    if match is None or not 1 <= int(match[2]) <= int(match[3]):
+        return [path]
+    return [
+        path.with_name(f"{match[1]}-{at:05}-of-{match[3]}{match[4]}") for at in range(1, int(match[3]) + 1)
+    ]
+
+
 def read_header(path: Path) -> Header:
-    """The header of the GGUF at `path`. Failure `bad_model` when it is damaged, or none."""
+    """The header of the GGUF at `path`, with the tensors of all its parts where that is the first of several.
+    Failure `bad_model` when it is damaged, or none, or lacks a part."""
+    first = _read(path)
+    count = first.metadata.get("split.count", 1)
+    if not isinstance(count, int) or count < 2:
+        return first
+    paths = parts_of(path)
+    if len(paths) != count or path != paths[0]:
+        raise _damaged(path, f"it has the name of another than the first of {count} parts")
+    tensors = dict(first.tensors)
+    for number, other in enumerate(paths[1:], 1):
+        if not other.exists():
+            raise _damaged(path, f"its part {other.name} is missing")
+        part = _read(other)
+        if part.metadata.get("split.no") != number or part.metadata.get("split.count") != count:
+            raise _damaged(path, f"{other.name} is not its part {number + 1} of {count}")
+        tensors |= part.tensors
+    expected = first.metadata.get("split.tensors.count", len(tensors))
+    if len(tensors) != expected:
+        raise _damaged(path, f"its parts have {len(tensors)} tensors of {expected}")
+    return Header(path, first.metadata, tensors)
+
+
+def _damaged(path: Path, reason: object) -> Failure:
+    return Failure(
+        "bad_model",
+        f"{path.name} is damaged or not a GGUF file: {reason}.",
+        "Download it again, or choose another model.",
+    )
+
+
+def _read(path: Path) -> Header:
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _parse(path, _Reader(data))
     except (OSError, ValueError, struct.error) as error:
-        raise Failure(
-            "bad_model",
-            f"{path.name} is damaged or not a GGUF file: {error}.",
-            "Download it again, or choose another model.",
-        ) from error
+        raise _damaged(path, error) from error
 
 
 def _parse(path: Path, reader: _Reader) -> Header:
@@ -134,6 +176,6 @@ def _parse(path: Path, reader: _Reader) -> Header:
         raise ValueError("its alignment is invalid")
     start = math.ceil(reader.position / alignment) * alignment
     tensors = {
-        name: TensorPlace(shape, kind, start + offset) for name, (shape, kind, offset) in places.items()
+        name: TensorPlace(shape, kind, start + offset, path) for name, (shape, kind, offset) in places.items()
     }
     return Header(path, metadata, tensors)

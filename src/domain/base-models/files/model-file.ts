@@ -1,12 +1,15 @@
 import { readdir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { readSmallJson } from './small-json.ts';
+
+/** A snapshot of the hub cache, or a folder in it, such as one of a quantization; the first group is the repository's. */
+const snapshot = /^(.*[/\\]models--[^/\\]+)[/\\]snapshots[/\\][^/\\]+/;
 
 /** Where the files of a model may lie: in its folder, and for a snapshot of the hub cache among the cache's blobs. */
 async function rootsOf(folder: string): Promise<string[]> {
   const real = await realpath(folder);
-  const repository = dirname(dirname(real));
-  if (basename(dirname(real)) !== 'snapshots' || !basename(repository).startsWith('models--')) return [real];
+  const repository = snapshot.exec(real)?.[1];
+  if (repository === undefined) return [real];
   return [real, join(repository, 'blobs'), join(dirname(repository), 'blobs')];
 }
 

@@ -6,7 +6,7 @@ import { sharedCache } from '../../../hub/cached-model.ts';
 /** The programs whose caches have GGUF files. */
 export const ggufPrograms = ['LM Studio', 'Ollama', 'llama.cpp', 'hub cache'] as const;
 
-/** A GGUF file in the cache of a program. */
+/** A GGUF file in the cache of a program, of a split one the first part. */
 export interface CachedGguf {
   readonly path: string;
   /** What the program calls it. */
@@ -20,8 +20,8 @@ const maximumFiles = 500;
 /** Ollama's manifests have a few kilobytes. */
 const maximumManifestBytes = 2 ** 20;
 const modelLayer = 'application/vnd.ollama.image.model';
-/** Files beside a model that are none: vision encoders and importance matrices; and parts of a split one. */
-const noModel = /mmproj|imatrix|-\d{5}-of-\d{5}\.gguf$/i;
+/** Files beside a model that are none: vision encoders and importance matrices; and further parts of a split one. */
+const noModel = /mmproj|imatrix|-(?!00001)\d{5}-of-\d{5}\.gguf$/i;
 
 /** Finds the GGUF files in the caches of LM Studio, Ollama, llama.cpp and of the hub. Links out of a cache are left out. */
 export async function findCachedGgufs(env: NodeJS.ProcessEnv = process.env): Promise<CachedGguf[]> {
