@@ -27,6 +27,8 @@ const scoreRequest = v.strictObject({
   texts: v.optional(v.array(v.string()), []),
   /** Prompts to continue with greedy decoding, each by up to `maxTokens` tokens. */
   continuations: v.optional(v.array(v.strictObject({ tokens: tokenIds, maxTokens: v.number() })), []),
+  /** Tokens that end a part of a continuation, and not the continuation, as the library says of some. */
+  goesOn: v.optional(tokenIds, []),
 });
 export type ScoreRequest = v.InferOutput<typeof scoreRequest>;
 
@@ -98,7 +100,9 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
       await sequence.clearHistory();
       const generated: number[] = [];
       if (maxTokens > 0) {
-        for await (const token of sequence.evaluate(tokens as Token[], { temperature: 0 })) {
+        const options = { temperature: 0, yieldEogToken: true };
+        for await (const token of sequence.evaluate(tokens as Token[], options)) {
+          if (model.isEogToken(token) && !request.goesOn.includes(token)) break;
           generated.push(token);
           if (generated.length >= maxTokens) break;
         }

@@ -15,7 +15,7 @@ from trainer.answering.answer_text import AnswerText
 from trainer.data import template as templates
 from trainer.data.encode import text_start
 from trainer.data.job import Job
-from trainer.data.thinking import opens
+from trainer.data.thinking import decoder, without_switch
 from trainer.export import full_precision
 from trainer.model import check, download, quantized
 from trainer.model.hardware import choose
@@ -186,9 +186,7 @@ class Loaded:
             return templates.render(template, messages, True)
         switch = described["switch"]
         prompt = templates.render(template, messages, True, {switch: thinking} if switch else {})
-        if not thinking and opens(prompt, described["open"]):
-            prompt += f"\n{described['close']}\n\n"
-        return prompt
+        return prompt if thinking else prompt + without_switch(described, prompt)
 
     @contextlib.contextmanager
     def _adapted(self, adapters: list[AdapterOrder]) -> Iterator[PreTrainedModel]:
@@ -250,7 +248,8 @@ class Loaded:
         room = order["maxTokens"] if limit is None else min(order["maxTokens"], limit - len(ids) * decodes)
         ends = self._end_tokens()
         stops = [*job.template.stop, *order["stop"]] if decodes and not is_raw else order["stop"]
-        answer = AnswerText(lambda some: job.tokenizer.decode(some, skip_special_tokens=True), stops)
+        described = None if is_raw else job.template.thinking
+        answer = AnswerText(decoder(job.tokenizer, described), stops)
         pieces = _Pieces(answer, ends, show)
 
         def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:

@@ -11,7 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
+from trainer.data import channels
+
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from trainer.protocol.row import Message
 
 # What switches reasoning in published templates: Qwen3, GLM, SmolLM3 and others; Granite and DeepSeek.
@@ -26,12 +30,13 @@ Render = Callable[..., str]
 
 
 class Thinking(TypedDict):
-    """What `describe` tells of a template. Templates of earlier versions lack the last two."""
+    """What `describe` tells of a template. Templates of earlier versions lack the last two, and `final`."""
 
     mode: str
     switch: str | None
     open: str
     close: str
+    final: str | None
     opens: bool
     opens_on: bool
     opens_off: bool
@@ -39,6 +44,8 @@ class Thinking(TypedDict):
 
 def tags_of(text: str) -> tuple[str, str]:
     """What a template puts around reasoning."""
+    if channels.in_channels(text):
+        return channels.OPENING, channels.CLOSING
     return next((pair for pair in TAGS if pair[1] in text), TAGS[0])
 
 
@@ -68,13 +75,17 @@ def prepare(text: str, mode: str, render: Callable[[str], Render]) -> str:
         text = f"{{%- if {switch} is not defined -%}}{{%- set {switch} = {value} -%}}{{%- endif -%}}{text}"
     question = {"role": "user", "content": "question"}
     if mode == "off":
+        if channels.in_channels(text):
+            return text + channels.answering_at_once(switch or SWITCHES[0])
         if opens(render(text)([question], True), opening):
             text += "{%- if add_generation_prompt -%}{{ '\\n" + closing + "\\n\\n' }}{%- endif -%}"
         return text
     answer = {"role": "assistant", "content": "answer", "reasoning_content": PROBE}
-    if PROBE not in render(text)([question, answer], False):
-        text = _inlining(opening, closing) + text
-    return text
+    if PROBE in render(text)([question, answer], False):
+        return text
+    if channels.in_channels(text):
+        return channels.renaming() + text
+    return _inlining(opening, closing) + text
 
 
 def _inlining(opening: str, closing: str) -> str:
@@ -96,8 +107,9 @@ def opens(prompt: str, opening: str) -> bool:
 
 def describe(text: str, mode: str, render: Render) -> Thinking:
     """What `template.json` holds of reasoning: the `mode`, the template's `switch`, what reasoning stands
-    between (`open`, `close`), and whether a prompt begins it: `opens` when nothing is asked, `opens_on` and
-    `opens_off` when the request turns it on or off."""
+    between (`open`, `close`), what the answer after it begins with (`final`; None for nothing), and whether a
+    prompt begins it: `opens` when nothing is asked, `opens_on` and `opens_off` when the request turns it on
+    or off."""
     opening, closing = tags_of(text)
     switch = switch_of(text)
 
@@ -109,6 +121,7 @@ def describe(text: str, mode: str, render: Render) -> Thinking:
         "switch": switch,
         "open": opening,
         "close": closing,
+        "final": channels.FINAL if channels.in_channels(text) else None,
         "opens": begun({}),
         "opens_on": begun({switch: True} if switch else {}),
         "opens_off": begun({switch: False} if switch else {}),
@@ -121,13 +134,22 @@ def separated(content: str, opening: str, closing: str) -> tuple[str, str]:
     return (found[1].strip(), content[found.end() :]) if found else ("", content)
 
 
+def _within(content: str, opening: str, closing: str) -> tuple[str, str]:
+    """The reasoning that the content of a row begins with, in the model's own tags or in others."""
+    if channels.OPENING in content:
+        return channels.separated(content)
+    for pair in dict.fromkeys(((opening, closing), *TAGS)):
+        found, rest = separated(content, *pair)
+        if found:
+            return found, rest
+    return "", content
+
+
 def has_reasoning(message: Message) -> bool:
     """Whether a message of a row has reasoning."""
     if message["role"] != "assistant":
         return False
-    return bool(message.get("reasoning_content")) or any(
-        separated(message["content"], *pair)[0] for pair in TAGS
-    )
+    return bool(message.get("reasoning_content")) or bool(_within(message["content"], *TAGS[0])[0])
 
 
 def plain(described: Thinking | None, message: Message) -> dict[str, str]:
@@ -138,7 +160,7 @@ def plain(described: Thinking | None, message: Message) -> dict[str, str]:
     made = {"role": message["role"], "content": message["content"]}
     if described is None or message["role"] != "assistant":
         return made
-    within, made["content"] = separated(made["content"], described["open"], described["close"])
+    within, made["content"] = _within(made["content"], described["open"], described["close"])
     reasoning = message.get("reasoning_content") or within
     if reasoning and described["mode"] == "learn":
         made["reasoning_content"] = reasoning
@@ -149,9 +171,34 @@ def without_reasoning(described: Thinking | None, answer: str, begun: bool) -> s
     """A generated answer without its reasoning, which the prompt may have begun."""
     if described is None:
         return answer
+    if described.get("final"):
+        return channels.separated(answer)[1]
     opening, closing = described["open"], described["close"]
     if begun and not answer.lstrip().startswith(opening):
         answer = opening + answer
     if closing not in answer and answer.lstrip().startswith(opening):
         return ""
     return separated(answer, opening, closing)[1]
+
+
+def without_switch(described: Thinking, prompt: str) -> str:
+    """What follows a prompt for which reasoning is turned off, and whose template cannot do it."""
+    final = described.get("final")
+    if final:
+        return "" if prompt.endswith(final) else final
+    return f"\n{described['close']}\n\n" if opens(prompt, described["open"]) else ""
+
+
+def decoder(tokenizer: PreTrainedTokenizerBase, described: Thinking | None) -> Callable[[list[int]], str]:
+    """What makes text of the tokens of an answer: without control tokens, but with those that reasoning
+    stands between."""
+    tags = ""
+    if described is not None:
+        tags = described["open"] + described["close"] + (described.get("final") or "")
+    special = {
+        index: token.content for index, token in tokenizer.added_tokens_decoder.items() if token.special
+    }
+    hidden = {index for index, text in special.items() if text not in tags}
+    if len(hidden) == len(special):
+        return lambda tokens: tokenizer.decode(tokens, skip_special_tokens=True)
+    return lambda tokens: tokenizer.decode([token for token in tokens if token not in hidden])

@@ -1,6 +1,7 @@
 """Makes tiny models with a trained byte-level BPE tokenizer, for tests in both languages.
 
-    python -m trainer.tests.tiny KIND OUTDIR [--template none|chatml] [--seed N] [--vocab N] [--context N]
+    python -m trainer.tests.tiny KIND OUTDIR [--template none|chatml|channels] [--seed N] [--vocab N]
+        [--context N]
 
 KIND is one of llama, qwen3, gemma3, gpt2, mistral, t5, bart, bert. OUTDIR becomes a model directory as
 a hub would give it: config.json, model.safetensors, tokenizer.json, tokenizer_config.json. Nothing is
@@ -18,6 +19,22 @@ CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+# In the manner of gpt-oss: answers in channels, reasoning in a field of its own that only a last answer
+# keeps.
+CHANNELS = (
+    "<|start|>system<|message|>Valid channels: analysis, final.<|end|>"
+    "{% for message in messages %}{% if message.role == 'assistant' %}"
+    "{% if loop.last and not add_generation_prompt %}"
+    "{% if message.thinking %}<|start|>assistant<|channel|>analysis<|message|>{{ message.thinking }}<|end|>"
+    "{% endif %}<|start|>assistant<|channel|>final<|message|>{{ message.content }}<|return|>"
+    "{% else %}<|start|>assistant<|channel|>final<|message|>{{ message.content }}<|end|>{% endif %}"
+    "{% else %}<|start|>{{ message.role }}<|message|>{{ message.content }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+)
+CHANNEL_TOKENS = ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>", "<|call|>")
+# The templates of tokenizers, each with the token that ends its answers.
+TEMPLATES = {"chatml": (CHATML, "<|im_end|>"), "channels": (CHANNELS, "<|return|>")}
 
 TEAMS = {
     "shipping": ["My parcel has not come.", "The box arrived broken.", "Where is my order {n}?"],
@@ -50,6 +67,9 @@ def build_tokenizer(
     from transformers import PreTrainedTokenizerFast
 
     specials = ["<pad>", "<s>", "</s>", "<unk>", "<mask>", "<|im_start|>", "<|im_end|>"]
+    if template == "channels":
+        specials += CHANNEL_TOKENS
+    text, end = TEMPLATES.get(template, (None, "</s>"))
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
@@ -67,14 +87,14 @@ def build_tokenizer(
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core,
         bos_token="<s>",
-        eos_token="<|im_end|>" if template == "chatml" else "</s>",
+        eos_token=end,
         pad_token="<pad>",
         unk_token="<unk>",
         mask_token="<mask>",
         clean_up_tokenization_spaces=False,
     )
-    if template == "chatml":
-        tokenizer.chat_template = CHATML
+    if text is not None:
+        tokenizer.chat_template = text
     return tokenizer
 
 
@@ -202,7 +222,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m trainer.tests.tiny")
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--template", choices=["none", "chatml"], default="none")
+    parser.add_argument("--template", choices=["none", *TEMPLATES], default="none")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--vocab", type=int, default=500)
     parser.add_argument("--context", type=int, default=256)

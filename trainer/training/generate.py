@@ -17,7 +17,7 @@ from trainer.training import answer_budget
 if TYPE_CHECKING:
     from datasets import Dataset
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
+    from transformers import PreTrainedModel, Trainer
 
     from trainer.data.job import Job
     from trainer.protocol.row import Row
@@ -226,6 +226,7 @@ def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt]
     from trainer.padding_free.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
+    decode = thinking.decoder(tokenizer, template.thinking)
     ids = [prompt_ids(job, prompt) for prompt in prompts]
     room = template.context_length or max(len(row) for row in ids) + longest
     ids = [row[: room - 1] for row in ids]
@@ -246,7 +247,7 @@ def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt]
                 model, rows, most=lengths, ends=stops, choose=likeliest, step=job.beat_or_stop
             )
         for index, row in zip(batch, made, strict=True):
-            given[index] = answer_text(tokenizer, row, stops)
+            given[index] = answer_text(decode, row, stops)
     return [given[index] for index in range(len(ids))]
 
 
@@ -288,7 +289,7 @@ def beat_or_stop_criterion(job: Job) -> Callable[..., Tensor]:
     return criterion
 
 
-def answer_text(tokenizer: PreTrainedTokenizerBase, tokens: list[int], stops: list[int]) -> str:
-    """The text of an answer's tokens before the first stop token."""
+def answer_text(decode: Callable[[list[int]], str], tokens: list[int], stops: list[int]) -> str:
+    """The text of an answer's tokens before the first stop token; `decode` is `thinking.decoder`."""
     ends = [tokens.index(stop) for stop in stops if stop in tokens]
-    return tokenizer.decode(tokens[: min(ends)] if ends else tokens, skip_special_tokens=True).strip()
+    return decode(tokens[: min(ends)] if ends else tokens).strip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.data import template, thinking
+from trainer.data import channels, template, thinking
 from trainer.data.rows import job_rows
 from trainer.protocol.failures import Failure
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from trainer.data.job import Job
 
 # What a line with reasoning has in it, whatever JSON escapes; only such lines are read.
-MARKS = (b"reasoning_content", *(tag.encode() for pair in thinking.TAGS for tag in pair[:1]), b"\\u003c")
+TAGS = (*(opening for opening, _ in thinking.TAGS), channels.OPENING)
+MARKS = (b"reasoning_content", *(tag.encode() for tag in TAGS), b"\\u003c")
 
 
 def choose_template(job: Job) -> None:

@@ -1,5 +1,6 @@
 import type { GenerateResult, OnText, TokenChoice } from '../../inference/engine/engine.ts';
 import { readThinking } from '../../inference/template/render.ts';
+import { createChannelSplit } from './channels.ts';
 
 type Thinking = NonNullable<Awaited<ReturnType<typeof readThinking>>>;
 
@@ -103,7 +104,8 @@ export async function withReasoning(
   }
   // A prompt that is asked not to reason has its tag closed.
   const begun = asked === undefined ? thinking.opens : asked && thinking.opens_on;
-  const heard = createReasoningSplit(thinking, begun);
+  const split = () => (thinking.final == null ? createReasoningSplit(thinking, begun) : createChannelSplit());
+  const heard = split();
   const result = await generate(
     onAnswer &&
       ((text, tokens) => {
@@ -113,7 +115,7 @@ export async function withReasoning(
   );
   const rest = heard.end();
   if (rest.content !== '' || rest.reasoning !== '') onAnswer?.(rest.content, [], rest.reasoning);
-  const whole = createReasoningSplit(thinking, begun);
+  const whole = split();
   const parts = [whole.push(result.text), whole.end()];
   const text = parts.map(({ content }) => content).join('');
   return { ...result, text, reasoning: parts.map(({ reasoning }) => reasoning).join('') || null };

@@ -22,6 +22,8 @@ export interface Sampler {
 export interface Sampling {
   /** How the token after these of the answer is drawn; the array grows while a grammar is followed. */
   sampling(answer: readonly Token[]): SequenceEvaluateOptions;
+  /** Tokens that end a part of an answer, and not the answer, as the library says of some. */
+  readonly goesOn: ReadonlySet<number>;
   /** Whether a grammar is followed: its state cannot be taken back. */
   readonly hasGrammar: boolean;
   readonly logprobs: number | null;
@@ -35,7 +37,7 @@ export function createSampler(slot: Slot, answer: readonly Token[], question: Sa
 function drawFreely(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {
   const { sequence } = slot;
   const probabilities = question.logprobs !== null;
-  const isEnd = (token: Token) => sequence.model.isEogToken(token);
+  const isEnd = (token: Token) => !question.goesOn.has(token) && sequence.model.isEogToken(token);
   return {
     // These models cannot take back tokens without evaluating others again (sliding windows, recurrent states).
     guessable: !sequence.needsCheckpoints,

@@ -20,6 +20,8 @@ const storedTemplate = v.object({
         /** What reasoning stands between. */
         open: v.string(),
         close: v.string(),
+        /** What an answer after it begins with, where answers are in channels. */
+        final: v.nullish(v.string()),
         /** Whether a prompt begins the reasoning, and whether it does where a request turns it on. */
         opens: v.boolean(),
         opens_on: v.boolean(),
@@ -43,6 +45,8 @@ export interface StoredTemplate {
   stop: string[];
   /** The context length used in training, in tokens. */
   contextLength: number | null;
+  /** The tags around reasoning, in one text. Control tokens among them are part of an answer. */
+  tags: string;
   /**
    * Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages.
    * @param thinking turns reasoning on or off where the template can; off ends reasoning that it begins all the same.
@@ -112,12 +116,21 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
   return {
     stop: stored.stop,
     contextLength: stored.context_length,
+    tags: reasoning === null ? '' : [reasoning.open, reasoning.close, reasoning.final].join(''),
     render(messages, thinking) {
       const prompt = rendered(messages, true, thinking);
-      const isOpen = reasoning !== null && prompt.trimEnd().endsWith(reasoning.open);
-      return isOpen && thinking === false ? `${prompt}\n${reasoning.close}\n\n` : prompt;
+      return thinking === false && reasoning !== null ? prompt + withoutSwitch(reasoning, prompt) : prompt;
     },
     renderAnswered: (messages) => rendered(messages, false),
     normalize,
   };
+}
+
+/** What follows a prompt that is not to reason, and whose template cannot do it (`without_switch` in thinking.py). */
+function withoutSwitch(
+  { open, close, final }: { open: string; close: string; final?: string | null | undefined },
+  prompt: string,
+): string {
+  if (final) return prompt.endsWith(final) ? '' : final;
+  return prompt.trimEnd().endsWith(open) ? `\n${close}\n\n` : '';
 }

@@ -17,6 +17,11 @@ import { samplingOf } from './sampling.ts';
 import { threadsFor } from './threads.ts';
 import { createTokenBytes } from './token-bytes.ts';
 
+const noTokens: ReadonlySet<number> = new Set();
+
+/** llama.cpp's type of tokens that are hidden in texts. */
+const controlToken = 3;
+
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 type EmbedOrder = Pick<Extract<ToWorker, { type: 'embed' }>, 'inputs' | 'templatePath'>;
 
@@ -109,7 +114,12 @@ function createLoadedModel(
     const template = await readTemplate(path);
     const lead =
       tokenBytes === null ? '' : leadingSpace(template, (text) => model.tokenize(text, true), tokenBytes);
-    return { template, lead, longest: Math.min(contextTokens, template.contextLength ?? contextTokens) };
+    return {
+      template,
+      lead,
+      tags: tagsOf(template),
+      longest: Math.min(contextTokens, template.contextLength ?? contextTokens),
+    };
   }
 
   function templateAt(path: string): ReturnType<typeof readUsed> {
@@ -128,6 +138,15 @@ function createLoadedModel(
     // raw text gets the same beginning-of-text token as in training, unless it already has one
     if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
+  }
+
+  /** The text of the control tokens that belong to what reasoning stands between. */
+  function tagsOf({ tags }: StoredTemplate): Map<number, Uint8Array> {
+    const found = new Map<number, Uint8Array>();
+    for (const [token, text] of file.tokens.entries())
+      if (text !== '' && file.tokenTypes[token] === controlToken && tags.includes(text))
+        found.set(token, encoder.encode(text));
+    return found;
   }
 
   /** The stop strings that are one token each. */
@@ -154,7 +173,7 @@ function createLoadedModel(
     },
     async generate(order, signal, onText, onBegun) {
       const cameAt = performance.now();
-      const { template, lead, longest } = await templateAt(order.templatePath);
+      const { template, lead, tags, longest } = await templateAt(order.templatePath);
       const prompt = promptOf(order, template);
       if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
       if (prompt.length >= longest) {
@@ -186,9 +205,12 @@ function createLoadedModel(
         hasGrammar: order.grammar !== null,
         lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
+        goesOn: isAnswer ? new Set(tags.keys()) : noTokens,
         stream: createTextStream(stops, isAnswer ? lead : ''),
         bytesOf: (token, before) =>
-          tokenBytes?.(token) ?? encoder.encode(model.detokenize([token], false, before)),
+          (isAnswer ? tags.get(token) : undefined) ??
+          tokenBytes?.(token) ??
+          encoder.encode(model.detokenize([token], false, before)),
       });
     },
   };

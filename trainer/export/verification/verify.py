@@ -72,6 +72,7 @@ def verify(
         ],
         "texts": texts,
         "continuations": golden.continuations() if golden else [],
+        "goesOn": golden.goes_on() if golden else [],
     }
     assert job.spec.tools is not None
     answer = node_tools.score(job.spec.tools.score, request, job.beat_or_stop)

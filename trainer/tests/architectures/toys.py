@@ -1,7 +1,7 @@
 """Makes a toy of an architecture: a model of a few hundred thousand random weights, as its hub repository
 has it.
 
-    python -m trainer.tests.architectures.toys [NAME DIRECTORY [--seed N]]
+    python -m trainer.tests.architectures.toys [NAME DIRECTORY [--seed N] [--template chatml|channels]]
 
 Without arguments it lists the names, which are those of `toys.json`. Nothing is downloaded.
 
@@ -50,12 +50,13 @@ def configuration(name: str, tokenizer: Any) -> Any:
     return AutoConfig.for_model(toy["model_type"], **{**common, **tokens, **known, **toy.get("sizes", {})})
 
 
-def build(name: str, directory: Path, seed: int = 7) -> Path:
-    """Writes the toy `name` with its tokenizer into `directory` and returns it."""
+def build(name: str, directory: Path, seed: int = 7, template: str = "chatml") -> Path:
+    """Writes the toy `name` with its tokenizer, of the chat template `template`, into `directory` and returns
+    it."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    tokenizer = tiny.build_tokenizer(VOCABULARY, template="chatml")
+    tokenizer = tiny.build_tokenizer(VOCABULARY, template=template)
     tokenizer.model_max_length = 256
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(configuration(name, tokenizer))
@@ -109,11 +110,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", choices=sorted(TOYS))
     parser.add_argument("directory", nargs="?", type=Path)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--template", choices=[*tiny.TEMPLATES], default="chatml")
     args = parser.parse_args(argv)
     if args.name is None or args.directory is None:
         print("\n".join(sorted(TOYS)))
         return 0
-    build(args.name, args.directory, args.seed)
+    build(args.name, args.directory, args.seed, args.template)
     return 0
 
 

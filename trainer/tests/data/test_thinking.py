@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from trainer.data import template, thinking
+from trainer.data import channels, template, thinking
 from trainer.data.conversations import turns
 from trainer.data.encode import IGNORED, encode_conversations
 from trainer.data.renderings import compare_renderings
@@ -14,7 +14,7 @@ from trainer.preview import open_job
 from trainer.tests import jobs, tiny
 from trainer.tests.chat import PUBLISHED, render_as_playground
 from trainer.tests.data.test_template import THINKING
-from trainer.tests.tiny import CHATML, build_tokenizer
+from trainer.tests.tiny import CHANNELS, CHATML, build_tokenizer
 
 QUESTION = {"role": "user", "content": "2 + 3?"}
 THOUGHT = {"role": "assistant", "content": "5", "reasoning_content": "Two and three."}
@@ -31,7 +31,7 @@ TEMPLATES = {"qwen3": QWEN3, "opening": OPENING, "chatml": CHATML, "hone": None}
 
 
 def chosen(text, mode):
-    tokenizer = build_tokenizer(300)
+    tokenizer = build_tokenizer(300, "channels" if channels.in_channels(text or "") else None)
     tokenizer.chat_template = text
     return template.choose(tokenizer, {}, None, mode)
 
@@ -136,3 +136,86 @@ def test_every_published_template_trains_in_every_mode(tmp_path):
                 expected.append(turn.prompt)
     assert len(asked) > 300
     assert render_as_playground(asked) == expected
+
+
+GPT_OSS = {"own": CHANNELS, "gpt-oss": (PUBLISHED / "gptoss.jinja").read_text("utf-8")}
+IN_CHANNELS = {
+    "role": "assistant",
+    "content": "<|channel|>analysis<|message|>Two and three.<|end|><|start|>assistant"
+    "<|channel|>final<|message|>5<|return|>",
+}
+
+
+@pytest.mark.parametrize("answer", [THOUGHT, INLINE, IN_CHANNELS])
+@pytest.mark.parametrize("name", GPT_OSS)
+def test_learn_trains_both_channels(name, answer):
+    prompt, completion = halves(GPT_OSS[name], "learn", QUESTION, answer)
+    assert prompt.endswith("<|start|>assistant")
+    assert completion == IN_CHANNELS["content"]
+
+
+@pytest.mark.parametrize("answer", [THOUGHT, INLINE, IN_CHANNELS, PLAIN])
+@pytest.mark.parametrize("name", GPT_OSS)
+def test_keep_and_off_train_the_final_channel_alone(name, answer):
+    prompt, completion = halves(GPT_OSS[name], "keep", QUESTION, answer)
+    assert prompt.endswith("<|start|>assistant")
+    assert completion == "<|channel|>final<|message|>5<|return|>"
+    prompt, completion = halves(GPT_OSS[name], "off", QUESTION, answer)
+    assert prompt.endswith("<|start|>assistant<|channel|>final<|message|>")
+    assert completion == "5<|return|>"
+
+
+@pytest.mark.parametrize("name", GPT_OSS)
+def test_a_request_chooses_the_channel(name):
+    off = chosen(GPT_OSS[name], "off")
+    asked = template.render(off, [QUESTION], True, {off.thinking["switch"]: True})
+    assert asked.endswith("<|start|>assistant")
+    for mode in ("keep", "learn"):
+        made = chosen(GPT_OSS[name], mode)
+        prompt = template.render(made, [QUESTION], True)
+        assert made.thinking["switch"] is None
+        assert thinking.without_switch(made.thinking, prompt) == channels.FINAL
+    assert thinking.without_switch(off.thinking, template.render(off, [QUESTION], True)) == ""
+
+
+def test_earlier_reasoning_in_a_channel_is_dropped():
+    talk = [QUESTION, THOUGHT, {"role": "user", "content": "And 3 + 4?"}, {**THOUGHT, "content": "7"}]
+    prompt, completion = halves(CHANNELS, "learn", *talk)
+    assert "Two and three." not in prompt
+    assert completion.count("Two and three.") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "parts"),
+    [
+        (IN_CHANNELS["content"], ("Two and three.", "5")),
+        ("<|channel|>final<|message|>5", ("", "5")),
+        ("5", ("", "5")),
+        ("<|channel|>analysis<|message|>Two and", ("Two and", "")),
+        ("<|channel|>analysis<|message|>a<|end|><|channel|>analysis<|message|>b<|end|>5", ("a\nb", "5")),
+        (
+            "<|channel|>commentary to=functions.add <|constrain|>json<|message|>{}<|call|>",
+            ("", "{}"),
+        ),
+        ("<|channel|>analysis<|message|>so<|channel|>final<|message|>5", ("so", "5")),
+        # Cut off.
+        ("<|channel|>ana", ("", "")),
+        ("<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>fi", ("so", "")),
+        # Without the token that begins a message, which is hidden in answers.
+        ("<|channel|>analysis<|message|>so<|end|>assistant<|channel|>final<|message|>5", ("so", "5")),
+    ],
+)
+def test_answers_in_channels_are_read(answer, parts):
+    assert channels.separated(answer) == parts
+    described = chosen(CHANNELS, "keep").thinking
+    assert thinking.without_reasoning(described, answer, False) == parts[1]
+
+
+def test_the_tags_of_reasoning_are_not_hidden():
+    tokenizer = build_tokenizer(300, "channels")
+    described = template.choose(tokenizer, {}, None, "learn").thinking
+    ids = tokenizer("<pad><|channel|>analysis<|message|>so<|end|><|start|>assistant 5<|im_end|>").input_ids
+    shown = thinking.decoder(tokenizer, described)(ids)
+    assert shown == "<|channel|>analysis<|message|>so<|end|>assistant 5"
+    chatml = template.choose(build_tokenizer(300, "chatml"), {}, None, "learn").thinking
+    assert thinking.decoder(tokenizer, chatml)(ids) == "analysisso" + "assistant 5"
