@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { ggufParts } from '../src/contract/models/gguf-parts.ts';
 import { type Json, root, type TestService, untilEnded } from './service.ts';
 
 /** Tokens that llama.cpp writes after a prompt, greedily. */
@@ -40,10 +41,14 @@ export async function trainGguf(service: TestService, gguf: string, request: Jso
   const file = (name: string) => join(service.dataDir, 'model_checkpoints', model.model_id, name);
   const merged = file(job.artifacts.find(({ kind }: Json) => kind === 'gguf').path.replace('artifacts/', ''));
   const adapter = file('adapter.gguf');
-  assert.match(
-    readFileSync(file('adapter.Modelfile'), 'utf8'),
-    new RegExp(`^FROM ${gguf.replaceAll('.', '\\.')}\nADAPTER \\./adapter\\.gguf\n`),
-  );
+  const modelfile = file('adapter.Modelfile');
+  // Ollama reads no split files.
+  if (ggufParts(gguf).length > 1) assert.not(existsSync(modelfile));
+  else
+    assert.match(
+      readFileSync(modelfile, 'utf8'),
+      new RegExp(`^FROM ${gguf.replaceAll('.', '\\.')}\nADAPTER \\./adapter\\.gguf\n`),
+    );
   const rows = readFileSync(join(root, 'examples', request.dataset), 'utf8')
     .split('\n')
     .slice(0, 20);

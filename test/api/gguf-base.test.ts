@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { trainGguf } from '../gguf-base.ts';
-import { layOutOllama } from '../gguf-caches.ts';
+import { layOutLmStudio, layOutOllama } from '../gguf-caches.ts';
 import {
   endAll,
   type Json,
@@ -20,11 +20,14 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
+import { splitGguf } from '../split-gguf.ts';
 
 const home = temporaryFolder();
 const bases = join(home, '.cache', 'hone', 'gguf-bases');
 const merged = join(home, '.cache', 'hone', 'merged-bases');
 let service: TestService;
+/** The toy's own file, and the same laid out as Ollama does. */
+let whole: string;
 let gguf: string;
 /** The folder of an adapter that was trained here. */
 let adapter: string;
@@ -52,7 +55,8 @@ test.before(async () => {
   assert.is((await untilEnded(service)).status, 'completed');
   const made = (await service.call('GET', '/api/jobs/train_1')).body;
   const folder = join(service.dataDir, 'model_checkpoints', made.model_id);
-  gguf = layOutOllama(home, join(folder, 'model-F16.gguf'));
+  whole = join(folder, 'model-F16.gguf');
+  gguf = layOutOllama(home, whole);
   adapter = join(folder, 'adapter');
 });
 test.after(endAll);
@@ -79,9 +83,27 @@ test('its adapter fits the very file, and the merged file says the same', async 
   assert.is(answer.status, 200, JSON.stringify(answer.body));
 });
 
-test('what was made of it is made again for an export when it is gone from the cache', async () => {
+test('a split file in LM Studio’s folder is offered, trained and exported', async () => {
+  const [first = '', second = ''] = splitGguf(layOutLmStudio(home, whole, 'owner/Split'), 2);
+  const { models } = (await service.call('GET', '/api/base_models')).body;
+  const found = models.filter(({ gguf: about }: Json) => about?.program === 'LM Studio');
+  assert.equal(
+    found.map(({ model }: Json) => model),
+    [first],
+  );
+  const settings = { max_steps: 12, learning_rate: 0.02, export: { quantizations: ['F16'] } };
   assert.is(readdirSync(bases).length, 1);
+  assert.is((await trainGguf(service, first, quickRequest(settings))).agreement, 1);
+  assert.is(readdirSync(bases).length, 2);
+  rmSync(second);
+  const checked = (await service.call('POST', '/api/base_models/check', { model: first })).body;
+  assert.is(checked.usable, false);
+  assert.match(checked.problem.message, /-00002-of-00002\.gguf does not exist, and all 2 parts of the model/);
   rmSync(bases, { recursive: true });
+});
+
+test('what was made of it is made again for an export when it is gone from the cache', async () => {
+  rmSync(bases, { recursive: true, force: true });
   const path = `/api/models/${job.model_id}/export`;
   const asked = await service.call('POST', path, { quantizations: ['Q8_0'] });
   assert.ok(asked.status < 300, JSON.stringify(asked.body));
