@@ -93,15 +93,20 @@ export class SettingsForm extends LitElement {
   }
 
   private _group(group: FieldGroup, defaults: Readonly<Record<string, unknown>>): TemplateResult {
+    const { quantizations: types } = draft.value;
+    const hasExport = group.fields.some(({ name }) => name === 'save_steps');
     return html`<details class="fold" ?open=${openIf(this._isWrong(group))}>
-      <summary>${group.title} ${changedTag(this._changed(group, defaults))}</summary>
+      <summary>
+        ${group.title} ${changedTag(this._changed(group, defaults))}
+        ${hasExport && types !== null ? html`<span class="tag">${types.length === 0 ? 'none' : types.join(', ')}</span>` : nothing}
+      </summary>
       <div class="fields">
         ${group.fields.map((field) => [
           this._field(field, valueIfLeftOut(field, draft.value, defaults)),
           ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
         ])}
       </div>
-      ${group.fields.some(({ name }) => name === 'save_steps') ? this._export() : nothing}
+      ${hasExport ? this._export() : nothing}
     </details>`;
   }
 
