@@ -1,8 +1,9 @@
-import { html, LitElement, noChange, nothing, type TemplateResult } from 'lit';
+import { html, noChange, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { live } from 'lit/directives/live.js';
 import type { FieldFault } from '../api/request.ts';
 import { checkField } from '../elements/fields.ts';
+import { LightElement } from '../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
 import { shapesFor } from '../state/choice-words.ts';
@@ -30,7 +31,7 @@ const mainFields: readonly string[] = [
 
 /** All settings with recommended values and help; all but a few are collapsed. */
 @customElement('hone-settings-form')
-export class SettingsForm extends LitElement {
+export class SettingsForm extends LightElement {
   @property({ attribute: false }) faults: readonly FieldFault[] = [];
   /** A group that comes before those of the settings. */
   @property({ attribute: false }) first: TemplateResult | typeof nothing = nothing;
@@ -43,10 +44,6 @@ export class SettingsForm extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     choices.ensure();
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override render(): TemplateResult {

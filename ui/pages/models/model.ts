@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
@@ -13,6 +13,7 @@ import { Watch } from '../../state/store.ts';
 import '../../views/identity.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
 import { judgementSentence } from '../../views/runs/judgement.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
@@ -27,7 +28,7 @@ interface Shown {
 
 /** One model: its lineage, quality, files and actions. */
 @customElement('hone-model')
-export class ModelPage extends LitElement {
+export class ModelPage extends LightElement {
   @property() modelId = '';
   @state() private _shown: Shown | null = null;
   @state() private _error: ServiceError | null = null;
@@ -43,10 +44,6 @@ export class ModelPage extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, pushed, models, session);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { type Direction, directionOf, sweepBounds } from '../../../src/contract/sweeps.ts';
 import type { ServiceError } from '../../api/request.ts';
@@ -20,20 +20,17 @@ import { Watch } from '../../state/store.ts';
 import { sweepDraft } from '../../state/sweep-draft.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './space-form.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** The form for a new sweep: the training form's settings, and which of them vary. */
 @customElement('hone-new-sweep')
-export class NewSweep extends LitElement {
+export class NewSweep extends LightElement {
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
 
   constructor() {
     super();
     new Watch(this, choices, datasets, draft, settings, sweepDraft, presetFacts);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

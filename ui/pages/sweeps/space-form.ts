@@ -1,6 +1,7 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { keyedRow } from '../../elements/child.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { defaultSettings } from '../../settings/form-defaults.ts';
 import { rangeText, type SettingField, settingField } from '../../settings/setting-values.ts';
 import {
@@ -18,14 +19,10 @@ const isNumber = ({ kind }: SettingField) => kind === 'integer' || kind === 'num
 
 /** The settings that vary, each with its values or its range. */
 @customElement('hone-space-form')
-export class SpaceForm extends LitElement {
+export class SpaceForm extends LightElement {
   constructor() {
     super();
     new Watch(this, choices, draft, settings, sweepDraft);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {

@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Dataset, DatasetDetail, Uploaded } from '../../api/types.ts';
@@ -15,10 +15,11 @@ import '../../views/datasets/dataset-rows.ts';
 import { acceptedFiles } from '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
 import './row-view.ts';
+import { LightElement } from '../../elements/light-element.ts';
 
 /** Chooses an existing dataset or uploads a file, with progress and validation errors. */
 @customElement('hone-dataset-picker')
-export class DatasetPicker extends LitElement {
+export class DatasetPicker extends LightElement {
   @state() private _deleting = false;
   @state() private _detail: DatasetDetail | null = null;
   private _detailOf = '';
@@ -30,10 +31,6 @@ export class DatasetPicker extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, draft, datasets);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override willUpdate(): void {

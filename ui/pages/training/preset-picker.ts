@@ -1,7 +1,8 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { type PresetName, presetNames, presets } from '../../../src/contract/training/presets.ts';
 import { formatCount, formatDuration, formatNumber } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { option } from '../../elements/parts.ts';
 import { presetOf } from '../../settings/form-defaults.ts';
 import { datasets, settings } from '../../state/app.ts';
@@ -11,14 +12,10 @@ import { Watch } from '../../state/store.ts';
 
 /** Chooses how long to train: each preset is a set of numbers for the fields below it. */
 @customElement('hone-preset-picker')
-export class PresetPicker extends LitElement {
+export class PresetPicker extends LightElement {
   constructor() {
     super();
     new Watch(this, draft, datasets, settings, presetFacts);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   protected override willUpdate(): void {

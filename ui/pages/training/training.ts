@@ -1,4 +1,4 @@
-import { html, LitElement, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import type { SettingName } from '../../../src/contract/settings.ts';
 import type { FieldFault, ServiceError } from '../../api/request.ts';
@@ -23,11 +23,12 @@ import { chooseTask } from '../../settings/fit-task.ts';
 import { defaultSettings } from '../../settings/form-defaults.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
+import { LightElement } from '../../elements/light-element.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 
 /** The form for a new training, and what it will take. */
 @customElement('hone-training')
-export class Training extends LitElement {
+export class Training extends LightElement {
   @state() private _starting = false;
   @state() private _error: ServiceError | null = null;
   @state() private _estimate: Estimate | null = null;
@@ -37,10 +38,6 @@ export class Training extends LitElement {
   constructor() {
     super();
     new Watch(this, choices, draft, info, settings, datasets, jobs, currentJobId, presetFacts);
-  }
-
-  protected override createRenderRoot(): this {
-    return this;
   }
 
   override connectedCallback(): void {
