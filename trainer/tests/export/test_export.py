@@ -294,9 +294,14 @@ def test_the_verdict_names_the_architecture_and_the_reason() -> None:
         ),
         ({"architectures": []}, False, "names no architecture"),
         (
-            {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "gptq"}},
+            {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "hqq"}},
             False,
-            "gptq",
+            "hqq",
+        ),
+        (
+            {"architectures": ["LlamaForCausalLM"], "quantization_config": {"quant_method": "gptq"}},
+            True,
+            "",
         ),
     ]
     for config, possible, reason in cases:
