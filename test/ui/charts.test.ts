@@ -209,6 +209,7 @@ test('a resume, checkpoints and the best evaluation are marked in all charts, an
 
 test('in a comparison the marks of each run have its colour and name, beside the same toolbar', async () => {
   const { page, faults } = await openCharts('/training/compare?run=train_1&run=train_2');
+  await page.getByRole('list', { name: 'Marks in the charts' }).getByRole('listitem').first().waitFor();
   assert.equal(
     (
       await page.getByRole('list', { name: 'Marks in the charts' }).getByRole('listitem').allTextContents()
@@ -348,7 +349,11 @@ test('the values of all charts are saved as measured', async () => {
   assert.is(rows[0], `1,0.05,${pace.seconds},${firstLoss},,0.0001,2,100,${2 ** 30}`);
   assert.is(rows[39], `40,2,${40 * pace.seconds},${lossAt(40)},1.1,0.0001,2,100,${2 ** 30}`);
   await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
-  await until(async () => (await legend(page, 'Loss')).includes('=1+1'), 'both runs are loaded');
+  const hasBoth = async () => {
+    const shown = await legend(page, 'Loss');
+    return shown.includes('first') && shown.includes('=1+1');
+  };
+  await until(hasBoth, 'both runs are loaded');
   const compared = await saved(page, 'CSV of all charts');
   assert.match(compared.bytes.toString().split('\r\n')[0] as string, '"Loss: =1+1"');
   await page.locator('.chart-wide summary').click();
