@@ -89,7 +89,7 @@ def _run(context: JobContext, downloaded: bool, lost: int) -> None:
     try:
         check_job(job, downloaded, "run")
         _try_export(job)
-        if not (job.provider.own_kernels or job.rank.meets):
+        if not job.provider.own_kernels:
             imports.spare(job.spec, job.config)
         result = engine_of(job)(job, train, partial(_lose_at_once, context, lost))
     except WorkerLost as error:

@@ -141,11 +141,11 @@ def gradients_of(
 ) -> tuple[Tensor | None, list[Tensor | None]]:
     """From those of the outputs, the gradient of `rows` if it is `wanted`, otherwise None, and, as `apply`
     takes the tensors of layers, theirs."""
-    low_upper = low.new_empty(low.shape)
+    low_grad_output = low.new_empty(low.shape)
     by_kernel = _by_kernel(rows, layers) and all(grad_output.is_contiguous() for grad_output in grad_outputs)
     of_rows: Tensor | None = None
     found: list[Tensor | None] = []
-    every = zip(layers, grad_outputs, _parts(low, layers), _parts(low_upper, layers), strict=True)
+    every = zip(layers, grad_outputs, _parts(low, layers), _parts(low_grad_output, layers), strict=True)
     for layer, grad_output, part, part_grad_output in every:
         scaling = layer.constants.scaling
         if by_kernel:
@@ -158,13 +158,14 @@ def gradients_of(
             matrix = layer.matrix()
             of_rows = grad_output @ matrix if of_rows is None else of_rows.addmm_(grad_output, matrix)
         found += [None, None, None, of_up]
-    of_down = (
-        _gradient_by_kernel(low_upper, rows, False, 1.0) if by_kernel else (low_upper.t() @ rows).float()
-    )
+    if by_kernel:
+        of_down = _gradient_by_kernel(low_grad_output, rows, False, 1.0)
+    else:
+        of_down = (low_grad_output.t() @ rows).float()
     if of_rows is not None and by_kernel:
-        _add_up_by_kernel(of_rows, low_upper, down, False, 1.0)
+        _add_up_by_kernel(of_rows, low_grad_output, down, False, 1.0)
     elif of_rows is not None:
-        of_rows.addmm_(low_upper, down)
+        of_rows.addmm_(low_grad_output, down)
     found[2::4] = of_down.split([layer.down.shape[0] for layer in layers])
     return of_rows, found
 

@@ -11,13 +11,16 @@ export function whyItWaits(
   const [first] = others;
   const atOnce = Math.min(parallel, count);
   if (first === undefined || (others.length < atOnce && hasRoom())) return null;
-  const names = others.map(({ id, state }) => `${jobName(id)}, ${state}`).join('; ');
-  if (atOnce === 1)
-    return `A training is already in progress (${names}). Stop it first, or wait until it has ended.`;
+  const named = ({ id, state }: (typeof others)[number]) => `${jobName(id)}, ${state}`;
+  if (atOnce === 1) {
+    // Those that wait for it are not in the way.
+    const running = others.find(({ state }) => state !== 'queued') ?? first;
+    return `A training is already in progress (${named(running)}). Stop it first, or wait until it has ended.`;
+  }
   const underway = others.length === 1 ? 'A training is' : `${others.length} trainings are`;
   const reason =
     others.length < atOnce
       ? `too few devices are left for a training with ${workers} ${workers === 1 ? 'worker' : 'workers'}`
       : `${atOnce} run at once`;
-  return `${underway} already in progress (${names}), and ${reason}. Stop one first, wait until one has ended, or set "queue" to true.`;
+  return `${underway} already in progress (${others.map(named).join('; ')}), and ${reason}. Stop one first, wait until one has ended, or set "queue" to true.`;
 }

@@ -15,8 +15,8 @@ test('it starts where fewer run than may, and devices are free', () => {
 });
 
 test('what stands in the way is named', () => {
-  const one = reason([running, queued], { parallel: 1, count: 4 }, 1, room);
-  assert.match(one, /^A training is already in progress \(train_1, running; train_2, queued\)\. Stop it/);
+  const one = reason([queued, running], { parallel: 1, count: 4 }, 1, room);
+  assert.match(one, /^A training is already in progress \(train_1, running\)\. Stop it/);
   const full = reason([running, queued], { parallel: 4, count: 2 }, 1, room);
   assert.match(full, /^2 trainings are already .* and 2 run at once\. .* set "queue" to true/);
   const wide = reason([running], { parallel: 4, count: 4 }, 4, noRoom);

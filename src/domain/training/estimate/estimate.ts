@@ -77,10 +77,7 @@ const downloadBytesPerWeight = 2;
 /** `TOKENS` in trainer/padding_free/parts.py. */
 const partTokens = 1280;
 
-/**
- * How many copies of all logits a step holds in float32, where they are not computed in parts: TRL's loss keeps them and their
- * gradient. Measured on an H100: 2.75.
- */
+/** How many float32 copies of all logits a step holds that does not compute them in parts: on an H100, measured (bench/LOG.md). */
 const logitsCopies = { cpu: 2, gpu: 2.75 };
 
 /** Logits computed at a time (`LOGITS` in trainer/kernels/loss.py), with copies as computed, as float32 and as probabilities. */
