@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
+    from trainer.answering.messages import AdapterOrder, Answered, GenerateOrder, LoadOrder
+
 CLASSES = {
     "causal": "AutoModelForCausalLM",
     "seq2seq": "AutoModelForSeq2SeqLM",
@@ -38,58 +40,6 @@ CLASSES = {
 HEAD = "qa_outputs"
 # Tokens of a window for encoders that name no limit, as BERT's.
 WINDOW_TOKENS = 512
-
-
-class LoadOrder(TypedDict):
-    """The message `load`."""
-
-    base: dict[str, object]
-    task: str
-    strategy: str
-    settings: dict[str, object]
-    scratch: str
-    templatePath: str
-
-
-class AdapterOrder(TypedDict):
-    """An adapter that a request names."""
-
-    path: str
-    scale: float
-
-
-class Input(TypedDict, total=False):
-    """What a request asks: a `text`, or `messages`."""
-
-    kind: str
-    text: str
-    messages: list[dict[str, str]]
-    thinking: bool | None
-
-
-class GenerateOrder(TypedDict):
-    """The message `generate`."""
-
-    id: int
-    input: Input
-    adapters: list[AdapterOrder]
-    maxTokens: int
-    temperature: float
-    topP: float
-    seed: int | None
-    stop: list[str]
-
-
-class Answered(TypedDict):
-    """The `result` of `done`."""
-
-    text: str
-    promptTokens: int
-    cachedTokens: int
-    generatedTokens: int
-    finishReason: str
-    timeToFirstTokenMs: float
-    durationMs: float
 
 
 class Loaded:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from trainer.protocol.failures import explain
 
 if TYPE_CHECKING:
-    from trainer.answering.loaded import GenerateOrder, Loaded
+    from trainer.answering.loaded import Loaded
+    from trainer.answering.messages import GenerateOrder
 
 NOTHING = {
     "text": "",
