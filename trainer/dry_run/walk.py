@@ -21,9 +21,9 @@ from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
 from trainer.export import full_precision, weights
 from trainer.export.tokenizer import document
-from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config
+from trainer.model.tokenizer import load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.failures import Failure, explain

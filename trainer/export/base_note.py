@@ -21,7 +21,7 @@ def describe(spec_path: str, template: str, trained: float) -> int:
         spec = read_spec(spec_path)
         from trainer.data import template as templates
         from trainer.export.shared_base import base_directory, note
-        from trainer.export.tokenizer.load import load_tokenizer
+        from trainer.model.tokenizer import load_tokenizer
         from trainer.model.view import make_view
 
         directory = base_directory(spec)

@@ -24,9 +24,9 @@ from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.make import choose_options, lossless_type
 from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
-from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.architectures import verdict
+from trainer.model.tokenizer import load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol import checkpoints
 from trainer.protocol.contracts import Spec, read_spec

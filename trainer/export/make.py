@@ -22,13 +22,13 @@ from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import end_of_turn
 from trainer.export.tokenizer import options as tokenizer_options
-from trainer.export.tokenizer.load import load_tokenizer
 from trainer.export.verification.compare import Figures
 from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
 from trainer.model.architectures import verdict
 from trainer.model.config import complete_config
+from trainer.model.tokenizer import load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.durable import write_json

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.export import node_tools
 from trainer.export.gguf.header import Header
-from trainer.export.tokenizer.load import load_tokenizer
+from trainer.model.tokenizer import load_tokenizer
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from trainer.model import load_report, quantized, text_part
 from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable
 from trainer.model.targets import choose_targets
+from trainer.model.tokenizer import load_with_class
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -50,12 +51,8 @@ class Standard:
 
     def tokenizer(self, job: Job) -> PreTrainedTokenizerBase:
         """The model's tokenizer; Failure `bad_tokenizer` when it cannot be read."""
-        from transformers import AutoTokenizer
-
         try:
-            return AutoTokenizer.from_pretrained(
-                job.model_dir, trust_remote_code=False, local_files_only=True
-            )
+            return load_with_class(job.model_dir)
         except Exception as error:
             raise Failure("bad_tokenizer", evidence=f"{type(error).__name__}: {error}"[:2000]) from error
 

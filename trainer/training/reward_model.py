@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trainer.data import rows
 from trainer.kernels.install import install
 from trainer.model import load_report, view
+from trainer.model.tokenizer import load_with_class
 from trainer.padding_free.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.padding_free.trial import without_adapter
 from trainer.protocol.durable import write_json
@@ -174,11 +175,10 @@ def _tried(training: Dataset) -> list[list[int]]:
 def _load(job: Job, hardware: Hardware) -> Score:
     """The rewards of the job's reward model, with its own tokenizer and template."""
     import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoModelForSequenceClassification
 
     assert job.reward_dir is not None
-    options = {"trust_remote_code": False, "local_files_only": True}
-    tokenizer = AutoTokenizer.from_pretrained(job.reward_dir, **options)
+    tokenizer = load_with_class(job.reward_dir)
     model, report = AutoModelForSequenceClassification.from_pretrained(
         job.reward_dir,
         num_labels=1,
@@ -186,7 +186,8 @@ def _load(job: Job, hardware: Hardware) -> Score:
         dtype=getattr(torch, hardware.weights),
         ignore_mismatched_sizes=True,
         output_loading_info=True,
-        **options,
+        trust_remote_code=False,
+        local_files_only=True,
     )
     load_report.check(model, report, view.read_json(job.reward_dir, "config.json"), new_head=False)
     if tokenizer.pad_token is None:

@@ -16,7 +16,7 @@ from trainer.tests.export_fixture import CONVERTER
 def write_gguf(base: Path, path: Path, quantization: str = "F32") -> Path:
     """Writes the model in `base` as the GGUF `path`, with the chat template of the model."""
     from trainer.data import template
-    from trainer.export.tokenizer.load import load_tokenizer
+    from trainer.model.tokenizer import load_tokenizer
 
     source = path.with_suffix(".input")
     source.mkdir()

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from transformers import AutoTokenizer
 
-from trainer.export.tokenizer.load import load_tokenizer
 from trainer.model import view
+from trainer.model.tokenizer import load_tokenizer
 
 CANARY = "canary0c5f"
 WORDS = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")

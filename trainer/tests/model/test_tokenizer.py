@@ -1,0 +1,36 @@
+"""The class of a tokenizer and the rules of its tokenizer.json."""
+
+import json
+
+import pytest
+from transformers import Qwen2Tokenizer
+
+from trainer.model.tokenizer import load_tokenizer, load_with_class
+from trainer.tests.architectures import toys
+
+TEXT = "Parcel 226 of 2024."
+
+
+def with_rules(folder, **rules):
+    """The toy's folder with these rules in its tokenizer.json."""
+    base = toys.build("qwen2", folder)
+    document = json.loads((base / "tokenizer.json").read_text("utf-8"))
+    (base / "tokenizer.json").write_text(json.dumps(document | rules), "utf-8")
+    return base
+
+
+def test_the_rules_of_the_file_win_over_those_of_the_class(tmp_path):
+    base = toys.build("qwen2", tmp_path / "base")
+    tokenizer = load_with_class(base)
+    assert not isinstance(tokenizer, Qwen2Tokenizer)
+    assert tokenizer(TEXT).input_ids == load_tokenizer(base)(TEXT).input_ids
+
+
+@pytest.mark.parametrize("trim_offsets", [False, True])
+def test_a_class_with_the_same_rules_is_kept(tmp_path, trim_offsets):
+    own = json.loads(Qwen2Tokenizer().backend_tokenizer.to_str())
+    own["pre_tokenizer"]["pretokenizers"][1]["trim_offsets"] = trim_offsets
+    base = with_rules(tmp_path / "base", normalizer=own["normalizer"], pre_tokenizer=own["pre_tokenizer"])
+    tokenizer = load_with_class(base)
+    assert isinstance(tokenizer, Qwen2Tokenizer)
+    assert tokenizer(TEXT).input_ids == load_tokenizer(base)(TEXT).input_ids
