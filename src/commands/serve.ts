@@ -165,12 +165,18 @@ function endOnSignal(
       removeLocalService(config.dataDir);
       process.exit(1);
     }, config.limits.shutdownMs);
-    const trainings = await close();
+    const trainings = await close().catch((error) => {
+      logger.error(
+        { error: asAppError(error).message, stack: error?.stack },
+        'The end of the service failed',
+      );
+      return null;
+    });
     clearTimeout(deadline);
     removeLocalService(config.dataDir);
     lock.release();
-    logger.info(`The service has stopped; ${continued(trainings)}`);
-    process.exit(0);
+    if (trainings !== null) logger.info(`The service has stopped; ${continued(trainings)}`);
+    process.exit(trainings === null ? 1 : 0);
   };
   process.on('SIGTERM', () => void end('SIGTERM'));
   process.on('SIGINT', () => void end('SIGINT'));

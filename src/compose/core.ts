@@ -123,7 +123,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       live.stop();
       warm.close();
       models.checkpoints.close();
-      await training.moving.cancel();
+      await training.moving.close();
       backups.close();
       webhook.close();
       await Promise.all([

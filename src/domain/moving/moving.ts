@@ -32,6 +32,8 @@ export interface Moving {
   start(key: string, choice: MoveChoice): Promise<Move>;
   /** Ends a running move; what is stored is kept. */
   cancel(): Promise<Move>;
+  /** Ends a running move at the service's end, without the description of this machine that `cancel` answers with. */
+  close(): Promise<void>;
 }
 
 const nothing = { files_done: 0, files_total: 0, bytes_done: 0, bytes_total: 0 };
@@ -159,6 +161,11 @@ export function createMoving(options: {
     }
   }
 
+  async function close(): Promise<void> {
+    run?.controller.abort();
+    await run?.ended;
+  }
+
   /** Stores the result files of chosen jobs, and their last figures. */
   async function fetchAllResults(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
     const { jobs } = await known();
@@ -194,9 +201,9 @@ export function createMoving(options: {
       return move();
     },
     async cancel() {
-      run?.controller.abort();
-      await run?.ended;
+      await close();
       return move();
     },
+    close,
   };
 }
