@@ -48,9 +48,9 @@ test('sixty rows and every default end in a better model, which is judged in a s
   assert.is((await told.innerText()).trim(), verdict.judgement.sentence);
   assert.match(
     verdict.judgement.sentence,
-    /^Learned: the evaluation loss fell from [\d.]+ to [\d.]+ on 6 rows held out\. \d+% of the tokens are right, \d+% before\./,
+    /^Learned: the evaluation loss fell from [\d.]+ to [\d.]+ on 6 held-out rows\. \d+% of the tokens are right, \d+% before\./,
   );
-  await sees(page, 'Only 6 rows held out, so these figures are rough.');
+  await sees(page, 'Only 6 rows were held out, so these figures are rough.');
   await sees(page, 'File verified');
   assert.is(await page.getByText('trained on', { exact: true }).count(), 0);
   assert.equal(await axeViolations(page), []);

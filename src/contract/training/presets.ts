@@ -107,17 +107,17 @@ function passes(
 }
 
 function rateFor({ strategy, parameters }: PresetFacts): number {
-  const share = strategy === 'dpo' ? pairsShare : 1;
-  const suited = parameters === null || parameters <= 0 ? rate.unknown : suitedRate(parameters);
-  return oneDigit(share * suited);
+  return suitedRate(strategy, parameters) ?? oneDigit(shareOf(strategy) * rate.unknown);
 }
 
-/** The learning rate that suits a model of so many weights. */
-export function suitedRate(parameters: number): number {
+/** The learning rate that suits a strategy and a model of so many weights; `null` where that is not known. */
+export function suitedRate(strategy: string, parameters: number | null): number | null {
+  if (parameters === null || parameters <= 0 || strategy === 'rlhf') return null;
   const suited = rate.value * Math.cbrt(rate.parameters / parameters);
-  return oneDigit(Math.min(rate.most, Math.max(rate.least, suited)));
+  return oneDigit(shareOf(strategy) * oneDigit(Math.min(rate.most, Math.max(rate.least, suited))));
 }
 
+const shareOf = (strategy: string) => (strategy === 'dpo' ? pairsShare : 1);
 const oneDigit = (value: number) => Number(value.toPrecision(1));
 
 /** The largest number up to `most` that divides `whole`. */

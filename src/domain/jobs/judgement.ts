@@ -1,9 +1,10 @@
-import { suitedRate } from '../../contract/training/presets.ts';
+import { lossText } from '../../contract/training/loss-text.ts';
+import { presets } from '../../contract/training/presets.ts';
 
-/** A figure of the base model and of the trained one; `null` where it was not measured. */
+/** A figure of the trained model, and of its base; `null` where that was not measured. */
 export interface Pair {
   readonly base: number | null;
-  readonly tuned: number | null;
+  readonly tuned: number;
 }
 
 /** An evaluation during a training. */
@@ -17,20 +18,24 @@ export interface EvaluatedStep {
 /** What a completed training is judged by. */
 export interface JudgedRun {
   readonly loss: Pair | null;
-  /** What the task is judged by; higher is better but for the perplexity. */
+  /** What the task is judged by; higher is better wherever there is no loss. */
   readonly metric: (Pair & { readonly name: string }) | null;
   /** By step; that of the base model has step 0. */
   readonly evaluations: readonly EvaluatedStep[];
   readonly heldOutRows: number;
+  /** The epochs that were asked for, and those after which it ended. */
   readonly epochs: number;
+  readonly trainedEpochs: number;
+  /** The steps after which it had to end; 0 without a limit. */
+  readonly maxSteps: number;
   readonly learningRate: number;
+  /** The learning rate that suits strategy and model; `null` if unknown. */
+  readonly suitedRate: number | null;
   readonly lastStep: number;
   /** The step whose weights are the model's, if it is not the last. */
   readonly bestStep: number | null;
   /** The steps of the checkpoints that are kept. */
   readonly kept: readonly number[];
-  /** The weights of the model, about; `null` if unknown. */
-  readonly parameters: number | null;
   /** What was found to be wrong with the validation rows. */
   readonly warnings: readonly string[];
 }
@@ -57,9 +62,12 @@ const fewRight = { accuracy: 0.5, fall: 0.6 };
 const worse = 1.1;
 /** Figures of fewer rows depend much on which these are. */
 const firmRows = 20;
-/** As many steps are enough for an adapter to learn a task. */
-const enoughSteps = 240;
-const mostEpochs = 30;
+/** As many steps are enough for an adapter to learn a task, and with as few rows more epochs only memorize them. */
+const { steps: enoughSteps, mostPasses: mostEpochs } = presets.thorough;
+/** Advice is to train at most so many times longer. */
+const mostTimes = 4;
+/** A training that ended before this share of its epochs was stopped early. */
+const wholeShare = 0.99;
 /** A rate below this share of the suited one is too low. */
 const lowRate = 0.6;
 
@@ -71,7 +79,9 @@ export function judge(run: JudgedRun): Judgement {
   const notes = [
     ...run.warnings,
     ...(run.heldOutRows > 0 && run.heldOutRows < firmRows
-      ? [`Only ${rows(run.heldOutRows)} held out, so these figures are rough.`]
+      ? [
+          `Only ${rows(run.heldOutRows)} ${run.heldOutRows === 1 ? 'was' : 'were'} held out, so these figures are rough.`,
+        ]
       : []),
   ];
   const judged = overfitted(run) ?? barely(run) ?? learned(run);
@@ -91,23 +101,20 @@ const plain = { changes: null, checkpoint: null };
 
 /** A later evaluation is worse than an earlier one, and the model has the last weights. */
 function overfitted(run: JudgedRun): Found | null {
-  const { loss, evaluations, bestStep, lastStep, kept, epochs } = run;
-  const last = loss?.tuned ?? null;
+  const { loss, evaluations, bestStep, lastStep, kept, epochs, trainedEpochs, maxSteps } = run;
   const measured = evaluations.filter((one) => one.step > 0 && one.loss !== null);
   const best = measured.sort((one, other) => (one.loss as number) - (other.loss as number))[0];
-  if (last === null || bestStep !== null || best === undefined || best.step >= lastStep) return null;
-  if (last <= worse * (best.loss as number)) return null;
+  if (loss === null || bestStep !== null || best === undefined || best.step >= lastStep) return null;
+  if (loss.tuned <= worse * (best.loss as number)) return null;
   const isKept = kept.includes(best.step);
+  // One evaluation more than it took to get to the best.
+  const enough = Math.max(1, Math.min(epochs, Math.ceil((trainedEpochs * best.step) / lastStep) + 1));
   return {
     kind: 'overfitted',
-    sentence: `Overfitted: the evaluation loss was best at step ${best.step} (${lossText(best.loss as number)}) and rose to ${lossText(last)} until step ${lastStep}. ${
-      isKept ? `Use the checkpoint of step ${best.step}.` : 'Train again and keep the best checkpoint.'
+    sentence: `Overfitted: the evaluation loss was best at step ${best.step} (${lossText(best.loss as number)}) and had risen to ${lossText(loss.tuned)} by step ${lastStep}. ${
+      isKept ? `Use the checkpoint from step ${best.step}.` : 'Train again and keep the best checkpoint.'
     }`,
-    changes: {
-      keep_best: true,
-      // One evaluation more than it took to get to the best.
-      num_train_epochs: Math.max(1, Math.min(epochs, Math.ceil((epochs * best.step) / lastStep) + 1)),
-    },
+    changes: { keep_best: true, ...(maxSteps > 0 ? {} : { num_train_epochs: enough }) },
     checkpoint: isKept ? best.step : null,
   };
 }
@@ -118,7 +125,7 @@ function barely(run: JudgedRun): Found | null {
   const accuracy = accuracyOf(run);
   const after = run.evaluations.findLast((one) => one.step > 0);
   const { base, tuned } = loss ?? (metric as Pair);
-  if (base === null || tuned === null) return null;
+  if (base === null) return null;
   const fall = loss === null ? null : base - tuned;
   const share = fall === null ? null : base > 0 ? fall / base : 0;
   const isLow =
@@ -136,7 +143,7 @@ function barely(run: JudgedRun): Found | null {
         : `${percent(accuracy)} of the tokens are right, and the evaluation loss ${rose ? 'rose' : 'fell'} from ${lossText(base)} to ${lossText(tuned)}`;
   return {
     kind: 'barely',
-    sentence: `${rose || (loss === null && tuned < base) ? 'Did not learn' : 'Barely learned'}: ${what} on ${rows(run.heldOutRows)} held out.${changes === null ? '' : ` Try ${changeWords(changes)}.`}`,
+    sentence: `${rose || (loss === null && tuned < base) ? 'Did not learn' : 'Barely learned'}: ${what} ${onHeldOut(run)}.${changes === null ? '' : ` Try ${changeWords(changes)}.`}`,
     changes,
     checkpoint: null,
   };
@@ -144,14 +151,14 @@ function barely(run: JudgedRun): Found | null {
 
 function learned(run: JudgedRun): Found {
   const { loss, metric, bestStep } = run;
-  const on = `on ${rows(run.heldOutRows)} held out`;
+  const on = onHeldOut(run);
   const kept = bestStep === null ? '' : ` It has the weights of step ${bestStep}, the best evaluation.`;
   if (loss === null) {
     const { name, base, tuned } = metric as NonNullable<typeof metric>;
     const before = base === null ? '' : ` from ${numberText(base)}`;
     return {
       ...{ kind: 'learned' as const, ...plain },
-      sentence: `Learned: ${name} rose${before} to ${numberText(tuned ?? 0)} ${on}.${kept}`,
+      sentence: `Learned: ${name} rose${before} to ${numberText(tuned)} ${on}.${kept}`,
     };
   }
   const accuracy = accuracyOf(run);
@@ -162,8 +169,8 @@ function learned(run: JudgedRun): Found {
       : ` ${percent(accuracy)} of the tokens are right${before === null ? '' : `, ${percent(before)} before`}.`;
   const change =
     loss.base === null
-      ? `Trained: the evaluation loss is ${lossText(loss.tuned as number)} ${on}.`
-      : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned as number)} ${on}.`;
+      ? `Trained: the evaluation loss is ${lossText(loss.tuned)} ${on}.`
+      : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned)} ${on}.`;
   return { ...{ kind: 'learned' as const, ...plain }, sentence: `${change}${right}${kept}` };
 }
 
@@ -174,30 +181,44 @@ const accuracyOf = ({ evaluations, bestStep }: JudgedRun): number | null =>
     : evaluations.find((one) => one.step === bestStep)
   )?.accuracy ?? null;
 
-/** More epochs where the steps were few, and a higher rate where it was lower than suits the model. */
-function better({ epochs, lastStep, learningRate, parameters }: JudgedRun): Judgement['changes'] {
-  const times = Math.min(4, enoughSteps / Math.max(1, lastStep));
-  const more = Math.min(mostEpochs, Math.ceil(epochs * times));
-  const suited = parameters === null ? null : suitedRate(parameters);
-  const isLow = suited !== null && learningRate < lowRate * suited;
-  if (more <= epochs && !isLow) return null;
-  return {
-    ...(more > epochs ? { num_train_epochs: more } : {}),
-    ...(isLow ? { learning_rate: suited } : {}),
-  };
+/** More steps where they were few, and a higher rate where it was lower than suits the model. */
+function better({ learningRate, suitedRate, ...run }: JudgedRun): Judgement['changes'] {
+  const isLow = suitedRate !== null && learningRate < lowRate * suitedRate;
+  const changes = { ...longer(run), ...(isLow ? { learning_rate: suitedRate } : {}) };
+  return Object.keys(changes).length === 0 ? null : changes;
 }
 
-const changeWords = ({ num_train_epochs: epochs, learning_rate: rate }: NonNullable<Judgement['changes']>) =>
+/** The limit that ended a training, raised until there are enough steps. */
+function longer({
+  epochs,
+  trainedEpochs,
+  maxSteps,
+  lastStep,
+}: Pick<JudgedRun, 'epochs' | 'trainedEpochs' | 'maxSteps' | 'lastStep'>): Record<string, number> {
+  const times = Math.min(mostTimes, enoughSteps / Math.max(1, lastStep));
+  if (maxSteps > 0) {
+    const steps = Math.ceil(maxSteps * times);
+    return steps > maxSteps ? { max_steps: steps } : {};
+  }
+  const isWhole = trainedEpochs >= wholeShare * epochs;
+  const more = Math.min(mostEpochs, Math.ceil(epochs * times));
+  return isWhole && more > epochs ? { num_train_epochs: more } : {};
+}
+
+const changeWords = ({
+  num_train_epochs: epochs,
+  max_steps: steps,
+  learning_rate: rate,
+}: NonNullable<Judgement['changes']>) =>
   [
     ...(epochs === undefined ? [] : [`${epochs} epochs`]),
+    ...(steps === undefined ? [] : [`${steps} steps`]),
     ...(rate === undefined ? [] : [`a learning rate of ${rate}`]),
   ].join(' and ');
 
-/** A number of rows; 0 if it is not known. */
-const rows = (count: number) =>
-  count === 0 ? 'rows' : `${count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;
+/** "on 40 held-out rows"; their number is 0 if it is not known. */
+const onHeldOut = ({ heldOutRows: count }: JudgedRun) =>
+  `on ${count === 0 ? '' : `${count.toLocaleString('en')} `}held-out ${count === 1 ? 'row' : 'rows'}`;
+const rows = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;
 const percent = (share: number) => `${Math.round(100 * share)}%`;
-/** Two decimals, or two digits of a small one. */
-const lossText = (value: number) =>
-  Math.abs(value) >= 0.1 ? value.toFixed(2) : String(Number(value.toPrecision(2)));
 const numberText = (value: number) => String(Number(value.toPrecision(3)));

@@ -1,5 +1,6 @@
 import { quantizations } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
+import { suitedRate } from '../../contract/training/presets.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { heldOutRows } from '../training/estimate/steps.ts';
@@ -93,11 +94,13 @@ function readJudgement(
     evaluations,
     heldOutRows: validation?.rows ?? heldOutRows(dataset?.rows ?? 0, settings?.eval_split ?? 0),
     epochs: settings?.num_train_epochs ?? 1,
+    trainedEpochs: job.lastMetric?.epoch ?? 0,
+    maxSteps: Math.max(0, settings?.max_steps ?? 0),
     learningRate: settings?.learning_rate ?? 0,
+    suitedRate: suitedRate(job.strategy, parametersOf(job)),
     lastStep: job.lastMetric?.step ?? 0,
     bestStep: job.resultMetrics?.best_step ?? null,
     kept,
-    parameters: parametersOf(job),
     warnings: validation == null ? [] : overlaps(events, job.id),
   });
 }

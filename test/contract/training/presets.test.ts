@@ -4,6 +4,7 @@ import {
   type PresetFacts,
   presetNames,
   presetSettings,
+  suitedRate,
   usualValidationShare,
 } from '../../../src/contract/training/presets.ts';
 
@@ -116,6 +117,13 @@ test('the rows of a step are computed as many at once as memory allows', () => {
 test('without held-out rows no checkpoint is the best, and a run of rlhf has no preset', () => {
   assert.is(of('thorough', { heldOutRows: 0 }).keep_best, false);
   assert.is(presetSettings('quick', facts({ strategy: 'rlhf' })), null);
+});
+
+test('a rate suits a strategy as the presets have it, and none is known for rlhf or a model of unknown size', () => {
+  for (const strategy of ['sft', 'dpo'])
+    assert.is(suitedRate(strategy, 135e6), of('quick', { strategy, parameters: 135e6 }).learning_rate);
+  assert.equal([suitedRate('sft', 135e6), suitedRate('dpo', 135e6)], [1e-3, 3e-4]);
+  assert.equal([suitedRate('rlhf', 135e6), suitedRate('sft', null)], [null, null]);
 });
 
 test('a tenth is held out of fifty rows and more, and never more than 200', () => {

@@ -25,7 +25,7 @@ function completed(change: Partial<Job>, frames: readonly [type: string, payload
   store.jobs.update(id, {
     startedAt: '2026-01-01T00:00:00.000Z',
     endedAt: '2026-01-01T00:00:20.000Z',
-    lastMetric: { step: 8 },
+    lastMetric: { step: 8, epoch: 2 },
     ...change,
   });
   store.transaction(() => {
@@ -77,7 +77,7 @@ test('the base and the trained model are told side by side, with the answers of 
     reason: null,
     judgement: {
       kind: 'learned',
-      sentence: 'Learned: the evaluation loss fell from 2.31 to 0.42 on 20 rows held out.',
+      sentence: 'Learned: the evaluation loss fell from 2.31 to 0.42 on 20 held-out rows.',
       notes: [],
       changes: null,
       checkpoint: null,

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { lossText } from '../../../src/contract/training/loss-text.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { isToldInPercent } from '../evaluation-words.ts';
@@ -77,15 +78,10 @@ function verdictSentence(job: JobDetail, { loss, metric, duration_seconds: secon
 }
 
 /** A figure before and after; only after if it was not measured before. */
-const change = ({ base, tuned }: Pair, text: (value: number | null) => string) =>
+const change = ({ base, tuned }: Pair, text: (value: number) => string) =>
   base === null ? text(tuned) : `${text(base)} → ${text(tuned)}`;
 
-/** A loss with two decimals, or two digits if it is small. */
-const lossText = (value: number | null) =>
-  value !== null && Math.abs(value) >= 0.1 ? value.toFixed(2) : formatNumber(value, 2);
-
-function shortText(name: string, value: number | null): string {
-  if (value === null) return formatNumber(value);
+function shortText(name: string, value: number): string {
   if (isToldInPercent(name)) return formatNumber(100 * value, 3);
   return name.includes('/') ? metricText(name, value) : formatNumber(value, 3);
 }

@@ -76,7 +76,7 @@ export const job = v.object({
   ...identity,
 });
 export const jobs = v.object({ jobs: v.array(job), total: v.number() });
-const measured = { base: v.nullable(v.number()), tuned: v.nullable(v.number()) };
+const measured = { base: v.nullable(v.number()), tuned: v.number() };
 /** What a completed job gained: figures and answers of the base model and of the trained one. */
 const verdict = v.object({
   /** Whether the exported file matches the trained model; `null` without a file. */
