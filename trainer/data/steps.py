@@ -1,6 +1,6 @@
 """The validation split and the number of optimizer steps, from the settings alone.
 
-`src/domain/training/estimate/steps.ts` computes the same before a run; a test compares the two.
+`src/contract/training/steps.ts` computes the same before a run; a test compares the two.
 """
 
 from __future__ import annotations

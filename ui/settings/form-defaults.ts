@@ -6,6 +6,7 @@ import {
   presetSettings,
   usualValidationShare,
 } from '../../src/contract/training/presets.ts';
+import { heldOutRows, totalSteps } from '../../src/contract/training/steps.ts';
 import { datasets, settings } from '../state/app.ts';
 import { draft } from '../state/draft.ts';
 import { presetFacts } from '../state/preset-facts.ts';
@@ -29,7 +30,7 @@ function facts(): PresetFacts | null {
   const [rows, recommended, known] = [rowsOf(dataset), settings.value.value, presetFacts.value];
   if (rows === null || recommended === null) return null;
   const { eval_split: share = validationShare() ?? 0 } = readSettings(draft.value, ['eval_split']);
-  const held = validationDataset === '' ? Math.round(rows * Number(share)) : 0;
+  const held = validationDataset === '' ? heldOutRows(rows, Number(share)) : 0;
   return {
     strategy,
     rows: Math.max(1, rows - held),
@@ -49,11 +50,10 @@ export function presetOf(name: PresetName): {
   const known = facts();
   const found = known && presetSettings(name, known);
   if (known === null || found === null) return null;
-  const ofStep = found.per_device_train_batch_size * found.gradient_accumulation_steps;
-  const { rows, secondsPerRow } = known;
+  const { strategy, rows, secondsPerRow } = known;
   return {
     settings: found,
-    steps: Math.ceil(found.num_train_epochs * Math.ceil(rows / ofStep)),
+    steps: totalSteps({ ...found, max_steps: -1, eval_split: 0 }, strategy, rows),
     seconds: secondsPerRow === null ? null : secondsPerRow * rows * found.num_train_epochs,
   };
 }

@@ -1,7 +1,7 @@
 import type { Settings } from '../../contract/settings.ts';
+import { totalSteps } from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue, inSentences } from '../../errors.ts';
 import { refusal } from '../../faults.ts';
-import { totalSteps } from '../training/estimate/steps.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 
 /** A request for a job in the terms of OpenAI's API; an absent hyperparameter is chosen by Hone. */

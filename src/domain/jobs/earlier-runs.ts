@@ -1,9 +1,9 @@
 import { type JobState, phasesOf } from '../../contract/jobs.ts';
 import type { Settings } from '../../contract/settings.ts';
+import { heldOutRows } from '../../contract/training/steps.ts';
 import type { Store } from '../../db/store.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import type { StepTime } from '../training/estimate/step-times.ts';
-import { heldOutRows } from '../training/estimate/steps.ts';
 import type { TimedRun } from '../training/estimate/time-estimate.ts';
 
 /** The newest runs of a model that are looked at. */

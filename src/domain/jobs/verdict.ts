@@ -1,9 +1,9 @@
 import { quantizations } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { suitedRate } from '../../contract/training/presets.ts';
+import { heldOutRows } from '../../contract/training/steps.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
-import { heldOutRows } from '../training/estimate/steps.ts';
 import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgement.ts';
 
 /** A prompt with the answer that is wanted, if it is known, and the answers of the models. */

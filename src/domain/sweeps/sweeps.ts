@@ -1,5 +1,6 @@
 import { settings } from '../../contract/settings.ts';
 import { directionOf, type SweepState } from '../../contract/sweeps.ts';
+import { totalSteps } from '../../contract/training/steps.ts';
 import type { Store } from '../../db/store.ts';
 import type { NewSweep } from '../../db/tables/sweeps.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
@@ -10,7 +11,6 @@ import type { Description } from '../../trainer/protocol.ts';
 import type { Frame, FrameLog } from '../events/frame-log.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Jobs } from '../jobs/jobs.ts';
-import { totalSteps } from '../training/estimate/steps.ts';
 import type { JudgedRequest } from '../training/judge-request.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import { evaluationsForCulling } from './halving.ts';

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { defaultQuantizations, type Quantization } from '../../contract/models/quantizations.ts';
 import type { RowShape } from '../../contract/rows.ts';
+import { promptsPerStep, type StepSettings, trainingRows } from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { withAdapter } from '../base-models/adapter-base.ts';
@@ -14,7 +15,6 @@ import type { Datasets } from '../datasets/datasets.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
-import { promptsPerStep, type StepSettings, trainingRows } from './estimate/steps.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 

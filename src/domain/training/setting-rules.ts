@@ -1,7 +1,7 @@
 import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
+import { answersPerPrompt, shareOfStep } from '../../contract/training/steps.ts';
 import type { Faults } from '../../faults.ts';
 import { defaultStrategy } from '../machine/trainer-registry.ts';
-import { answersPerPrompt, shareOfStep } from './estimate/steps.ts';
 import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 

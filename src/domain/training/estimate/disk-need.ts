@@ -1,6 +1,6 @@
 import { type Quantization, quantizations } from '../../../contract/models/quantizations.ts';
 import type { Settings } from '../../../contract/settings.ts';
-import { type StepSettings, totalSteps } from './steps.ts';
+import { type StepSettings, totalSteps } from '../../../contract/training/steps.ts';
 
 /** The settings that affect disk usage. */
 export type DiskSettings = StepSettings &

@@ -1,5 +1,6 @@
 import type { Profile } from '../../../contract/profiles.ts';
 import type { Settings } from '../../../contract/settings.ts';
+import { heldOutRows, mayBecomeSeveral, totalSteps } from '../../../contract/training/steps.ts';
 import { sharedCache } from '../../../hub/cached-model.ts';
 import { locateBase } from '../../base-models/adapter-base.ts';
 import { checkBase } from '../../base-models/base-model.ts';
@@ -21,7 +22,6 @@ import type { Estimate, Precision } from './estimate.ts';
 import { type OtherRun, type Reserved, reservedAdvice, stillTakes } from './other-runs.ts';
 import { exportAdvice, fitAdvice } from './plan-advice.ts';
 import { type RunNeed, runNeed } from './run-need.ts';
-import { heldOutRows, mayBecomeSeveral, totalSteps } from './steps.ts';
 import { estimateTime, type TimedRun, type TimeEstimate } from './time-estimate.ts';
 
 /** What a run needs, what is available, and how to make it fit. */

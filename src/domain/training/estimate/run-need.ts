@@ -1,10 +1,10 @@
 import type { Settings } from '../../../contract/settings.ts';
+import { shareOfStep } from '../../../contract/training/steps.ts';
 import type { ModelSize } from '../../base-models/model-size.ts';
 import type { JudgedChoices } from '../judge-choices.ts';
 import { runsOnCuda } from '../settings.ts';
 import type { DiskNeed } from './disk-need.ts';
 import { type Estimate, estimate, type Precision, simpleEstimate } from './estimate.ts';
-import { shareOfStep } from './steps.ts';
 
 /** What a run needs, as precisely as the model's size is known. */
 export interface RunNeed {

@@ -1,6 +1,6 @@
 import type { Settings } from '../../../contract/settings.ts';
+import { trainingRows } from '../../../contract/training/steps.ts';
 import { fixedShare, type StepTime } from './step-times.ts';
-import { trainingRows } from './steps.ts';
 
 /** What an earlier run of the same model took on this machine. */
 export interface TimedRun {

@@ -9,7 +9,7 @@ import {
   type StepSettings,
   shareOfStep,
   totalSteps,
-} from '../../../src/domain/training/estimate/steps.ts';
+} from '../../../src/contract/training/steps.ts';
 import { root } from '../../service.ts';
 
 /** The trainer's function over every case, told as numbers in a line each: once for all of them. */
@@ -97,6 +97,10 @@ test(`every size from ${from} to ${to}, with ${settings.length} settings of each
     line += 1;
   }
   assert.is(line, lines.length);
+});
+
+test('none is held out of no rows', () => {
+  assert.is(heldOutRows(0, 0.1), 0);
 });
 
 test.run();

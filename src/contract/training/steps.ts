@@ -1,5 +1,5 @@
-import type { RowShape } from '../../../contract/rows.ts';
-import type { Settings } from '../../../contract/settings.ts';
+import type { RowShape } from '../rows.ts';
+import type { Settings } from '../settings.ts';
 
 /** The settings that affect the number of steps. */
 export type StepSettings = Pick<
@@ -22,9 +22,9 @@ function roundHalfEven(value: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
-/** The number of rows held out for validation (trainer/data/steps.py, `held_out_rows`). */
+/** The number of rows held out for validation (trainer/data/steps.py, `held_out_rows`); none of no rows. */
 export function heldOutRows(rows: number, evalSplit: number): number {
-  if (evalSplit <= 0) return 0;
+  if (evalSplit <= 0 || rows <= 0) return 0;
   return Math.min(Math.max(1, roundHalfEven(rows * evalSplit)), rows - 1);
 }
 

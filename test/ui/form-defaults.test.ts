@@ -1,0 +1,23 @@
+/** The numbers that the form gives to settings that are left alone. */
+import './page-globals.ts';
+
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { formDefaults } from '../../ui/settings/form-defaults.ts';
+import { datasets, settings } from '../../ui/state/app.ts';
+import { draft } from '../../ui/state/draft.ts';
+
+test.before.each(() => {
+  settings.put({ per_device_train_batch_size: 8 } as never);
+  datasets.put([{ filename: 'sixty.jsonl', num_examples: 60 }] as never);
+  draft.change({ dataset: 'sixty.jsonl', preset: 'balanced', settings: {} });
+});
+
+test('as many rows are held out as the service holds out', () => {
+  draft.setting('eval_split', '0.005');
+  assert.is(formDefaults().keep_best, true, 'one row at least');
+  draft.setting('eval_split', '0');
+  assert.is(formDefaults().keep_best, false);
+});
+
+test.run();
