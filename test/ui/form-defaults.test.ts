@@ -3,7 +3,7 @@ import './page-globals.ts';
 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { formDefaults } from '../../ui/settings/form-defaults.ts';
+import { choosePreset, formDefaults } from '../../ui/settings/form-defaults.ts';
 import { datasets, settings } from '../../ui/state/app.ts';
 import { draft } from '../../ui/state/draft.ts';
 
@@ -18,6 +18,15 @@ test('as many rows are held out as the service holds out', () => {
   assert.is(formDefaults().keep_best, true, 'one row at least');
   draft.setting('eval_split', '0');
   assert.is(formDefaults().keep_best, false);
+});
+
+test('a preset replaces what was written for its settings, also before a dataset is chosen', () => {
+  const written = { num_train_epochs: '2', learning_rate: '1e-5', lora_r: '8' };
+  for (const dataset of ['', 'sixty.jsonl']) {
+    draft.change({ dataset, settings: written });
+    choosePreset('quick');
+    assert.equal([draft.value.preset, draft.value.settings], ['quick', { lora_r: '8' }], dataset);
+  }
 });
 
 test.run();

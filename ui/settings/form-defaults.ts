@@ -3,6 +3,7 @@ import {
   type PresetFacts,
   type PresetName,
   type PresetSettings,
+  presetSettingNames,
   presetSettings,
   usualValidationShare,
 } from '../../src/contract/training/presets.ts';
@@ -56,6 +57,13 @@ export function presetOf(name: PresetName): {
     steps: totalSteps({ ...found, max_steps: -1, eval_split: 0 }, strategy, rows),
     seconds: secondsPerRow === null ? null : secondsPerRow * rows * found.num_train_epochs,
   };
+}
+
+/** Takes the numbers of a preset, also for settings that were changed. */
+export function choosePreset(preset: PresetName): void {
+  const chosen: readonly string[] = presetSettingNames;
+  const own = Object.entries(draft.value.settings).filter(([name]) => !chosen.includes(name));
+  draft.change({ preset, settings: Object.fromEntries(own) });
 }
 
 /** What the form gives values to if they are left alone: those of its preset, and the share to hold out. */

@@ -19,14 +19,14 @@ export interface PresetFacts {
 }
 
 /** The settings that a preset gives values to. */
-export type PresetSettings = Pick<
-  SettingValues,
-  | 'num_train_epochs'
-  | 'learning_rate'
-  | 'per_device_train_batch_size'
-  | 'gradient_accumulation_steps'
-  | 'keep_best'
->;
+export const presetSettingNames = [
+  'num_train_epochs',
+  'learning_rate',
+  'per_device_train_batch_size',
+  'gradient_accumulation_steps',
+  'keep_best',
+] as const;
+export type PresetSettings = Pick<SettingValues, (typeof presetSettingNames)[number]>;
 
 interface Preset {
   readonly label: string;
@@ -34,7 +34,7 @@ interface Preset {
   readonly passes: number;
   /** Few rows are seen more often, until there are as many steps: an adapter begins at zero. */
   readonly steps: number;
-  /** Many passes over a handful of rows would only be learned by heart. */
+  /** Many passes over a handful of rows would only be memorized. */
   readonly mostPasses: number;
   /** A training that is known to take longer gets fewer passes, as long as its steps are enough. */
   readonly seconds: number;

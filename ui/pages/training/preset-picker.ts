@@ -4,7 +4,7 @@ import { type PresetName, presetNames, presets } from '../../../src/contract/tra
 import { formatCount, formatDuration, formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { option } from '../../elements/parts.ts';
-import { presetOf } from '../../settings/form-defaults.ts';
+import { choosePreset, presetOf } from '../../settings/form-defaults.ts';
 import { datasets, settings } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
 import { presetFacts } from '../../state/preset-facts.ts';
@@ -28,20 +28,10 @@ export class PresetPicker extends LightElement {
     return html`<div class="form-row">
       <span class="form-row-label" id="preset">Training</span>
       <div class="options presets" role="radiogroup" aria-labelledby="preset">
-        ${presetNames.map((name) => option('preset', name, presets[name].label, words(name), preset === name, () => choose(name)))}
+        ${presetNames.map((name) => option('preset', name, presets[name].label, words(name), preset === name, () => choosePreset(name)))}
       </div>
     </div>`;
   }
-}
-
-/** Takes the numbers of a preset, also for settings that were changed. */
-function choose(name: PresetName): void {
-  const own = Object.entries(draft.value.settings);
-  const chosen: readonly string[] = Object.keys(presetOf(name)?.settings ?? {});
-  draft.change({
-    preset: name,
-    settings: Object.fromEntries(own.filter(([setting]) => !chosen.includes(setting))),
-  });
 }
 
 /** A preset in numbers. */
