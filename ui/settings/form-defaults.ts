@@ -37,7 +37,7 @@ function facts(): PresetFacts | null {
     rows: Math.max(1, rows - held),
     heldOutRows: validationDataset === '' ? held : (rowsOf(validationDataset) ?? 0),
     parameters: known?.parameters ?? null,
-    secondsPerRow: known?.secondsPerRow ?? null,
+    secondsPerRow: known?.passSeconds == null ? null : known.passSeconds / Math.max(1, rows),
     rowsAtOnce: known?.onGpu === false ? rowsAtOnceOnProcessor : recommended.per_device_train_batch_size,
   };
 }

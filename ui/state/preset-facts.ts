@@ -1,11 +1,15 @@
 import type { PresetFacts } from '../../src/contract/training/presets.ts';
 import { service } from '../api/service.ts';
-import { datasets } from './app.ts';
+import { connection } from './app.ts';
 import { type Draft, draft, mergesAdapter } from './draft.ts';
 import { Store } from './store.ts';
 
 /** What the service knows of a model and a dataset together. */
-type Facts = Pick<PresetFacts, 'parameters' | 'secondsPerRow'> & { readonly onGpu: boolean };
+type Facts = Pick<PresetFacts, 'parameters'> & {
+  /** How long one pass over all rows of the dataset takes; `null` if unknown. */
+  readonly passSeconds: number | null;
+  readonly onGpu: boolean;
+};
 type Parts = Pick<Draft, 'task' | 'strategy' | 'provider' | 'model' | 'mergeFor' | 'dataset'>;
 
 const editPauseMs = 350;
@@ -22,6 +26,8 @@ const onePass = {
 /** The facts that presets are computed from, for the model and the dataset of the draft; `null` while unknown. */
 class PresetFactsStore extends Store<Facts | null> {
   #asked = '';
+  /** Whether what was asked last got no answer. */
+  #hasFailed = false;
   #asking: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #answered: Promise<void> = Promise.resolve();
@@ -29,6 +35,10 @@ class PresetFactsStore extends Store<Facts | null> {
 
   constructor() {
     super(null);
+    // The service was restarted, or the network is back.
+    connection.subscribe(() => {
+      if (connection.value.state === 'live') this.#tryAgain();
+    });
   }
 
   /** Asks for the facts of the draft, if its model or dataset is another one. */
@@ -38,6 +48,7 @@ class PresetFactsStore extends Store<Facts | null> {
     const asked = JSON.stringify(parts);
     if (asked === this.#asked) return;
     this.#asked = asked;
+    this.#hasFailed = false;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#asking?.abort();
     this.#answer();
@@ -49,10 +60,23 @@ class PresetFactsStore extends Store<Facts | null> {
     this.#timer = setTimeout(() => void this.#ask(parts, asked), editPauseMs);
   }
 
-  /** Resolves when the facts of the draft are known, or cannot be known soon. */
+  /** Resolves when the facts of the draft are known, or cannot be known soon; asks again if the last try failed. */
   async ready(): Promise<void> {
+    this.#tryAgain();
     this.follow();
-    await Promise.race([this.#answered, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const patience = new Promise((resolve) => {
+      timer = setTimeout(resolve, patienceMs);
+    });
+    await Promise.race([this.#answered, patience]);
+    clearTimeout(timer);
+  }
+
+  /** Asks once more, if the last try failed. */
+  #tryAgain(): void {
+    if (!this.#hasFailed) return;
+    this.#asked = '';
+    this.follow();
   }
 
   async #ask({ model, mergeFor, ...parts }: Parts, asked: string): Promise<void> {
@@ -62,12 +86,11 @@ class PresetFactsStore extends Store<Facts | null> {
     const body = { ...parts, ...merge, ...onePass, model_name: model };
     const estimate = await service.estimate(body, asking.signal).catch(() => null);
     if (asked !== this.#asked) return;
-    const rows = datasets.value.value?.find(({ filename }) => filename === parts.dataset)?.num_examples;
-    const seconds = estimate?.time?.train_seconds ?? null;
-    if (estimate !== null)
+    if (estimate === null) this.#hasFailed = true;
+    else
       this.set({
         parameters: estimate.parameters,
-        secondsPerRow: seconds === null || !rows ? null : seconds / rows,
+        passSeconds: estimate.time?.train_seconds ?? null,
         onGpu: estimate.available.memory_of === 'gpu',
       });
     this.#answer();
