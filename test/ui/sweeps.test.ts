@@ -15,7 +15,7 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, failuresOf, openGroup, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, failuresOf, openGroup, openPage, sees, settled } from './browser.ts';
 import { storeSweep } from './stored-sweep.ts';
 
 let service: TestService;
@@ -152,12 +152,20 @@ test('the form says at once what is missing, starts a sweep, and its page follow
     settings: { max_steps: '6000', eval_steps: '20', eval_split: '0' },
   };
   await page.evaluate((text) => localStorage.setItem('hone.draft', text), JSON.stringify(draft));
+  const facts = page.waitForResponse('**/api/estimate');
   await page.reload();
+  await (await facts).finished();
   const start = page.getByRole('button', { name: 'Start sweep' });
   const missing = page.locator('.plan .notes li');
   await until(async () => (await missing.count()) === 1, 'the share alone is missing');
-  await page.getByLabel('Validation share').fill('0.1');
+  const share = page.getByLabel('Validation share');
+  await share.fill('0.2');
   await page.getByText('Trials run in the same queue').waitFor();
+  await share.fill('');
+  await settled(page);
+  assert.is(await share.inputValue(), '', 'nothing is put into a field that is being edited');
+  await share.blur();
+  await until(async () => (await share.inputValue()) === '0.1', 'an empty field has the usual share');
   await page.getByRole('button', { name: 'Remove Learning rate' }).click();
   await missing.getByText('Add a setting that varies.').waitFor();
   assert.ok(await start.isDisabled());
@@ -168,7 +176,7 @@ test('the form says at once what is missing, starts a sweep, and its page follow
   await missing.getByText('There are 3 combinations').waitFor();
   await add.selectOption('learning_rate');
   const rate = page.getByRole('group', { name: 'Learning rate' });
-  assert.is(await rate.getByLabel('From').inputValue(), '0.00002');
+  assert.is(await rate.getByLabel('From').inputValue(), '0.0003', 'a tenth of the rate for so few weights');
   await rate.getByLabel('To').fill('7');
   await missing.getByText('Learning rate must be above 0 to 1.').waitFor();
   await rate.getByLabel('To').fill('0.00001');

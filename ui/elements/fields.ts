@@ -31,7 +31,7 @@ export function rangeField(
   </div>`;
 }
 
-/** A field for one line of text, with its hint and what is wrong with it. */
+/** A field for one line of text, with its hint and what is wrong with it. @param leave is called after a change. */
 export function textField(
   field: {
     readonly name: string;
@@ -46,6 +46,7 @@ export function textField(
     readonly hasFocus?: boolean;
   },
   set: (text: string) => void,
+  leave?: (text: string) => void,
 ): TemplateResult {
   const { name, id, value, hint, fault = false, placeholder, maxLength, inputMode, hasFocus = false } = field;
   const isTold = typeof fault === 'string';
@@ -67,6 +68,7 @@ export function textField(
       aria-invalid=${fault === false ? nothing : 'true'}
       .value=${value}
       @input=${(event: Event) => set((event.target as HTMLInputElement).value)}
+      @change=${(event: Event) => leave?.((event.target as HTMLInputElement).value)}
     />
     ${hint === undefined ? nothing : html`<p class="hint" id="${id}-hint">${hint}</p>`}
     ${isTold ? html`<p class="fault" id="${id}-fault">${fault}</p>` : nothing}

@@ -40,6 +40,10 @@ export class NewSweep extends LightElement {
     void datasets.refresh();
   }
 
+  protected override willUpdate(): void {
+    presetFacts.follow();
+  }
+
   private get _dimensions() {
     return dimensionFields(sweepDraft.value, draft.value.strategy);
   }
@@ -148,18 +152,23 @@ export class NewSweep extends LightElement {
   }
 
   private _split(): TemplateResult {
+    const given = String(formDefaults().eval_split || '');
     return html`<div class="fields">
       ${textField(
         {
           name: 'Validation share',
           id: 'sweep-split',
-          value: draft.value.settings.eval_split ?? String(formDefaults().eval_split || ''),
-          hint: 'The fraction of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.',
+          value: draft.value.settings.eval_split ?? given,
+          hint: 'The share of rows on which trials are compared. They are not trained on. 0.1 holds out one in ten.',
           fault: !this._isValidated,
           placeholder: '0.1',
           inputMode: 'decimal',
         },
-        (text) => draft.setting('eval_split', text || null),
+        (text) => draft.setting('eval_split', text === given ? null : text),
+        // An emptied field stays empty while edited.
+        (text) => {
+          if (text.trim() === '') draft.setting('eval_split', null);
+        },
       )}
     </div>`;
   }
