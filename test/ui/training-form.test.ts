@@ -23,6 +23,7 @@ import {
   openGroup,
   openPage,
   sees,
+  settled,
   typeModel,
 } from './browser.ts';
 
@@ -251,6 +252,16 @@ test('the task is that of the rows, until another one is chosen', async () => {
   await startNote(page)
     .getByText(/This task and strategy need the fields/)
     .waitFor();
+  await page.getByRole('link', { name: 'Runs', exact: true }).first().click();
+  await page.getByRole('link', { name: 'New training' }).first().click();
+  for (const again of ['returning', 'a reload']) {
+    await startNote(page)
+      .getByText(/This task and strategy need the fields/)
+      .waitFor();
+    await settled(page);
+    assert.is(await task.inputValue(), 'extractive-question-answering', `after ${again}`);
+    await page.reload();
+  }
   await choose(page, 'Dataset', 'support.jsonl');
   await becomes('text-generation');
   assert.equal(faults, []);

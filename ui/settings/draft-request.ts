@@ -64,6 +64,7 @@ export function fillDraft(request: Readonly<Record<string, unknown>>): void {
     custom: true,
     mergeFor: request.merge_adapter === true ? text('model_name') : '',
     dataset: text('dataset'),
+    fittedTo: text('dataset'),
     validationDataset: text('validation_dataset'),
     provider: text('provider', 'standard'),
     strategy,

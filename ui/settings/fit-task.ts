@@ -1,5 +1,5 @@
 import type { Choices } from '../api/types.ts';
-import { choices } from '../state/app.ts';
+import { choices, datasets } from '../state/app.ts';
 import { shapesFor, trains } from '../state/choice-words.ts';
 import { draft } from '../state/draft.ts';
 
@@ -17,8 +17,17 @@ export function chooseTask(task: string, strategy?: string): void {
   });
 }
 
+/** Chooses the task by the fields of the dataset, once for each dataset: another task may then be meant. */
+export function fitDataset(): void {
+  const { dataset, fittedTo } = draft.value;
+  const shape = datasets.value.value?.find(({ filename }) => filename === dataset)?.shape;
+  if (dataset === fittedTo || shape === undefined || choices.value.value === null) return;
+  draft.change({ fittedTo: dataset });
+  if (shape !== null) fitTask(shape);
+}
+
 /** Chooses a task for rows of a shape, unless the present one takes them. */
-export function fitTask(shape: string): void {
+function fitTask(shape: string): void {
   const told = choices.value.value;
   const fits = shapesFor(draft.value)?.some((one) => one === shape) ?? true;
   if (told === null || fits) return;

@@ -12,6 +12,8 @@ export interface Draft {
   /** The model whose adapter is to be merged first; empty for none. Another model is not meant by it. */
   readonly mergeFor: string;
   readonly dataset: string;
+  /** The dataset whose task was chosen by its fields, or by a request that names both: another task is then meant. */
+  readonly fittedTo: string;
   /** The dataset to validate on instead of a part of the other; empty for none. */
   readonly validationDataset: string;
   readonly provider: string;
@@ -29,6 +31,7 @@ const initial: Draft = {
   custom: false,
   mergeFor: '',
   dataset: '',
+  fittedTo: '',
   validationDataset: '',
   provider: 'standard',
   strategy: 'sft',

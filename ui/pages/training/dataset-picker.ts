@@ -4,7 +4,7 @@ import { service } from '../../api/service.ts';
 import type { Dataset, DatasetDetail, Uploaded } from '../../api/types.ts';
 import { formatAgo, formatCount, formatMegabytes } from '../../elements/format.ts';
 import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { fitTask } from '../../settings/fit-task.ts';
+import { fitDataset } from '../../settings/fit-task.ts';
 import { choices, datasets } from '../../state/app.ts';
 import { shapeFields, shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
@@ -23,8 +23,6 @@ export class DatasetPicker extends LightElement {
   @state() private _deleting = false;
   @state() private _detail: DatasetDetail | null = null;
   private _detailOf = '';
-  /** The dataset whose fields the task was last chosen by. */
-  private _fittedTo = '';
   /** Whether the first rows are shown: also those of the dataset that is chosen next. */
   private _isOpen = false;
 
@@ -38,25 +36,17 @@ export class DatasetPicker extends LightElement {
     const { value, loading } = datasets.value;
     const isGone = (name: string) =>
       name !== '' && value !== null && !loading && !value.some(({ filename }) => filename === name);
-    if (isGone(dataset)) draft.change({ dataset: '' });
+    // Another file may get its name.
+    if (isGone(dataset)) draft.change({ dataset: '', fittedTo: '' });
     if (isGone(validationDataset) || (dataset !== '' && dataset === validationDataset)) {
       draft.change({ validationDataset: '' });
     }
-    this._fit();
+    fitDataset();
     if (dataset !== this._detailOf) {
       this._detailOf = dataset;
       this._detail = null;
       if (dataset !== '') void this._readDetail(dataset);
     }
-  }
-
-  /** Chooses the task by the fields of a dataset, once for each dataset: another task may then be meant. */
-  private _fit(): void {
-    const { dataset } = draft.value;
-    const shape = datasets.value.value?.find(({ filename }) => filename === dataset)?.shape;
-    if (dataset === this._fittedTo || shape === undefined || choices.value.value === null) return;
-    this._fittedTo = dataset;
-    if (shape !== null) fitTask(shape);
   }
 
   /** Chooses a dataset, and reads it again if it was replaced. */
