@@ -139,7 +139,7 @@ def _read(key: str, config: ModelConfig, stored: Mapping[str, safe_open]) -> tup
         return plain, convert_moe_packed_tensors(value, get(f"{plain}_scales"))
     if method == "fp8" and f"{key}_scale_inv" in stored:
         scales = get(f"{key}_scale_inv").float()
-        spread = packed.spread(scales, value.shape, packed.sizes(quantization), key)
+        spread = packed.spread(scales, value.shape, packed.block_sizes_of(quantization), key)
         return key, (value.float() * spread).bfloat16()
     if method == "bitsandbytes" and f"{key}.absmax" in stored:
         from bitsandbytes.functional import QuantState, dequantize_4bit

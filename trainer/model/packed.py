@@ -1,5 +1,5 @@
-"""Weights that are stored as codes of a few bits, as GPTQ, AWQ and compressed-tensors publish them, and what
-they stand for, without those packages."""
+"""The dequantized values of packed integers and floats, as GPTQ, AWQ and compressed-tensors publish them,
+without those packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Get = Callable[[str], "Tensor"]
 
-# What is read here of each method, as `forms` calls it.
+# The forms of each method that are read here, as `forms` calls them.
 FORMS: dict[str, tuple[str, ...]] = {
     "gptq": ("gptq", "gptq_v2"),
     "awq": ("gemm",),
@@ -26,15 +26,15 @@ FORMS: dict[str, tuple[str, ...]] = {
         *("nvfp4-pack-quantized", "mxfp4-pack-quantized"),
     ),
 }
-# The tensor of a layer's codes, and those beside it.
-CODES = re.compile(r"\.(qweight|weight_packed)$")
-BESIDE = re.compile(
+# The packed weight of a layer, and the tensors that belong to it.
+PACKED = re.compile(r"\.(qweight|weight_packed)$")
+PARAMETERS = re.compile(
     r"\.(qzeros|scales|g_idx)$|\.weight_(scale|zero_point|shape|g_idx|global_scale)$"
     r"|\.(input|output|[kqv])_(global_)?(scale|zero_point)$"
 )
-# Where AWQ puts the eight columns that are in 32 bits.
+# Where AWQ packs the eight columns of a word of 32 bits.
 AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)
-# What the eight codes without a sign of FP4 stand for.
+# The values of the eight codes of FP4 without a sign.
 FP4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
@@ -57,15 +57,15 @@ def forms(stored: Quantization) -> list[str]:
 
 
 def read(key: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> tuple[str, Tensor] | None:
-    """The name and value of the weight whose codes are the tensor `key`, in the type of its scales or
-    bfloat16; of any other tensor what it is; None for those that belong to codes.
+    """The name and the dequantized values of the weight that is stored in the tensor `key`, in the type of
+    its scales or bfloat16; any other tensor as it is; None for scales, zero points and the like.
 
     `stored` is the model's `quantization_config`, and `get` reads the tensors for which `has` is true.
     Failure `bad_model` for shapes that do not fit each other.
     """
-    if BESIDE.search(key):
+    if PARAMETERS.search(key):
         return None
-    stem = CODES.sub("", key) if CODES.search(key) else key.removesuffix(".weight")
+    stem = PACKED.sub("", key) if PACKED.search(key) else key.removesuffix(".weight")
     name = f"{stem}.weight"
     if key.endswith(".qweight"):
         values = (_awq if stored.get("quant_method") == "awq" else _gptq)(stem, stored, has, get)
@@ -73,18 +73,18 @@ def read(key: str, stored: Quantization, has: Callable[[str], bool], get: Get) -
         values = _packed(name, stored, has, get)
     elif has(f"{name}_scale") and get(key).dtype.itemsize == 1:
         zeros = get(f"{name}_zero_point").float() if has(f"{name}_zero_point") else None
-        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, sizes(stored), name)
+        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, block_sizes_of(stored), name)
     else:
         return key, get(key)
     scales = get(f"{stem}.scales" if has(f"{stem}.scales") else f"{name}_scale")
     return name, values.to(scales.dtype if scales.dtype.itemsize == 2 else _bfloat16())
 
 
-def spread(blocks: Tensor, shape: Sequence[int], sizes: list[int], name: str) -> Tensor:
+def spread(blocks: Tensor, shape: Sequence[int], block_sizes: list[int], name: str) -> Tensor:
     """The values of `blocks` (rows / m, columns / n), of rows or of one block, for a tensor of `shape` (…,
     rows, columns).
 
-    The last block of an axis may be smaller; then the size of the others is one of `sizes`. Failure
+    The last block of an axis may be smaller; then the size of the others is one of `block_sizes`. Failure
     `bad_model` where none fits.
     """
     if blocks.numel() == 1:
@@ -95,7 +95,7 @@ def spread(blocks: Tensor, shape: Sequence[int], sizes: list[int], name: str) ->
         total, count = shape[axis], blocks.shape[axis]
         if count == 1:
             continue
-        size = next((size for size in sizes if math.ceil(total / size) == count), None)
+        size = next((size for size in block_sizes if math.ceil(total / size) == count), None)
         if size is None and total % count:
             raise _misfit(name, f"{total} values in {count} blocks")
         blocks = blocks.repeat_interleave(size or total // count, dim=axis).narrow(axis, 0, total)
@@ -123,23 +123,23 @@ def _gptq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get)
     codes, scales, zeros = get(f"{stem}.qweight"), get(f"{stem}.scales").float(), get(f"{stem}.qzeros")
     groups, outputs = scales.shape
     if has(f"{stem}.g_idx"):
-        of = get(f"{stem}.g_idx").long()
-        bits = codes.shape[0] * 32 // len(of)
+        group_of_column = get(f"{stem}.g_idx").long()
+        bits = codes.shape[0] * 32 // len(group_of_column)
     else:
         bits = int(stored["bits"])
         inputs = codes.shape[0] * 32 // bits
-        of = torch.arange(inputs) // math.ceil(inputs / groups)
+        group_of_column = torch.arange(inputs) // math.ceil(inputs / groups)
     if bits not in (2, 3, 4, 8) or codes.shape[1] != outputs or codes.dtype != torch.int32:
         raise _misfit(stem, f"{bits} bits, codes {tuple(codes.shape)}, scales {tuple(scales.shape)}")
-    first = forms(stored) == ["gptq"]
-    if first and 32 % bits == 0:
-        # Stored less one, with a borrow from the number above, as a sum over all of a word.
+    zeros_less_one = forms(stored) == ["gptq"]
+    if zeros_less_one and 32 % bits == 0:
+        # One is added to each, with the carry into the next, as a sum over all of a word.
         zeros = zeros + torch.tensor(sum(1 << at for at in range(0, 32, bits)), dtype=torch.int32)
     zero = unpack(zeros, bits, outputs)
-    if first and 32 % bits:
+    if zeros_less_one and 32 % bits:
         zero = zero + 1
-    numbers = unpack(codes.T, bits, len(of))
-    return (numbers - zero.T[:, of]) * scales.T[:, of]
+    numbers = unpack(codes.T, bits, len(group_of_column))
+    return (numbers - zero.T[:, group_of_column]) * scales.T[:, group_of_column]
 
 
 def _awq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get) -> Tensor:
@@ -167,7 +167,7 @@ def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Ge
             scales = torch.exp2(scales.float() - 127)
         elif has(f"{name}_global_scale"):
             scales = scales.float() / get(f"{name}_global_scale").float()
-        return _scaled(values, scales.float(), None, sizes(stored), name)
+        return _scaled(values, scales.float(), None, block_sizes_of(stored), name)
     rows, columns = (int(size) for size in get(f"{name}_shape")[-2:])
     bits = codes.shape[-1] * 32 // columns
     if not 1 <= bits <= 8 or codes.shape[-1] != math.ceil(columns * bits / 32) or codes.shape[-2] != rows:
@@ -178,22 +178,23 @@ def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Ge
         found = get(f"{name}_zero_point")
         packed = found.dtype == torch.int32
         zeros = (unpack(found.T, bits, rows).T - (1 << (bits - 1)) if packed else found).float()
-    if has(f"{name}_g_idx") and (of := get(f"{name}_g_idx").long()).min() >= 0:
-        return (numbers - (0 if zeros is None else zeros[:, of])) * scales[:, of]
-    return _scaled(numbers.float(), scales, zeros, sizes(stored), name)
+    if has(f"{name}_g_idx") and (group_of_column := get(f"{name}_g_idx").long()).min() >= 0:
+        zero = 0 if zeros is None else zeros[:, group_of_column]
+        return (numbers - zero) * scales[:, group_of_column]
+    return _scaled(numbers.float(), scales, zeros, block_sizes_of(stored), name)
 
 
-def _scaled(codes: Tensor, scales: Tensor, zeros: Tensor | None, sizes: list[int], name: str) -> Tensor:
+def _scaled(codes: Tensor, scales: Tensor, zeros: Tensor | None, block_sizes: list[int], name: str) -> Tensor:
     if zeros is not None:
-        codes = codes - spread(zeros, codes.shape, sizes, name)
-    return codes * spread(scales, codes.shape, sizes, name)
+        codes = codes - spread(zeros, codes.shape, block_sizes, name)
+    return codes * spread(scales, codes.shape, block_sizes, name)
 
 
 def _groups(stored: Quantization) -> list[dict[str, Any]]:
     return [group for group in (stored.get("config_groups") or {}).values() if isinstance(group, dict)]
 
 
-def sizes(stored: Quantization) -> list[int]:
+def block_sizes_of(stored: Quantization) -> list[int]:
     """The sizes of blocks and groups that the configuration names."""
     found = [stored.get("group_size"), *(stored.get("weight_block_size") or [])]
     for group in _groups(stored):

@@ -7,8 +7,7 @@ from typing import Any, TypedDict
 
 
 class Quantization(TypedDict, total=False):
-    """How the weights in the files are quantized. What the methods of trainer/model/packed.py say is there,
-    too."""
+    """How the weights in the files are quantized. Includes the fields that trainer/model/packed.py reads."""
 
     bits: int
     checkpoint_format: str | None
