@@ -11,6 +11,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from trainer.protocol.model_config import stored_quantization
+
 if TYPE_CHECKING:
     from trainer.protocol.contracts import Spec
     from trainer.protocol.model_config import ModelConfig
@@ -68,6 +70,6 @@ def _quantizes(spec: Spec, config: ModelConfig) -> bool:
         or settings.use_8bit
         or spec.strategy == "qlora"
         or settings.optim not in OWN_OPTIMIZERS
-        or "quantization_config" in config
+        or stored_quantization(config) is not None
         or settings.reward_model is not None
     )

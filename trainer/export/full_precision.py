@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from trainer.export.shared_base import base_directory
 from trainer.model import packed, quantized, view
 from trainer.protocol.contracts import Spec
+from trainer.protocol.model_config import stored_quantization
 from trainer.training.disk_budget import refuse_beyond_free
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _read(key: str, config: ModelConfig, stored: Mapping[str, safe_open]) -> tup
         return stored[name].get_tensor(name)
 
     method = str(quantized.method_of(config))
-    quantization = quantized.stored_quantization(config) or {}
+    quantization = stored_quantization(config) or {}
     if method in packed.FORMS:
         return packed.read(key, quantization, stored.__contains__, get)
     if _owner(key, method) in stored:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from trainer.model import packed
 from trainer.model.hardware import Hardware, quantization
 from trainer.protocol.failures import Failure
+from trainer.protocol.model_config import ModelConfig, stored_quantization
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from trainer.protocol.contracts import Settings
-    from trainer.protocol.model_config import ModelConfig, Quantization
+    from trainer.protocol.model_config import Quantization
 
 # What transformers needs to load weights by `quant_method` of a config.json, as import names (its
 # quantizers' `validate_environment`). The first group becomes 16- or 32-bit weights while it is loaded.
@@ -31,15 +32,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "auto-round": ("auto_round",),
     "vptq": ("vptq",),
 }
-
-
-def stored_quantization(config: ModelConfig) -> Quantization | None:
-    """The quantization that a config.json names for the weights in the files, or None."""
-    for part in (config, config.get("text_config") or {}):
-        found = part.get("quantization_config") or part.get("compression_config")
-        if isinstance(found, dict):
-            return found
-    return None
 
 
 def without_quantization(config: ModelConfig) -> ModelConfig:

@@ -44,3 +44,12 @@ class ModelConfig(TypedDict, total=False):
     tie_word_embeddings: bool
     vision_config: Mapping[str, object]
     vocab_size: int
+
+
+def stored_quantization(config: ModelConfig) -> Quantization | None:
+    """The quantization that a config.json names for the weights in the files, or None."""
+    for part in (config, config.get("text_config") or {}):
+        found = part.get("quantization_config") or part.get("compression_config")
+        if isinstance(found, dict):
+            return found
+    return None

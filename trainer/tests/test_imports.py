@@ -74,3 +74,25 @@ def test_a_quantized_training_has_its_library(models, tmp_path: Path) -> None:
     spec = make(tmp_path / "job", models("llama"), top={"strategy": "qlora"}, max_steps=1)
     assert "bitsandbytes.nn" in imported(spec)
     assert journal(spec)[-1]["type"] == "done"
+
+
+BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+
+
+@pytest.mark.parametrize(
+    ("config", "kept"),
+    [
+        ({}, False),
+        ({"quantization_config": BITSANDBYTES}, True),
+        ({"compression_config": BITSANDBYTES}, True),
+        ({"text_config": {"quantization_config": BITSANDBYTES}}, True),
+    ],
+)
+def test_a_model_that_is_stored_quantized_has_its_library(tmp_path: Path, config: dict, kept: bool) -> None:
+    spec = make(tmp_path, tmp_path / "model")
+    program = (
+        "import sys; from trainer import imports; from trainer.protocol.contracts import read_spec;"
+        f"imports.begin(); imports.spare(read_spec({str(spec)!r}), {config});"
+        "print(sys.modules.get('bitsandbytes', 'kept'))"
+    )
+    assert python("-c", program).strip() == ("kept" if kept else "None")
