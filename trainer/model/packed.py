@@ -73,7 +73,7 @@ def read(key: str, stored: Quantization, has: Callable[[str], bool], get: Get) -
         values = _packed(name, stored, has, get)
     elif has(f"{name}_scale") and get(key).dtype.itemsize == 1:
         zeros = get(f"{name}_zero_point").float() if has(f"{name}_zero_point") else None
-        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, block_sizes_of(stored), name)
+        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, name, stored, has, get)
     else:
         return key, get(key)
     scales = get(f"{stem}.scales" if has(f"{stem}.scales") else f"{name}_scale")
@@ -167,7 +167,7 @@ def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Ge
             scales = torch.exp2(scales.float() - 127)
         elif has(f"{name}_global_scale"):
             scales = scales.float() / get(f"{name}_global_scale").float()
-        return _scaled(values, scales.float(), None, block_sizes_of(stored), name)
+        return _scaled(values, scales.float(), None, name, stored, has, get)
     rows, columns = (int(size) for size in get(f"{name}_shape")[-2:])
     bits = codes.shape[-1] * 32 // columns
     if not 1 <= bits <= 8 or codes.shape[-1] != math.ceil(columns * bits / 32) or codes.shape[-2] != rows:
@@ -178,16 +178,30 @@ def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Ge
         found = get(f"{name}_zero_point")
         packed = found.dtype == torch.int32
         zeros = (unpack(found.T, bits, rows).T - (1 << (bits - 1)) if packed else found).float()
-    if has(f"{name}_g_idx") and (group_of_column := get(f"{name}_g_idx").long()).min() >= 0:
-        zero = 0 if zeros is None else zeros[:, group_of_column]
-        return (numbers - zero) * scales[:, group_of_column]
-    return _scaled(numbers.float(), scales, zeros, block_sizes_of(stored), name)
+    return _scaled(numbers.float(), scales, zeros, name, stored, has, get)
 
 
-def _scaled(codes: Tensor, scales: Tensor, zeros: Tensor | None, block_sizes: list[int], name: str) -> Tensor:
+def _scaled(
+    codes: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    name: str,
+    stored: Quantization,
+    has: Callable[[str], bool],
+    get: Get,
+) -> Tensor:
+    group_of_column = get(f"{name}_g_idx").long() if has(f"{name}_g_idx") else None
+    # It is -1 where the columns are in order.
+    in_order = group_of_column is None or bool(group_of_column.min() < 0)
+
+    def of_each(blocks: Tensor) -> Tensor:
+        if in_order:
+            return spread(blocks, codes.shape, block_sizes_of(stored), name)
+        return blocks[..., group_of_column]
+
     if zeros is not None:
-        codes = codes - spread(zeros, codes.shape, block_sizes, name)
-    return codes * spread(scales, codes.shape, block_sizes, name)
+        codes = codes - of_each(zeros)
+    return codes * of_each(scales)
 
 
 def _groups(stored: Quantization) -> list[dict[str, Any]]:
