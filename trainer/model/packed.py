@@ -102,10 +102,16 @@ def spread(blocks: Tensor, shape: Sequence[int], block_sizes: list[int], name: s
     return blocks
 
 
-def unpack(words: Tensor, bits: int, count: int) -> Tensor:
-    """The first `count` numbers of `bits` bits in each row of `words` (…, words of 32 bits), lowest first."""
+def unpack(words: Tensor, bits: int, count: int, aligned: bool = False) -> Tensor:
+    """The first `count` numbers of `bits` bits in each row of `words` (…, words of 32 bits), lowest first.
+
+    They follow each other without a gap; if `aligned`, each lies within one word.
+    """
     import torch
 
+    if aligned:
+        at, shift = torch.arange(count) // (32 // bits), (torch.arange(count) % (32 // bits) * bits).int()
+        return (words[..., at] >> shift) & ((1 << bits) - 1)
     starts = torch.arange(count) * bits
     at, shift = starts // 32, (starts % 32).int()
     inside = (32 - shift).clamp(max=bits)
@@ -169,16 +175,34 @@ def _packed(name: str, stored: Quantization, has: Callable[[str], bool], get: Ge
             scales = scales.float() / get(f"{name}_global_scale").float()
         return _scaled(values, scales.float(), None, name, stored, has, get)
     rows, columns = (int(size) for size in get(f"{name}_shape")[-2:])
-    bits = codes.shape[-1] * 32 // columns
-    if not 1 <= bits <= 8 or codes.shape[-1] != math.ceil(columns * bits / 32) or codes.shape[-2] != rows:
+    bits, aligned = _layout(codes.shape[-1], columns, stored, name)
+    if codes.shape[-2] != rows:
         raise _misfit(name, f"codes {tuple(codes.shape)} for {rows} x {columns}")
-    numbers = unpack(codes, bits, columns) - (1 << (bits - 1))
+    middle = 1 << (bits - 1)
+    numbers = unpack(codes, bits, columns, aligned) - middle
     zeros, scales = None, scales.float()
     if has(f"{name}_zero_point"):
-        found = get(f"{name}_zero_point")
-        packed = found.dtype == torch.int32
-        zeros = (unpack(found.T, bits, rows).T - (1 << (bits - 1)) if packed else found).float()
+        zeros = get(f"{name}_zero_point")
+        if zeros.dtype == torch.int32:
+            zeros = unpack(zeros.mT, bits, rows, aligned).mT - middle
+        zeros = zeros.float()
     return _scaled(numbers.float(), scales, zeros, name, stored, has, get)
+
+
+def _layout(words: int, columns: int, stored: Quantization, name: str) -> tuple[int, bool]:
+    """The bits of a code in rows of `words`, and whether each lies within one word, as compressed-tensors
+    packed them before version 0.17. The number of words tells; it differs if there are 32, 64, … columns."""
+    found = set()
+    for bits in bits_of(stored):
+        if words == math.ceil(columns * bits / 32):
+            found.add((bits, False))
+        if words == math.ceil(columns / (32 // bits)) and words > 1 and 32 % bits:
+            found.add((bits, True))
+    if len(found) == 1:
+        return found.pop()
+    kinds = " or ".join(f"{bits}" for bits in sorted(set(bits_of(stored))))
+    known = "can be packed in two ways" if found else "are too many or too few"
+    raise _misfit(name, f"{words} words for {columns} columns of {kinds} bits {known}")
 
 
 def _scaled(
@@ -206,6 +230,13 @@ def _scaled(
 
 def _groups(stored: Quantization) -> list[dict[str, Any]]:
     return [group for group in (stored.get("config_groups") or {}).values() if isinstance(group, dict)]
+
+
+def bits_of(stored: Quantization) -> list[int]:
+    """The bits of a code that the configuration names, of each group of layers if it has several."""
+    if _groups(stored):
+        return [int((group.get("weights") or {}).get("num_bits") or 8) for group in _groups(stored)]
+    return [int(stored.get("bits") or 4)]
 
 
 def block_sizes_of(stored: Quantization) -> list[int]:

@@ -10,8 +10,12 @@ GROUP = 32
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 
 
-def words(numbers, bits):
-    """Rows of `numbers` as a stream of `bits` each in words of 32 bits, lowest first, the last one filled."""
+def words(numbers, bits, aligned=False):
+    """Rows of `numbers` as a stream of `bits` each in words of 32 bits, lowest first, the last one filled; if
+    `aligned`, as many in each word as it holds whole."""
+    if aligned:
+        parts = numbers.split(32 // bits, dim=1)
+        return torch.cat([words(part, bits) for part in parts], dim=1)
     rows = []
     for row in numbers.tolist():
         stream = sum((number & ((1 << bits) - 1)) << (at * bits) for at, number in enumerate(row))
@@ -73,17 +77,22 @@ def as_awq(weight):
     }, values
 
 
-def as_packed(weight, bits=4, symmetric=True):
-    """The tensors of a layer as compressed-tensors stores integers, and its values."""
-    of = torch.arange(weight.shape[1]) // GROUP
+def as_packed(weight, bits=4, symmetric=True, aligned=False, of=None):
+    """The tensors of a layer as compressed-tensors stores integers, and its values; column `i` is in group
+    `of[i]`. Before version 0.17 codes were `aligned` to words."""
+    has_index = of is not None
+    if of is None:
+        of = torch.arange(weight.shape[1]) // GROUP
     numbers, scales, zeros, values = codes(weight, bits, of, symmetric)
     tensors = {
-        "weight_packed": words(numbers, bits),
+        "weight_packed": words(numbers, bits, aligned),
         "weight_scale": scales,
         "weight_shape": torch.tensor(weight.shape),
     }
     if not symmetric:
-        tensors["weight_zero_point"] = words(zeros.T.contiguous(), bits).T.contiguous()
+        tensors["weight_zero_point"] = words(zeros.T.contiguous(), bits, aligned).T.contiguous()
+    if has_index:
+        tensors["weight_g_idx"] = of.int()
     return tensors, values
 
 

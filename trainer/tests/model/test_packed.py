@@ -1,8 +1,10 @@
 """Weights in the forms of GPTQ and compressed-tensors are read as these define them."""
 
+import pytest
 import torch
 
 from trainer.model import packed
+from trainer.protocol.failures import Failure
 from trainer.tests.model import stored_codes
 
 LAYER = "model.layers.0.mlp.up_proj"
@@ -48,3 +50,41 @@ def test_unpacked_codes_have_the_groups_of_their_columns():
         "weight_g_idx": torch.full((64,), -1),
     }
     assert torch.equal(read(tensors, integers), values)
+
+
+def integers(*bits, form="pack-quantized"):
+    """The `quantization_config` of integers of `bits`, with a group of layers for each."""
+    found = stored_codes.compressed(form, **stored_codes.INTEGERS)
+    group = found["config_groups"]["group_0"]
+    groups = [{**group, "weights": {**group["weights"], "num_bits": number}} for number in bits]
+    return {**found, "config_groups": dict(zip("abc", groups, strict=False))}
+
+
+@pytest.mark.parametrize("aligned", [False, True], ids=["dense", "aligned"])
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_integers_are_read_as_either_version_packed_them(bits, aligned):
+    tensors, values = stored_codes.as_packed(weight(32, 256), bits, symmetric=False, aligned=aligned)
+    assert torch.equal(read(tensors, integers(bits)), values)
+    if bits != 7 or not aligned:
+        assert torch.equal(read(tensors, integers(bits, 8)), values), "a model may have layers of both"
+
+
+def test_few_columns_have_the_bits_that_are_stated():
+    tensors, values = stored_codes.as_packed(weight(8, 12), 4)
+    assert torch.equal(read(tensors, integers(4)), values)
+
+
+@pytest.mark.parametrize(
+    ("columns", "bits", "words"),
+    [
+        (256, (4,), "24 words for 256 columns of 4 bits are too many or too few"),
+        (12, (3,), "2 words for 12 columns of 3 bits can be packed in two ways"),
+        (256, (7, 8), "64 words for 256 columns of 7 or 8 bits can be packed in two ways"),
+    ],
+)
+def test_codes_whose_layout_is_not_known_are_refused(columns, bits, words):
+    stored = 8 if 8 in bits else 3
+    tensors, _ = stored_codes.as_packed(weight(8, columns), stored)
+    with pytest.raises(Failure, match=words) as failed:
+        read(tensors, integers(*bits))
+    assert failed.value.code == "bad_model"
