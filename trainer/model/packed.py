@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trainer.protocol.failures import Failure
+from trainer.protocol.failures import Failure, explain
 
 if TYPE_CHECKING:
     from torch import Tensor, dtype
@@ -61,23 +61,39 @@ def read(key: str, stored: Quantization, has: Callable[[str], bool], get: Get) -
     its scales or bfloat16; any other tensor as it is; None for scales, zero points and the like.
 
     `stored` is the model's `quantization_config`, and `get` reads the tensors for which `has` is true.
-    Failure `bad_model` for shapes that do not fit each other.
+    Failure `bad_model` for tensors that do not fit each other, or are absent.
     """
     if PARAMETERS.search(key):
         return None
     stem = PACKED.sub("", key) if PACKED.search(key) else key.removesuffix(".weight")
     name = f"{stem}.weight"
-    if key.endswith(".qweight"):
-        values = (_awq if stored.get("quant_method") == "awq" else _gptq)(stem, stored, has, get)
-    elif key.endswith(".weight_packed"):
-        values = _packed(name, stored, has, get)
-    elif has(f"{name}_scale") and get(key).dtype.itemsize == 1:
-        zeros = get(f"{name}_zero_point").float() if has(f"{name}_zero_point") else None
-        values = _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, name, stored, has, get)
-    else:
-        return key, get(key)
-    scales = get(f"{stem}.scales" if has(f"{stem}.scales") else f"{name}_scale")
+    try:
+        values = _dequantized(key, stem, stored, has, get)
+        if values is None:
+            return key, get(key)
+        scales = get(f"{stem}.scales" if has(f"{stem}.scales") else f"{name}_scale")
+    except (KeyError, IndexError, ValueError, RuntimeError, ZeroDivisionError) as error:
+        if explain(error).code != "internal":
+            # Such as too little memory.
+            raise
+        what = f"{error.args[0]} is absent" if isinstance(error, KeyError) else str(error)
+        raise _misfit(name, what) from error
     return name, values.to(scales.dtype if scales.dtype.itemsize == 2 else _bfloat16())
+
+
+def _dequantized(
+    key: str, stem: str, stored: Quantization, has: Callable[[str], bool], get: Get
+) -> Tensor | None:
+    """The values of the weight that is stored in the tensor `key`; None if it is not quantized."""
+    name = f"{stem}.weight"
+    if key.endswith(".qweight"):
+        return (_awq if stored.get("quant_method") == "awq" else _gptq)(stem, stored, has, get)
+    if key.endswith(".weight_packed"):
+        return _packed(name, stored, has, get)
+    if has(f"{name}_scale") and get(key).dtype.itemsize == 1:
+        zeros = get(f"{name}_zero_point").float() if has(f"{name}_zero_point") else None
+        return _scaled(get(key).float(), get(f"{name}_scale").float(), zeros, name, stored, has, get)
+    return None
 
 
 def spread(blocks: Tensor, shape: Sequence[int], block_sizes: list[int], name: str) -> Tensor:
@@ -132,10 +148,15 @@ def _gptq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get)
         group_of_column = get(f"{stem}.g_idx").long()
         bits = codes.shape[0] * 32 // len(group_of_column)
     else:
-        bits = int(stored["bits"])
+        bits = int(stored["bits"] or 0)
         inputs = codes.shape[0] * 32 // bits
         group_of_column = torch.arange(inputs) // math.ceil(inputs / groups)
-    if bits not in (2, 3, 4, 8) or codes.shape[1] != outputs or codes.dtype != torch.int32:
+    if (
+        bits not in (2, 3, 4, 8)
+        or codes.shape[1] != outputs
+        or codes.dtype != torch.int32
+        or group_of_column.min() < 0
+    ):
         raise _misfit(stem, f"{bits} bits, codes {tuple(codes.shape)}, scales {tuple(scales.shape)}")
     zeros_less_one = forms(stored) == ["gptq"]
     if zeros_less_one and 32 % bits == 0:

@@ -88,3 +88,48 @@ def test_codes_whose_layout_is_not_known_are_refused(columns, bits, words):
     with pytest.raises(Failure, match=words) as failed:
         read(tensors, integers(*bits))
     assert failed.value.code == "bad_model"
+
+
+def without(pack, *endings, **changes):
+    """A layer that `pack` stores, without some of its tensors and with others."""
+    tensors = {**pack(weight())[0], **changes}
+    return {ending: tensor for ending, tensor in tensors.items() if ending not in endings}
+
+
+GPTQ, AWQ, PACKED = stored_codes.as_gptq, stored_codes.as_awq, stored_codes.as_packed
+LAST = torch.arange(64).int()
+
+
+@pytest.mark.parametrize(
+    ("tensors", "quantization"),
+    [
+        (without(GPTQ, "qzeros"), stored_codes.gptq()),
+        (without(GPTQ, "scales"), stored_codes.gptq()),
+        (without(GPTQ, g_idx=LAST), stored_codes.gptq()),
+        (without(GPTQ, g_idx=-LAST), stored_codes.gptq()),
+        (without(GPTQ, g_idx=LAST[:0]), stored_codes.gptq()),
+        (without(GPTQ, qzeros=LAST[:1, None]), stored_codes.gptq()),
+        (without(GPTQ, "g_idx"), {"quant_method": "gptq"}),
+        (without(GPTQ, "g_idx"), {"quant_method": "gptq", "bits": None}),
+        (without(AWQ, "qzeros"), stored_codes.AWQ),
+        (without(PACKED, "weight_scale"), integers(4)),
+        (without(PACKED, "weight_shape"), integers(4)),
+        (without(PACKED, weight_scale=torch.ones(16, 3)), integers(4)),
+        (without(PACKED, weight_g_idx=LAST), integers(4)),
+        (without(PACKED, weight_shape=torch.tensor([16])), integers(4)),
+    ],
+)
+def test_malformed_layers_are_refused(tensors, quantization):
+    with pytest.raises(Failure, match=f"quantized weights of {LAYER}") as failed:
+        read(tensors, quantization)
+    assert failed.value.code == "bad_model"
+
+
+def test_too_little_memory_is_not_taken_for_a_malformed_layer():
+    tensors = stored_codes.as_packed(weight())[0]
+
+    def get(key):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+
+    with pytest.raises(RuntimeError, match="allocate"):
+        packed.read(f"{LAYER}.weight_packed", integers(4), tensors.__contains__, get)
