@@ -111,7 +111,7 @@ const refused: Record<string, [folder: () => string, words: string]> = {
   ],
   'codes in an unknown form': [
     () => configured({ quantization_config: { quant_method: 'gptq', checkpoint_format: 'marlin' } }),
-    'in the form marlin; read are gptq, gptq_v2',
+    'in the form marlin; Hone reads gptq, gptq_v2',
   ],
   'codes of sparse weights': [
     () =>

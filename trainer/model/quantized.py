@@ -78,7 +78,7 @@ def why_not(method: str, stored: Quantization | None = None) -> str | None:
         if not unknown:
             return None
         forms, known = ", ".join(unknown), ", ".join(packed.FORMS[method])
-        return f"its weights are stored quantized ({method}) in the form {forms}; read are {known}"
+        return f"its weights are stored quantized ({method}) in the form {forms}; Hone reads {known}"
     absent = [name for name in PACKAGES[method] if find_spec(name) is None]
     if not absent:
         return None

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ggufParts } from '../../contract/models/gguf-parts.ts';
@@ -41,9 +41,12 @@ export function createLocalModels(options: {
 
   /** A file that can be a base; `null` for others. Its header is read again only if the file has changed. */
   async function describe({ path, name, program }: CachedGguf): Promise<LocalModel | null> {
-    const parts = await Promise.all(ggufParts(path).map((part) => stat(part).catch(() => null)));
-    const facts = parts.filter((part) => part !== null);
-    if (facts.length < parts.length) return null;
+    const facts: Stats[] = [];
+    for (const part of ggufParts(path)) {
+      const found = await stat(part).catch(() => null);
+      if (found === null) return null;
+      facts.push(found);
+    }
     const key = facts.map(({ size, mtimeMs }) => `${size} ${mtimeMs}`).join();
     const bytes = facts.reduce((sum, { size }) => sum + size, 0);
     let known = headers.get(path);

@@ -1,7 +1,7 @@
 import { whyNoGgufWasMade } from '../../contract/models/architectures.ts';
 import type { Description } from '../../trainer/protocol.ts';
 import { tokenizerRefusal } from './files/tokenizer-files.ts';
-import type { ModelKind } from './gguf/gguf-verdict.ts';
+import { type ModelKind, ofName } from './gguf/gguf-verdict.ts';
 import { continues, hasTextPart, partAdvice, whyNotPair, whyUntrainable } from './model-pair.ts';
 import type { ModelSize } from './model-size.ts';
 import { codeRefusal } from './own-code.ts';
@@ -31,7 +31,7 @@ export function whyNotLoaded(model: string, facts: Facts, description: Descripti
 
 /** What is to be known before a base model is trained. */
 export function modelNotes({ kind, hasAdapterBeside }: Facts, description: Description): string[] {
-  const stored = kind.quantization === null ? undefined : description.quantizations[kind.quantization];
+  const stored = ofName(description.quantizations, kind.quantization);
   return [
     ...partAdvice(kind, description),
     ...taskAdvice(kind, description),
@@ -89,14 +89,14 @@ function whyUnknown(model: string, kind: ModelKind, description: Description): s
   if (decodes && !hasTextPart(kind, description) && classOf(kind, description) === undefined)
     return `transformers as it is installed has no language model of the type ${modelType} (${architecture}). Choose another model; one that is newer than Hone may be supported by a later version`;
   if (quantization === null) return null;
-  const stored = description.quantizations[quantization];
+  const stored = ofName(description.quantizations, quantization);
   const read = stored?.forms ?? null;
   const unknown = read === null ? [] : (codes?.forms ?? []).filter((form) => !read.includes(form));
   const reason =
     stored === undefined
       ? `its weights are stored quantized (${quantization}), in a form that is for answering only`
       : unknown.length > 0
-        ? `its weights are stored quantized (${quantization}) in the form ${unknown.join(', ')}; read are ${read?.join(', ')}`
+        ? `its weights are stored quantized (${quantization}) in the form ${unknown.join(', ')}; Hone reads ${read?.join(', ')}`
         : stored.reason;
   return reason === null
     ? null

@@ -26,6 +26,7 @@ MOST_ELEMENTS = 10_000_000
 ALIGNMENT = 32
 # What a part of a split file is called: its number and how many there are.
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
+MOST_PARTS = 1_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def parts_of(path: Path) -> list[Path]:
     """All files of a split GGUF, by the name of one of them, as `llama-gguf-split` names them; of others only
     `path`. As `ggufParts` in src/contract/models/gguf-parts.ts."""
     match = PART.fullmatch(path.name)
-    if match is None or not 1 <= int(match[2]) <= int(match[3]):
+    if match is None or not 1 <= int(match[2]) <= int(match[3]) <= MOST_PARTS:
         return [path]
     return [
         path.with_name(f"{match[1]}-{at:05}-of-{match[3]}{match[4]}") for at in range(1, int(match[3]) + 1)

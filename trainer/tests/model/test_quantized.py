@@ -211,8 +211,8 @@ MARLIN = {"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}
         ({"quant_method": "hqq"}, "dependency_missing", "not installed: hqq"),
         ({"quant_method": "bitnet"}, "unsupported", "(bitnet)"),
         ({"quant_method": "exl2"}, "unsupported", "(exl2)"),
-        (MARLIN, "unsupported", "(gptq) in the form marlin; read are gptq, gptq_v2"),
-        ({"quant_method": "awq", "version": "gemv"}, "unsupported", "(awq) in the form gemv; read are gemm"),
+        (MARLIN, "unsupported", "(gptq) in the form marlin; Hone reads gptq, gptq_v2"),
+        ({"quant_method": "awq", "version": "gemv"}, "unsupported", "(awq) in the form gemv; Hone reads gemm"),
         (
             {**stored_codes.compressed("pack-quantized"), "sparsity_config": {"format": "sparse-24-bitmask"}},
             "unsupported",

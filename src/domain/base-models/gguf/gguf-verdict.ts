@@ -61,11 +61,11 @@ function codesOf(stored: Config): ModelKind['codes'] {
     .map(partOf)
     .filter((group) => group !== null);
   const bits = [stored.bits, ...groups.map((group) => partOf(group.weights)?.num_bits)].find(
-    (value) => typeof value === 'number' && value > 0,
+    (value) => Number.isInteger(value) && (value as number) > 0 && (value as number) <= 32,
   );
   const named = (...values: unknown[]) => textOf(values.find((value) => textOf(value) !== null));
   const sparse = named(partOf(stored.sparsity_config)?.format) ?? 'dense';
-  const forms = {
+  const formsOf: Readonly<Record<string, () => string[]>> = {
     gptq: () => [named(stored.checkpoint_format) ?? 'gptq'],
     awq: () => [(named(stored.version, stored.checkpoint_format) ?? 'gemm').toLowerCase()],
     'compressed-tensors': () => [
@@ -77,9 +77,14 @@ function codesOf(stored: Config): ModelKind['codes'] {
         ? ['transformed']
         : []),
     ],
-  }[method ?? ''];
+  };
+  const forms = ofName(formsOf, method);
   return forms === undefined ? null : { forms: [...new Set(forms())], bits: Number(bits ?? 4) };
 }
+
+/** What a table has under a name from outside; none of what every object has. */
+export const ofName = <T>(table: Readonly<Record<string, T>>, name: string | null): T | undefined =>
+  name !== null && Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** A model of which nothing is known. */
 export const unknownKind: ModelKind = {
@@ -105,7 +110,7 @@ export function whyNoGguf(
   const { export_architectures: exportable, quantizations } = description;
   if (converted !== null && exportable.length > 0 && !exportable.includes(converted))
     return `llama.cpp cannot run the architecture ${converted}`;
-  return quantization === null || quantizations[quantization]?.merged
+  return quantization === null || ofName(quantizations, quantization)?.merged
     ? null
     : `its weights are already quantized (${quantization})`;
 }
